@@ -1,0 +1,176 @@
+"""The environment contract: everything the harness knows of an environment is in this file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+import gymnasium
+
+Suite = Literal["agentboard", "open"]
+Difficulty = Literal["easy", "hard"]
+LabelSource = Literal["official", "ours", "simulator"]
+
+
+class MissingDataError(Exception):
+    """Data that the user has to supply is absent; the message names the command that gets it."""
+
+
+class InvalidTaskError(Exception):
+    """A task cannot be played: its payload, files or labels are not what the adapter expects."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem of a suite.
+
+    `payload` is JSON data that the family's adapter understands; it holds no absolute path, so that
+    `content_hash` is the same on every machine.
+    """
+
+    id: str
+    """`family/suite/index`, for example `babyai/agentboard/017`."""
+    family: str
+    suite: Suite
+    index: int
+    """Position in the suite's table of this family, from 0."""
+    goal: str
+    difficulty: Difficulty
+    kind: str
+    """What sort of task of its family it is (level, task type, domain, game), for grouping and display."""
+    labels: LabelSource = "official"
+    """Who wrote the subgoals that progress is measured by."""
+    subgoals: tuple[str, ...] = ()
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def content_hash(self) -> str:
+        """SHA-256 over the canonical JSON of every field: changes whenever the task does."""
+        text = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Task:
+        return cls(**{**data, "subgoals": tuple(data["subgoals"])})
+
+
+class Info(TypedDict):
+    """What `reset` and `step` return beside the observation."""
+
+    progress: float
+    """Progress rate so far, 0..1, by the suite's labels."""
+    success: bool
+    """The task counts as solved by the suite's labels."""
+    solved: bool
+    """The simulator's own verdict, which can differ from the label's."""
+    valid: bool
+    """The last action was grounded: the environment understood it and could carry it out."""
+    subgoals_completed: tuple[int, ...]
+    """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
+
+
+class AnyText(gymnasium.spaces.Space[str]):
+    """The space of every string. `gymnasium.spaces.Text` is bounded in length and alphabet; a model is not."""
+
+    def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
+        return "look"
+
+    def contains(self, x: Any) -> bool:
+        return isinstance(x, str)
+
+    @property
+    def is_np_flattenable(self) -> bool:
+        return False
+
+
+class TextEnv(gymnasium.Env[str, str]):
+    """A text world: an action is any string, an observation is a string.
+
+    Promises every adapter keeps:
+
+    * any string is survivable as an action; what the world cannot do yields an ordinary observation;
+    * the same task and actions give the same observations, independent of earlier episodes;
+    * `reset(options={"task": task})` may be called any number of times on one instance;
+    * `terminated` means the task is solved or the world has ended; turn limits are the caller's
+      business, so `truncated` is always false.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (gymnasium's own attribute)
+
+    def __init__(self, *, data: Path | None = None) -> None:
+        """`data` is the user's data folder (it holds `agentboard/<family>/...`); None where a suite needs none."""
+        self.data = data
+        self.observation_space = AnyText()
+        self.action_space = AnyText()
+
+    @abstractmethod
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        """Start `options["task"]`. Returns the first observation and an `Info`."""
+
+    @abstractmethod
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """Returns (observation, reward = gain in progress rate, terminated, False, `Info`)."""
+
+    @property
+    @abstractmethod
+    def goal(self) -> str:
+        """The goal text shown to the agent, known after `reset`."""
+
+    @abstractmethod
+    def valid_actions(self) -> list[str]:
+        """Every action the world would accept now, sorted. Computed only when called: it can be slow."""
+
+    @abstractmethod
+    def oracle(self) -> list[str]:
+        """A plan from the state right after `reset` that solves the current task; [] when none is known.
+
+        Leaves the running episode as it was. Deterministic.
+        """
+
+
+def task_of(options: Mapping[str, Any] | None) -> Task:
+    """The task in gymnasium's reset options, or a clear error."""
+    task = (options or {}).get("task")
+    if not isinstance(task, Task):
+        raise InvalidTaskError('reset() needs options={"task": Task}; load one with SPEC.load_tasks(...)')
+    return task
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """What an environment's folder registers under the entry point group `evalharness.environments`."""
+
+    family: str
+    """Short lower-case name, also the prompt file's name: `prompts/<family>.yaml`."""
+    title: str
+    """The name a person reads: `BabyAI`."""
+    gym_id: str
+    """`evalharness/BabyAI-v0`."""
+    expected: Mapping[str, int]
+    """Number of tasks of the whole family per suite."""
+    held_out: bool
+    """Whether the family counts in the held-out score."""
+    load_tasks: Callable[[Suite, Path | None, int], list[Task]]
+    """(suite, data folder, suite seed) -> all tasks in order; raises MissingDataError."""
+    make: Callable[[Path | None], TextEnv]
+    """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
+    actions: Mapping[str, str]
+    """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
+    envs_per_worker: int = 1
+    """How many environments may share one worker process (1 where each is heavy)."""
+    step_timeout: float = 60.0
+    """Seconds after which a step counts as hung."""
+    reset_timeout: float = 180.0
+    """Seconds after which starting an episode counts as hung."""
+    cost: float = 1.0
+    """Typical CPU milliseconds of one step, for ordering the longest work first."""
