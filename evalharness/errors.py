@@ -1,4 +1,6 @@
-"""The two kinds of error that the command line turns into an exit status."""
+"""The two kinds of error that the harness itself raises."""
+
+from __future__ import annotations
 
 
 class UserError(Exception):
