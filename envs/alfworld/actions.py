@@ -29,10 +29,9 @@ ACTIONS = MappingProxyType(
 
 
 def repaired(action: str) -> str:
-    """The action as the published task loop hands it on: no outer white space, `put X in Y` as `put X in/on Y`, no
-    final period. Grounding is judged on this text.
+    """The action as the published task loop hands it on; grounding is judged on this text.
 
-    `put` is looked for anywhere in the text, as published.
+    No outer white space, `put X in Y` as `put X in/on Y` (`put` anywhere in the text), no final period.
     """
     action = action.strip()
     if "put" in action:
@@ -44,5 +43,5 @@ def repaired(action: str) -> str:
 
 
 def without_period(action: str) -> str:
-    """The published environment drops one more period than its loop: `look..` is played, yet counts as ungrounded."""
+    """The published environment drops a period more than its loop: `look..` is played, yet ungrounded."""
     return action.removesuffix(".").strip()

@@ -50,12 +50,14 @@ class ALFWorldEnv(TextEnv):
         env = SPEC.make(data)
         observation, info = env.reset(options={"task": SPEC.load_tasks("agentboard", data, 0)[0]})
 
-    Progress is the share of the task's subgoals seen in the observations so far, with one more in the denominator
-    for the goal itself, and 1 when the goal is reached (AgentBoard's rule).
+    Progress is the share of the task's subgoals seen in the observations so far, with one more in the
+    denominator for the goal itself, and 1 when the goal is reached (AgentBoard's rule).
     """
 
-    def __init__(self, *, data: Path | None = None, engine: Literal["native", "textworld"] = "native") -> None:
-        """`engine="textworld"` plays the same games on TextWorld's own PDDL environment, about 50 times slower."""
+    def __init__(
+        self, *, data: Path | None = None, engine: Literal["native", "textworld"] = "native"
+    ) -> None:
+        """`engine="textworld"` plays the same games on TextWorld's own PDDL environment, far slower."""
         super().__init__(data=data)
         self._engine_name = engine
         self._current: _Episode | None = None
@@ -63,7 +65,6 @@ class ALFWorldEnv(TextEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
         task = task_of(options)
         game = _game(task, self.data)
         engine = self._start(game)
@@ -147,7 +148,7 @@ def _game(task: Task, data: Path | None) -> dict[str, Any]:
     content = read_game(data, str(task.payload["game"]))
     if sha256(content) != task.payload["sha256"]:
         raise InvalidTaskError(
-            f"{task.id}: its game file is not the one in the task table; check the data with: evalharness data verify"
+            f"{task.id}: its game file is not the task table's; check the data with: evalharness data verify"
         )
     try:
         game = json.loads(content)

@@ -36,7 +36,7 @@ class FactBase:
         return self._all.get(predicate, {})
 
     def candidates(self, predicate: str, pattern: Sequence[str | None]) -> Iterable[Arguments]:
-        """A small superset of the facts that fit the pattern (None = anything): those of its rarest argument."""
+        """A superset of the facts that fit the pattern (None = anything): those of its rarest argument."""
         best: dict[Arguments, None] | None = None
         for position, value in enumerate(pattern):
             if value is not None:
@@ -53,7 +53,7 @@ class FactBase:
             arguments
             for arguments in self.candidates(predicate, pattern)
             if len(arguments) == len(pattern)
-            and all(wanted is None or wanted == value for wanted, value in zip(pattern, arguments, strict=True))
+            and all(wanted in (None, value) for wanted, value in zip(pattern, arguments, strict=True))
         ]
 
     def count(self, predicate: str) -> int:

@@ -1,11 +1,12 @@
 """A game's text grammar: which command an action answers to and what the world says afterwards.
 
-The format is TextWorld's `.twl2`: blocks `action NAME { template :: "..."; feedback :: "..."; grammar :: JSON; }`
-and `grammar :: JSON;`. A right-hand side mixes literal text with `#symbol#`, `{expression | query}` and
-`[{expression | query}]` (a list in words). A query is a conjunction of typed predicates.
+The format is TextWorld's `.twl2`: blocks `grammar :: JSON;` and
+`action NAME { template :: "..."; feedback :: "..."; grammar :: JSON; }`. A right-hand side mixes literal text
+with `#symbol#`, `{expression | query}` and `[{expression | query}]` (a list in words); a query is a conjunction
+of typed predicates. `narration.py` turns a grammar into text.
 
-Expressions in game files are read by a small interpreter (names, the attributes of an entity, strings, `+`, `or`,
-`and`). TextWorld hands them to Python's `eval`; a downloaded game must not run code here.
+Expressions in game files are read by a small interpreter (names, the attributes of an entity, strings, `+`,
+`or`, `and`). TextWorld hands them to Python's `eval`; a downloaded game must not run code here.
 """
 
 from __future__ import annotations
@@ -13,12 +14,11 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from envs.alfworld.facts import FactBase
 from envs.base import InvalidTaskError
 
 
@@ -93,27 +93,9 @@ class Grammar:
     """By action name in lower case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """The world as the grammar sees it."""
-
-    facts: FactBase
-    denied: FactBase
-    """Atoms that an action has made false (and none has made true since)."""
-    entities: Mapping[str, Entity]
-    is_a: Callable[[str, str], bool]
-    """(type, wanted type)"""
-
-
-@dataclass(frozen=True, slots=True)
-class Context:
-    mapping: Mapping[Placeholder, str]
-    variables: Mapping[str, Entity]
-
-
-# ---- reading -------------------------------------------------------------------------------------------------
-
-_TOKEN = re.compile(r'"""(?P<block>.*?)"""|"(?P<string>[^"]*)"|(?P<mark>::|[;{}])|(?P<name>[\w/-]+)|#[^\n]*|\s+', re.S)
+_TOKEN = re.compile(
+    r'"""(?P<block>.*?)"""|"(?P<string>[^"]*)"|(?P<mark>::|[;{}])|(?P<name>[\w/-]+)|#[^\n]*|\s+', re.DOTALL
+)
 
 
 @lru_cache(maxsize=8)
@@ -134,8 +116,8 @@ def parse_grammar(text: str) -> Grammar:
             if not {"template", "feedback"} <= set(fields):
                 raise InvalidTaskError(f"grammar: action {name} needs a template and a feedback")
             actions[name.lower()] = ActionText(_parts(fields["template"]), _parts(fields["feedback"]))
-            block = "\n".join(li for li in fields.get("grammar", "{}").split("\n") if not li.lstrip().startswith("#"))
-            rules.update(_json(block))
+            lines = fields.get("grammar", "{}").split("\n")
+            rules.update(_json("\n".join(line for line in lines if not line.lstrip().startswith("#"))))
         else:
             raise InvalidTaskError(f"grammar: unexpected {word!r}")
     compiled = {
@@ -195,8 +177,8 @@ def _parts(text: str) -> tuple[Part, ...]:
     while position < len(text):
         found = _PART.match(text, position)
         if found is None:
-            # TextWorld's parser ends a text where it cannot read on, and a rule of the published grammar has a stray
-            # brace at its end.
+            # TextWorld's parser ends a text where it cannot read on, and a rule of the published grammar has a
+            # stray brace at its end.
             break
         position = found.end()
         if found["text"] is not None:
@@ -220,7 +202,8 @@ def _query(text: str) -> tuple[Term, ...]:
         if found is None:
             raise InvalidTaskError(f"grammar: cannot read the condition {text!r}")
         pairs = [argument.strip().partition(":") for argument in found[2].split(",") if argument.strip()]
-        terms.append(Term(found[1], tuple((name.strip(), (type_ or name).strip()) for name, _, type_ in pairs)))
+        placeholders = tuple((name.strip(), (type_name or name).strip()) for name, _, type_name in pairs)
+        terms.append(Term(found[1], placeholders))
     return tuple(terms)
 
 
@@ -232,13 +215,16 @@ def _expression(source: str) -> Expression:
         raise InvalidTaskError(f"grammar: cannot read the expression {source!r}") from None
 
 
+_ATTRIBUTES = {"id", "type", "name", "definite", "indefinite"}
+
+
 def _value(node: ast.expr) -> Callable[[Mapping[str, Entity]], Any]:
     match node:
         case ast.Constant(value=str(text)):
             return lambda variables: text
         case ast.Name(id=name):
             return lambda variables: variables[name]
-        case ast.Attribute(value=ast.Name(id=name), attr=("id" | "type" | "name" | "definite" | "indefinite") as key):
+        case ast.Attribute(value=ast.Name(id=name), attr=key) if key in _ATTRIBUTES:
             return lambda variables: getattr(variables[name], key)
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             first, second = _value(left), _value(right)
@@ -249,85 +235,3 @@ def _value(node: ast.expr) -> Callable[[Mapping[str, Entity]], Any]:
                 return lambda variables: first(variables) or second(variables)
             return lambda variables: first(variables) and second(variables)
     raise InvalidTaskError(f"grammar: the expression {ast.unparse(node)!r} is not supported")
-
-
-# ---- writing -------------------------------------------------------------------------------------------------
-
-
-def derive(grammar: Grammar, parts: Sequence[Part], context: Context, scene: Scene) -> str:
-    """The text of `parts`. Of a symbol's rules the first whose condition has an answer is used."""
-    pieces = []
-    for part in parts:
-        if isinstance(part, Literal):
-            pieces.append(part.text)
-        elif isinstance(part, Symbol):
-            pieces.append(_symbol(grammar, part, context, scene))
-        else:
-            contexts = _answers(part.query, context, scene) if part.query else [context]
-            items = [_inner(grammar, part.inner, found, scene) for found in contexts]
-            pieces.append(_listing(grammar, items, context, scene) if part.as_list else "".join(items))
-    return "".join(pieces)
-
-
-def _symbol(grammar: Grammar, symbol: Symbol, context: Context, scene: Scene) -> str:
-    for rule in grammar.rules.get(symbol.name, ()):
-        if not rule.condition or next(assignments(rule.condition, context.mapping, scene), None) is not None:
-            return derive(grammar, rule.parts, context, scene)
-    raise InvalidTaskError(f"grammar: no rule for #{symbol.name}#")
-
-
-def _inner(grammar: Grammar, inner: Symbol | Expression, context: Context, scene: Scene) -> str:
-    if isinstance(inner, Symbol):
-        return _symbol(grammar, inner, context, scene)
-    try:
-        return str(inner.value(context.variables))
-    except KeyError as error:
-        raise InvalidTaskError(f"grammar: {inner.source!r} mentions {error}, which is not known here") from None
-
-
-def _listing(grammar: Grammar, items: Sequence[str], context: Context, scene: Scene) -> str:
-    if not items:
-        return _symbol(grammar, Symbol("list_empty"), context, scene)
-    if len(items) == 1:
-        return items[0]
-    separator = _symbol(grammar, Symbol("list_separator"), context, scene)
-    last = _symbol(grammar, Symbol("list_last_separator"), context, scene)
-    return separator.join(items[:-1]) + last + items[-1]
-
-
-def _answers(query: tuple[Term, ...], context: Context, scene: Scene) -> list[Context]:
-    return [
-        Context(found, {**context.variables, **{name: scene.entities[value] for (name, _), value in found.items()}})
-        for found in assignments(query, context.mapping, scene)
-    ]
-
-
-def assignments(
-    query: Sequence[Term], mapping: Mapping[Placeholder, str], scene: Scene
-) -> Iterator[dict[Placeholder, str]]:
-    """Every way to fill a query's placeholders, facts in alphabetical order, no entity under two placeholders.
-
-    A placeholder is its name and its type: one of another type than in `mapping` is a new one. (TextWorld's rule.)
-    """
-    if not query:
-        yield dict(mapping)
-        return
-    first, rest = query[0], query[1:]
-    negated = first.predicate.startswith("not_")
-    source = scene.denied if negated else scene.facts
-    pattern = [mapping.get(placeholder) for placeholder in first.placeholders]
-    taken = set(mapping.values())
-    for arguments in sorted(source.match(first.predicate.removeprefix("not_"), pattern)):
-        found = dict(mapping)
-        for placeholder, value in zip(first.placeholders, arguments, strict=True):
-            if not scene.is_a(scene.entities[value].type, placeholder[1]):
-                break
-            if placeholder in mapping:
-                continue
-            if found.get(placeholder, value) != value or (placeholder not in found and value in found.values()):
-                break
-            if value in taken:
-                break
-            found[placeholder] = value
-        else:
-            yield from assignments(rest, found, scene)

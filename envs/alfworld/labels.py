@@ -1,7 +1,7 @@
 """The published subgoals, as regular expressions over observations, from what a task asks for.
 
-The label file spells them out; they follow from the task type and its parameters, so generated tasks get labels of
-the same form, and a test rebuilds all published ones.
+The label file spells them out. They follow from the task type and its parameters, so generated tasks get labels
+of the same form, and a test rebuilds all published ones.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Names that a person reads, `cabinet 3`, from the scene identifiers of a game, `cabinet_bar__plus_01_dot_2...`.
+"""Names that a person reads (`cabinet 3`) from a game's identifiers (`cabinet_bar__plus_01_dot_20_bar_...`).
 
-ALFWorld's rule: identifiers of a kind in alphabetical order are numbered from the highest down to 1; a basin is a
-kind of its own (`sink_bar_..._bar_sinkbasin` is a `sinkbasin`); what has no position in the scene has no number
-and keeps the blank before it.
+ALFWorld's rule: the identifiers of a kind, in alphabetical order, are numbered from the highest down to 1; a
+basin is a kind of its own (`sink_bar_..._bar_sinkbasin` is a `sinkbasin`); what has no position in the scene has
+no number and keeps the blank before it.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ Stop: TypeAlias = Fetch | Treat | PutDown | SwitchOn
 
 
 def plan(world: World, kind: str, object_type: str, target_type: str) -> list[str]:
-    """Commands from the state after `reset()` up to the goal; [] when no errand reaches it. Plays on `world`."""
+    """Commands from the state after `reset()` to the goal, [] when no errand reaches it. Plays on `world`."""
     world.reset()
     best: list[str] | None = None
     for errand in _errands(world.facts, kind, object_type, target_type):
@@ -95,9 +95,8 @@ def _errands(facts: FactBase, kind: str, object_type: str, target_type: str) -> 
                 if len({fetch.object for fetch in chosen}) == len(chosen):
                     yield tuple(stop for fetch in chosen for stop in (fetch, PutDown(fetch.object, place)))
         return
-    treatments = [
-        place for kind_name in TREATED_AT.get(kind, ()) for place in _of_kind(facts, "receptacletype", kind_name)
-    ]
+    appliances = TREATED_AT.get(kind, ())
+    treatments = [place for name in appliances for place in _of_kind(facts, "receptacletype", name)]
     for fetch, place in product(fetches, places):
         if kind in TREATED_AT:
             for treated_at in treatments:

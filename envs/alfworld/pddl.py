@@ -226,7 +226,7 @@ def _condition(tree: Tree) -> Condition:
             return Exists(_variables(rest[0]), _condition(rest[1]))
         case "forall", 2:
             return Forall(_variables(rest[0]), _condition(rest[1]))
-        case ("and" | "or" | "not" | "imply" | "exists" | "forall"), _:
+        case (("and" | "or" | "not" | "imply" | "exists" | "forall"), _):
             raise InvalidTaskError(f"PDDL: `{head}` with {len(rest)} parts")
     return _atom(tree)
 

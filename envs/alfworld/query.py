@@ -1,89 +1,21 @@
 """Which bindings of its free variables make a PDDL condition true: a small conjunctive query engine.
 
-A condition is brought into disjunctive form (existential quantifiers become free variables, negations sink to
-the atoms), and every conjunction is ordered once so that each literal is looked up with as much bound as
-possible. What is true is unaffected by the order, only the time: a full list of a household's applicable
-actions takes about 0.3 ms, where grounding all actions beforehand, as a planner does, takes 200 ms a game.
+Each conjunction of a condition's normal form is ordered once, so that every look-up finds as much bound as
+possible. The order decides the time, not the answer: all applicable actions of a household take about 0.3 ms,
+where grounding every action beforehand, as a planner does, takes 200 ms a game.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from envs.alfworld.facts import FactBase
-from envs.alfworld.pddl import And, Atom, Condition, Exists, Forall, Not, Or, Variable
+from envs.alfworld.normal import Conjunct, Literal, Never, normal_form, variables_of
+from envs.alfworld.pddl import Atom, Condition, Variable
 from envs.base import InvalidTaskError
 
 Binding = dict[str, str]
 Step = Callable[[FactBase, Binding], Iterator[None]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Literal:
-    atom: Atom
-    positive: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Never:
-    """No binding of the inner condition may be true: a negated existential quantifier."""
-
-    variables: tuple[Variable, ...]
-    part: Condition
-
-
-_Conjunct = _Literal | _Never
-
-
-def _normal_form(
-    condition: Condition, positive: bool, names: Mapping[str, str], types: dict[str, str]
-) -> list[tuple[_Conjunct, ...]]:
-    """Disjunction of conjunctions; variables of lifted quantifiers are renamed apart and entered in `types`."""
-    if isinstance(condition, Atom):
-        terms = tuple("?" + names.get(t[1:], t[1:]) if t.startswith("?") else t for t in condition.terms)
-        return [(_Literal(Atom(condition.predicate, terms), positive),)]
-    if isinstance(condition, Not):
-        return _normal_form(condition.part, not positive, names, types)
-    if isinstance(condition, And | Or):
-        parts = [_normal_form(part, positive, names, types) for part in condition.parts]
-        if isinstance(condition, And) is not positive:
-            return [conjunction for part in parts for conjunction in part]
-        product: list[tuple[_Conjunct, ...]] = [()]
-        for part in parts:
-            product = [left + right for left in product for right in part]
-        return product
-    renamed = {variable.name: _unused(variable.name, types) for variable in condition.variables}
-    inner = {**names, **renamed}
-    variables = tuple(Variable(renamed[v.name], v.type) for v in condition.variables)
-    if isinstance(condition, Exists) is positive:
-        types.update({variable.name: variable.type for variable in variables})
-        return _normal_form(condition.part, positive, inner, types)
-    # Not exists x. c, or forall x. c, which is not exists x. not c.
-    part = condition.part if isinstance(condition, Exists) else Not(condition.part)
-    return [(_Never(variables, _rename(part, inner)),)]
-
-
-def _unused(name: str, taken: Mapping[str, str]) -> str:
-    while name in taken:
-        name += "'"
-    return name
-
-
-def _rename(condition: Condition, names: Mapping[str, str]) -> Condition:
-    if isinstance(condition, Atom):
-        terms = tuple("?" + names.get(t[1:], t[1:]) if t.startswith("?") else t for t in condition.terms)
-        return Atom(condition.predicate, terms)
-    if isinstance(condition, Not):
-        return Not(_rename(condition.part, names))
-    if isinstance(condition, And):
-        return And(tuple(_rename(part, names) for part in condition.parts))
-    if isinstance(condition, Or):
-        return Or(tuple(_rename(part, names) for part in condition.parts))
-    hidden = {key: value for key, value in names.items() if key not in {v.name for v in condition.variables}}
-    if isinstance(condition, Exists):
-        return Exists(condition.variables, _rename(condition.part, hidden))
-    return Forall(condition.variables, _rename(condition.part, hidden))
 
 
 class Query:
@@ -98,15 +30,15 @@ class Query:
         members: Mapping[str, Sequence[str]],
         facts: FactBase,
     ) -> None:
-        """`facts` only guide the order of the look-ups. Variables in `bound` must be in every binding asked about."""
+        """`facts` only guide the order of look-ups; `bound` are the variables that every question will bind."""
         self._free = tuple(variable.name for variable in free)
         self._members = members
         self._facts = facts
         types = {variable.name: variable.type for variable in (*free, *bound)}
         known = frozenset(variable.name for variable in bound)
         self._alternatives: list[tuple[Step, ...]] = []
-        for conjunction in _normal_form(condition, True, {}, types):
-            mentioned = {name for part in conjunction for name in _names(part)}
+        for conjunction in normal_form(condition, True, {}, types):
+            mentioned = {name for part in conjunction for name in variables_of(part)}
             wanted = [name for name in types if name in mentioned or name in self._free]
             if all(members.get(types[name]) for name in wanted):
                 self._alternatives.append(self._order(conjunction, wanted, known, types))
@@ -127,7 +59,11 @@ class Query:
         return False
 
     def _order(
-        self, conjunction: Sequence[_Conjunct], wanted: Sequence[str], known: frozenset[str], types: Mapping[str, str]
+        self,
+        conjunction: Sequence[Conjunct],
+        wanted: Sequence[str],
+        known: frozenset[str],
+        types: Mapping[str, str],
     ) -> tuple[Step, ...]:
         steps: list[Step] = []
         bound = set(known)
@@ -143,19 +79,19 @@ class Query:
                 continue
             part = waiting.pop(position)
             steps.append(self._step(part, bound, types))
-            if isinstance(part, _Literal):
-                bound.update(_names(part))
+            if isinstance(part, Literal):
+                bound.update(variables_of(part))
         for name in wanted:
             if name not in bound:
                 steps.append(_enumerate(name, self._members[types[name]]))
                 bound.add(name)
         return tuple(steps)
 
-    def _cost(self, part: _Conjunct, bound: set[str]) -> float:
+    def _cost(self, part: Conjunct, bound: set[str]) -> float:
         """Expected number of matches; tests come first, but only once everything they mention is bound."""
-        if _names(part) <= bound:
+        if variables_of(part) <= bound:
             return 0.0
-        if isinstance(part, _Never) or not part.positive or part.atom.predicate == "=":
+        if isinstance(part, Never) or not part.positive or part.atom.predicate == "=":
             return _IMPOSSIBLE
         expected = float(self._facts.count(part.atom.predicate))
         for position, term in enumerate(part.atom.terms):
@@ -163,14 +99,14 @@ class Query:
                 expected /= max(1, self._facts.distinct(part.atom.predicate, position))
         return 1.0 + expected
 
-    def _step(self, part: _Conjunct, bound: set[str], types: Mapping[str, str]) -> Step:
-        if isinstance(part, _Never):
-            outer = [Variable(name, types[name]) for name in sorted(_names(part))]
+    def _step(self, part: Conjunct, bound: set[str], types: Mapping[str, str]) -> Step:
+        if isinstance(part, Never):
+            outer = [Variable(name, types[name]) for name in sorted(variables_of(part))]
             inner = Query(
                 part.part, free=part.variables, bound=outer, members=self._members, facts=self._facts
             )
             return _none_of(inner)
-        if _names(part) <= bound:
+        if variables_of(part) <= bound:
             return _equal(part) if part.atom.predicate == "=" else _test(part)
         allowed = {
             term[1:]: frozenset(self._members[types[term[1:]]])
@@ -181,23 +117,6 @@ class Query:
 
 
 _IMPOSSIBLE = float("inf")
-
-
-def _names(part: _Conjunct) -> set[str]:
-    """The variables of the outer scope that a conjunct mentions."""
-    if isinstance(part, _Literal):
-        return {term[1:] for term in part.atom.terms if term.startswith("?")}
-    return _mentioned(part.part) - {variable.name for variable in part.variables}
-
-
-def _mentioned(condition: Condition) -> set[str]:
-    if isinstance(condition, Atom):
-        return {term[1:] for term in condition.terms if term.startswith("?")}
-    if isinstance(condition, Not):
-        return _mentioned(condition.part)
-    if isinstance(condition, And | Or):
-        return {name for part in condition.parts for name in _mentioned(part)}
-    return _mentioned(condition.part) - {variable.name for variable in condition.variables}
 
 
 def _run(steps: Sequence[Step], position: int, facts: FactBase, values: Binding) -> Iterator[None]:
@@ -213,7 +132,7 @@ def _getters(atom: Atom) -> list[tuple[str | None, str]]:
     return [(term[1:], "") if term.startswith("?") else (None, term) for term in atom.terms]
 
 
-def _test(literal: _Literal) -> Step:
+def _test(literal: Literal) -> Step:
     predicate, positive, terms = literal.atom.predicate, literal.positive, _getters(literal.atom)
 
     def step(facts: FactBase, values: Binding) -> Iterator[None]:
@@ -224,7 +143,7 @@ def _test(literal: _Literal) -> Step:
     return step
 
 
-def _equal(literal: _Literal) -> Step:
+def _equal(literal: Literal) -> Step:
     if len(literal.atom.terms) != 2:
         raise InvalidTaskError("PDDL: `=` compares two terms")
     positive, terms = literal.positive, _getters(literal.atom)

@@ -1,4 +1,4 @@
-"""TextWorld's own PDDL environment behind the interface of `World`: the reference that `World` is proven against.
+"""TextWorld's own PDDL environment behind the interface of `World`, which is proven against it.
 
 Slow (about 0.8 s to start a game, 30 to 50 ms a step) and in need of TextWorld's planner library; used by the
 tests, by `benchmarks/alfworld_step.py`, and by `ALFWorldEnv(engine="textworld")`.
@@ -17,8 +17,8 @@ class TextWorldWorld:
     def __init__(self, game: Mapping[str, Any], *, policy: bool = False) -> None:
         """`policy` asks TextWorld's planner for a plan at every step, as ALFWorld's training set-up does."""
         if sys.version_info >= (3, 13):
-            # Its grammar evaluates names put into locals(), which Python 3.13 (PEP 667) no longer lets through.
-            raise RuntimeError("TextWorld 1.7's PDDL environment does not run on Python 3.13; use the native engine")
+            # Its grammar evaluates names put into locals(), which PEP 667 no longer lets through.
+            raise RuntimeError("TextWorld 1.7 plays no PDDL game on Python 3.13; use the native engine")
         from textworld.core import EnvInfos
         from textworld.envs import PddlEnv
 
@@ -47,6 +47,6 @@ class TextWorldWorld:
 
     def close(self) -> None:
         """Free the copy of the planner library that TextWorld loads for every environment."""
-        import fast_downward
+        from textworld.envs.pddl import pddl
 
-        fast_downward.close_lib(self._env.downward_lib)
+        pddl.fast_downward.close_lib(self._env.downward_lib)

@@ -1,8 +1,8 @@
 """A household in play: the state that a game's PDDL describes, and the text that its grammar gives.
 
-The rules are those of TextWorld's PDDL environment, which stays the reference (see `reference.py`; the tests walk
-both side by side). TextWorld takes 0.8 s to start a game and 30 to 50 ms a step, nearly all of it in translating
-every ground action for a planner and in copying and re-parsing text symbols; nothing here needs a planner.
+The rules are those of TextWorld's PDDL environment, which stays the reference (`reference.py`; the tests walk
+both side by side). TextWorld takes 0.8 s to start a game and 30 to 50 ms a step, nearly all of it in grounding
+every action for a planner and in copying and parsing text symbols anew; nothing here needs a planner.
 """
 
 from __future__ import annotations
@@ -11,18 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from envs.alfworld.facts import Arguments, FactBase
-from envs.alfworld.grammar import (
-    Context,
-    Entity,
-    Evaluated,
-    Grammar,
-    Part,
-    Scene,
-    Symbol,
-    derive,
-    parse_grammar,
-)
+from envs.alfworld.grammar import ActionText, Entity, Evaluated, Grammar, Part, Symbol, parse_grammar
 from envs.alfworld.naming import readable_names
+from envs.alfworld.narration import Context, Scene, derive
 from envs.alfworld.pddl import ROOT_TYPE, And, Atom, Domain, Not, Problem, Schema, parse_domain, parse_problem
 from envs.alfworld.query import Query
 from envs.base import InvalidTaskError
@@ -31,9 +22,10 @@ NOTHING_HAPPENS = "Nothing happens."
 
 
 class World:
-    """`reset()`, then `step(command)`; both give the world's feedback. A game is the mapping a game file holds."""
+    """`reset()`, then `step(command)`; both give the world's feedback."""
 
     def __init__(self, game: Mapping[str, Any]) -> None:
+        """`game` is what a `game.tw-pddl` file holds: a domain, a problem and a grammar, each as text."""
         try:
             domain, grammar, problem = (str(game[key]) for key in ("pddl_domain", "grammar", "pddl_problem"))
         except (KeyError, TypeError) as error:
@@ -77,7 +69,8 @@ class World:
             return NOTHING_HAPPENS
         schema, arguments = action
         self._apply(schema, arguments)
-        return derive(self._grammar, self._text(schema).feedback, self._context(schema, arguments), self._scene())
+        context = self._context(schema, arguments)
+        return derive(self._grammar, self._text(schema).feedback, context, self._scene())
 
     @property
     def won(self) -> bool:
@@ -91,15 +84,13 @@ class World:
                 for arguments in query.solutions(self.facts):
                     command = self._command(schema, arguments)
                     if command is not None:
-                        # Where two ground actions read the same, the first counts. No published game has such a pair.
+                        # Of two ground actions that read the same the first counts; no published game has any.
                         found.setdefault(command, (schema, arguments))
             self._commands = found
         return self._commands
 
     def name(self, identifier: str) -> str:
         return self._entities[identifier].name
-
-    # ---- the parts ----------------------------------------------------------------------------------------------
 
     def _initial_facts(self) -> FactBase:
         facts = FactBase()
@@ -110,7 +101,7 @@ class World:
     def _scene(self) -> Scene:
         return Scene(self.facts, self._denied, self._entities, self.problem.is_a)
 
-    def _text(self, schema: Schema) -> Any:
+    def _text(self, schema: Schema) -> ActionText:
         try:
             return self._grammar.actions[schema.name]
         except KeyError:
@@ -137,7 +128,7 @@ class World:
         return text
 
     def _apply(self, schema: Schema, arguments: Arguments) -> None:
-        values = {parameter.name: value for parameter, value in zip(schema.parameters, arguments, strict=True)}
+        values = _values(schema, arguments)
         adds: list[Atom] = []
         deletes: list[Atom] = []
         for effect in schema.effects:
@@ -153,6 +144,10 @@ class World:
         self._commands = None
 
 
+def _values(schema: Schema, arguments: Arguments) -> dict[str, str]:
+    return {parameter.name: value for parameter, value in zip(schema.parameters, arguments, strict=True)}
+
+
 def _ground(atom: Atom, values: Mapping[str, str]) -> Atom:
     return Atom(atom.predicate, tuple(values[t[1:]] if t.startswith("?") else t for t in atom.terms))
 
@@ -162,20 +157,17 @@ def _is_idle(schema: Schema, arguments: Arguments) -> bool:
 
     A planner's translation drops such actions, so the game does not offer them.
     """
-    values = {parameter.name: value for parameter, value in zip(schema.parameters, arguments, strict=True)}
+    values = _values(schema, arguments)
     given = schema.precondition.parts if isinstance(schema.precondition, And) else (schema.precondition,)
     true = {_ground(part, values) for part in given if isinstance(part, Atom)}
-    false = {_ground(part.part, values) for part in given if isinstance(part, Not) and isinstance(part.part, Atom)}
-    adds = {_ground(effect.atom, values) for effect in schema.effects if effect.adds and effect.when is None}
-    return all(
-        effect.when is None
-        and (
-            (atom := _ground(effect.atom, values)) in true
-            if effect.adds
-            else (atom := _ground(effect.atom, values)) in adds or atom in false
-        )
-        for effect in schema.effects
-    )
+    denied = [part.part for part in given if isinstance(part, Not)]
+    false = {_ground(part, values) for part in denied if isinstance(part, Atom)}
+    adds = {_ground(effect.atom, values) for effect in schema.effects if effect.adds}
+    for effect in schema.effects:
+        atom = _ground(effect.atom, values)
+        if effect.when is not None or atom not in (true if effect.adds else adds | false):
+            return False
+    return True
 
 
 def _members(problem: Problem) -> dict[str, list[str]]:
