@@ -20,7 +20,7 @@ import pytest
 from evalharness.cli import main
 from evalharness.data import check, data_folder, published
 from evalharness.data.importer import import_published
-from evalharness.data.table import PublishedFamily, Tasks
+from evalharness.data.table import Literals, PublishedFamily, Tasks
 from evalharness.errors import UserError
 
 LABELS = b'{"id": 0}\n{"id": 1}\n'
@@ -42,6 +42,7 @@ def family(**changes: object) -> PublishedFamily:
         "tasks": Tasks(count=2, any_of=["official.jsonl", "labels.jsonl"]),
         "also_found_as": {"roms/": "game-suite/"},
         "downloads": (),
+        "literals": {},
         "files": files,
         "source": Path("unused"),
     }
@@ -210,6 +211,42 @@ def test_what_else_lies_in_the_family_folder_survives_an_import(tmp_path: Path) 
     write_tree(data, {"agentboard/toy/notes.txt": b"mine"})
     bring(write_tree(tmp_path / "have", OURS), data)
     assert (data / "agentboard" / "toy" / "notes.txt").read_bytes() == b"mine"
+
+
+SOURCE_CODE = """
+import os
+open("executed", "w").close()
+goals = {"toy": "win", "other": "also win"}
+openings = {"toy": "You are here."}
+settings = {"not": os.getcwd()}
+"""
+
+
+def test_constants_in_source_code_are_read_and_the_code_never_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    toy = family(
+        files={**family().files, "texts.json": None},
+        literals={"texts.json": Literals(found_in="engine/toy_env.py", names=["goals", "openings"])},
+    )
+    data = tmp_path / "data"
+    have = write_tree(tmp_path / "have", {**OURS, "engine/toy_env.py": SOURCE_CODE.encode()})
+    assert bring(have, data, toy=toy) == 4
+    texts = json.loads((data / "agentboard" / "toy" / "texts.json").read_bytes())
+    assert texts == {"goals": {"toy": "win", "other": "also win"}, "openings": {"toy": "You are here."}}
+    assert not (tmp_path / "executed").exists()
+
+
+@pytest.mark.parametrize("code", ["goals = (", "goals = open('x')", "x = 1", "goals = " + "(" * 5000, "\0"])
+def test_source_code_that_holds_no_such_constant_is_one_clear_line(tmp_path: Path, code: str) -> None:
+    toy = family(
+        files={"texts.json": None},
+        literals={"texts.json": Literals(found_in="engine/toy_env.py", names=["goals"])},
+    )
+    have = write_tree(tmp_path / "have", {"engine/toy_env.py": code.encode()})
+    with pytest.raises(UserError, match="cannot read the constants goals"):
+        bring(have, tmp_path / "data", toy=toy)
 
 
 def test_nothing_to_import_says_what_was_expected(tmp_path: Path) -> None:

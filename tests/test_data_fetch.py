@@ -205,6 +205,7 @@ def test_archives_and_single_files_complete_a_family_and_are_removed(
             Download(url=publisher.url + "/labels", save_as="toy/labels.jsonl"),
             Download(url=publisher.url + "/suite.tar.gz", save_as="suite.tar.gz"),
         ),
+        literals={},
         files={
             "labels.jsonl": hashlib.sha256(labels).hexdigest(),
             "roms/toy.z5": hashlib.sha256(game).hexdigest(),

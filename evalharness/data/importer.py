@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.data.check import FamilyCheck, check
+from evalharness.data.literals import literals_as_json
 from evalharness.data.source import Entry, is_archive, walk
 from evalharness.data.table import PublishedFamily, sha256_of
 from evalharness.errors import UserError
@@ -99,10 +100,12 @@ class _Places:
         self.by_tail: dict[str, list[tuple[str, str, str]]] = {}
         for name, family in families.items():
             for file in family.files:
-                ends = [f"{family.folder}/{file}"]
+                ends = [f"{family.folder}/{file}"] if file not in family.literals else []
                 for prefix, other in family.also_found_as.items():
                     if file.startswith(prefix):
                         ends.append(other + file.removeprefix(prefix))
+                if file in family.literals:
+                    ends.append(family.literals[file].found_in)
                 for end in ends:
                     self.by_tail.setdefault(_tail(end), []).append((end, name, file))
 
@@ -166,7 +169,10 @@ class _Stage:
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(target.name + ".part")
         part.unlink(missing_ok=True)
-        if self.link and entry.path is not None:
+        if name in self.family.literals:
+            entry.copy_to(part)
+            part.write_bytes(literals_as_json(part, self.family.literals[name].names))
+        elif self.link and entry.path is not None:
             part.symlink_to(entry.path.absolute())
         else:
             entry.copy_to(part)
