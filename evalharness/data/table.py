@@ -7,14 +7,13 @@ The hashes are facts about files that the user supplies; the files themselves ar
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from evalharness.families import family_folders
 
 TABLE = "published.json"
 
@@ -84,27 +83,14 @@ class PublishedFamily:
         return data / "agentboard" / self.folder
 
 
-def _tables() -> Iterator[tuple[str, Path]]:
-    """(family, table file) of the environments shipped here and of those that join by entry point."""
-    package = find_spec("envs")
-    folders = {
-        child.name: child
-        for root in (package.submodule_search_locations or [] if package else [])
-        for child in Path(root).iterdir()
-    }
-    for point in entry_points(group="evalharness.environments"):
-        if point.name not in folders and (module := find_spec(point.module)) and module.origin:
-            folders[point.name] = Path(module.origin).parent
-    for family, folder in sorted(folders.items()):
-        if (folder / TABLE).is_file():
-            yield family, folder / TABLE
-
-
 @cache
 def published() -> dict[str, PublishedFamily]:
     """Every family that has published files, by name, sorted."""
     found = {}
-    for family, path in _tables():
+    for family, folder in family_folders().items():
+        path = folder / TABLE
+        if not path.is_file():
+            continue
         table = _Table.model_validate_json(path.read_bytes())
         found[family] = PublishedFamily(
             family=family,
