@@ -121,7 +121,7 @@ class Comparison:
             action = None if number is None else self.transcript.steps[number].action
             self.differences.append(Difference(self.transcript, number, action, "crash", None, message))
 
-    def _failures(self) -> list[Difference]:
+    def failures(self) -> list[Difference]:
         return [difference for difference in self.differences if difference.excepted_because is None]
 
     def _compare(
