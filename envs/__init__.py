@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 
@@ -32,7 +33,7 @@ def _register() -> None:
         if spec.gym_id in gymnasium.registry:
             continue
 
-        def make(*, data: Path | None = None, _spec: EnvSpec = spec) -> TextEnv:
+        def make(*, data: Path | None = None, _spec: EnvSpec = spec, **_: Any) -> TextEnv:
             return _spec.make(data)
 
         # Turn limits and the order of calls are the harness's business; the checker would probe spaces.

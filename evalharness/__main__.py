@@ -1,0 +1,5 @@
+import sys
+
+from evalharness.cli import main
+
+sys.exit(main())

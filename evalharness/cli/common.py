@@ -1,0 +1,83 @@
+"""Options that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.errors import UserError
+
+if TYPE_CHECKING:
+    from envs.base import Suite
+
+
+def add_data_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="data folder (default: $EVALHARNESS_DATA, else the user's own)",
+    )
+
+
+def add_suite_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--suite",
+        choices=("agentboard", "open"),
+        help="agentboard: the published benchmark, needs its data; open: built in, needs none "
+        "(default: agentboard where its data is imported, else open)",
+    )
+    parser.add_argument(
+        "--suite-seed", type=int, metavar="N", help="which open suite (default: 0, the frozen one)"
+    )
+
+
+def add_json_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--json", metavar="FILE", help="also write the result as JSON ('-': to standard output)"
+    )
+
+
+def write_json(target: str | None, value: Any) -> None:
+    if target is None:
+        return
+    text = json.dumps(value, indent=2) + "\n"
+    if target == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write --json {target}: {error.strerror}") from None
+
+
+def data_folder(args: argparse.Namespace) -> Path:
+    """The data folder the user named, or the default one."""
+    from evalharness.data import data_folder as default
+
+    return args.data if getattr(args, "data", None) is not None else default()
+
+
+def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
+    """`--suite`, else the published suite where its data is, else the open one (which a line on stderr says)."""
+    if args.suite is not None:
+        suite: Suite = args.suite
+        return suite
+    if (data / "agentboard").is_dir():
+        return "agentboard"
+    print(
+        "evalharness: no published data imported, so this is the open suite "
+        "(get the published one with: evalharness data import DIR)",
+        file=sys.stderr,
+    )
+    return "open"
+
+
+def titles() -> dict[str, str]:
+    """Family -> the name a person reads."""
+    from envs import specs
+
+    return {family: spec.title for family, spec in specs().items()}

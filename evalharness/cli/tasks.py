@@ -1,0 +1,70 @@
+"""`evalharness tasks`: what there is to play."""
+
+from __future__ import annotations
+
+import argparse
+
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    add_suite_options,
+    chosen_suite,
+    data_folder,
+    write_json,
+)
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "tasks", help="list families and tasks", description="List the families, or the tasks of some."
+    )
+    parser.add_argument(
+        "selection",
+        nargs="?",
+        metavar="LIST",
+        help="as for `run --tasks`: all, babyai, babyai:0-9, a task id, ...",
+    )
+    add_suite_options(parser)
+    add_data_option(parser)
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from envs import specs
+    from evalharness.errors import UserError
+    from evalharness.tasks import family_tasks, select
+
+    folder = data_folder(args)
+    suite = chosen_suite(args, folder)
+    seed = args.suite_seed or 0
+    console = Console(stderr=args.json == "-")
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    if args.selection is None:
+        for name in ("family", "title", "tasks", "note"):
+            table.add_column(name, overflow="fold")
+        rows = []
+        for family, spec in specs().items():
+            try:
+                count, note = len(family_tasks(spec, suite, folder, seed)), ""
+            except UserError as error:
+                count, note = 0, str(error)
+            rows.append({"family": family, "title": spec.title, "tasks": count, "note": note})
+            table.add_row(family, spec.title, str(count), Text(note, style="yellow"))
+        console.print(table)
+        write_json(args.json, {"suite": suite, "families": rows})
+        return 0
+    tasks = select(specs(), args.selection, suite, data=folder, suite_seed=seed)
+    table.add_column("task", no_wrap=True)
+    table.add_column("kind", overflow="fold")
+    table.add_column("level", no_wrap=True)
+    table.add_column("goal", overflow="fold")
+    for task in tasks:
+        table.add_row(task.id, task.kind, task.difficulty, Text(" ".join(task.goal.split())))
+    console.print(table)
+    write_json(args.json, [task.to_json() | {"content_hash": task.content_hash} for task in tasks])
+    return 0

@@ -1,0 +1,113 @@
+"""What a run is. Command-line flags and a YAML file (`--config`) say the same things."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evalharness.errors import UserError
+
+SCRIPTED = ("oracle", "random")
+
+
+class RunConfig(BaseModel):
+    """Every field is a flag of `evalharness run` (`max_turns` is `--max-turns`)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+
+    model: str
+    """A checkpoint directory, a hub id, `demo`, an `http(s)://.../v1` endpoint, `oracle`, `random`, `replay:RUN`."""
+    model_name: str | None = None
+    """The name the endpoint serves the model by, and the name shown in tables."""
+    tasks: str = "all"
+    suite: Literal["agentboard", "open"] = "agentboard"
+    suite_seed: int = Field(default=0, ge=0)
+    limit: int | None = Field(default=None, ge=1)
+    samples: int = Field(default=1, ge=1)
+    max_turns: int = Field(default=30, ge=1)
+    temperature: float = Field(default=0.0, ge=0)
+    top_p: float = Field(default=1.0, gt=0, le=1)
+    max_tokens: int = Field(default=256, ge=1)
+    seed: int = Field(default=0, ge=0)
+
+    # How the work is done; the results do not depend on these.
+    output: Path | None = None
+    concurrency: int = Field(default=64, ge=1)
+    workers: dict[str, int] = {}
+    vllm: str | None = None
+    vllm_args: str = ""
+    api_key_env: str | None = None
+    timeout: float = Field(default=600.0, gt=0)
+    attempts: int = Field(default=3, ge=1)
+
+    _OPERATIONAL = frozenset(
+        {"output", "concurrency", "workers", "vllm", "api_key_env", "timeout", "attempts"}
+    )
+
+    def identity(self) -> dict[str, Any]:
+        """The part of the configuration that results depend on, as JSON data."""
+        data: dict[str, Any] = self.model_dump(mode="json", exclude=set(self._OPERATIONAL))
+        if self.is_endpoint:
+            # A server that comes back on another port is the same model; its name is what counts.
+            data["model"] = "endpoint"
+        return data
+
+    @property
+    def is_endpoint(self) -> bool:
+        return self.model.startswith(("http://", "https://"))
+
+    @property
+    def display_name(self) -> str:
+        """What tables call the model."""
+        return self.model_name or (self.model if self.is_endpoint else Path(self.model).name or self.model)
+
+    def folder(self) -> Path:
+        """Where the run goes: the same options give the same folder, so the same command continues."""
+        if self.output is not None:
+            return self.output
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.display_name).strip("-.")[:60] or "model"
+        key = json.dumps({**self.identity(), "endpoint": self.model}, sort_keys=True)
+        return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+
+
+def _explain(error: ValidationError, source: str) -> str:
+    lines = []
+    for problem in error.errors():
+        name = ".".join(str(part) for part in problem["loc"]) or "configuration"
+        flag = "--" + name.replace("_", "-")
+        given = problem.get("input")
+        lines.append(f"{source}{flag} {given}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+    return "; ".join(lines)
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """A YAML file of options; relative to nothing, merged under the flags."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"no configuration file {path}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"configuration file {path} is not readable: {error}") from None
+    if not isinstance(data, dict):
+        raise UserError(f"configuration file {path} is not a mapping of options to values")
+    return {str(key).replace("-", "_"): value for key, value in data.items()}
+
+
+def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:
+    """Flags over file over defaults. Raises UserError naming the option that is wrong."""
+    values = read_config(config_file) if config_file else {}
+    values |= {key: value for key, value in flags.items() if value is not None}
+    if "model" not in values:
+        raise UserError(
+            "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"
+        )
+    try:
+        return RunConfig.model_validate(values)
+    except ValidationError as error:
+        raise UserError(_explain(error, "")) from None

@@ -1,0 +1,111 @@
+"""What the published files are: every path with its SHA-256, as each environment's `published.json` lists them.
+
+The hashes are facts about files that the user supplies; the files themselves are never part of the project.
+`evalharness/data/make_table.py` wrote the hashes, from a complete copy of the data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+TABLE = "published.json"
+
+
+class Download(BaseModel):
+    """One file to fetch. An archive is unpacked afterwards; what it held is checked file by file."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    url: str
+    save_as: str = Field(alias="as")
+    """Path below the download folder; for a single file it ends like the file's place in the data folder."""
+    sha256: str | None = None
+    """None where the publisher gives none: then only the unpacked files are checked."""
+    size: str | None = None
+    """Size to tell the person before the download starts, for example `1.4 GB`."""
+
+
+class Tasks(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    count: int
+    any_of: list[str]
+    """Label files, one task a line; one of them is enough."""
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    folder: str
+    tasks: Tasks
+    also_found_as: dict[str, str] = {}
+    downloads: list[Download] = []
+    files: dict[str, str | None]
+
+
+@dataclass(frozen=True)
+class PublishedFamily:
+    """The published files of one environment."""
+
+    family: str
+    """The harness's name, `sciworld`."""
+    folder: str
+    """The folder below `agentboard/`, `scienceworld`."""
+    tasks: Tasks
+    also_found_as: dict[str, str]
+    """Path prefix in the folder -> another path prefix under which publishers ship the same files."""
+    downloads: tuple[Download, ...]
+    files: dict[str, str | None]
+    """Path in the folder (posix) -> SHA-256, or None where no reference hash is known."""
+    source: Path
+
+    def required(self) -> list[str]:
+        """Every file but the label files, of which any one is enough."""
+        return [name for name in self.files if name not in self.tasks.any_of]
+
+    def root(self, data: Path) -> Path:
+        return data / "agentboard" / self.folder
+
+
+def _tables() -> Iterator[tuple[str, Path]]:
+    """(family, table file) of the environments shipped here and of those that join by entry point."""
+    package = find_spec("envs")
+    folders = {
+        child.name: child
+        for root in (package.submodule_search_locations or [] if package else [])
+        for child in Path(root).iterdir()
+    }
+    for point in entry_points(group="evalharness.environments"):
+        if point.name not in folders and (module := find_spec(point.module)) and module.origin:
+            folders[point.name] = Path(module.origin).parent
+    for family, folder in sorted(folders.items()):
+        if (folder / TABLE).is_file():
+            yield family, folder / TABLE
+
+
+@cache
+def published() -> dict[str, PublishedFamily]:
+    """Every family that has published files, by name, sorted."""
+    found = {}
+    for family, path in _tables():
+        table = _Table.model_validate_json(path.read_bytes())
+        found[family] = PublishedFamily(
+            family=family,
+            folder=table.folder,
+            tasks=table.tasks,
+            also_found_as=table.also_found_as,
+            downloads=tuple(table.downloads),
+            files=table.files,
+            source=path,
+        )
+    return found
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

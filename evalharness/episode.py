@@ -1,0 +1,227 @@
+"""The chat loop: an environment and a policy make an episode."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from envs.base import Task
+from evalharness import react
+from evalharness.errors import UserError
+from evalharness.policy.base import ContextOverflowError, Environment, PolicyStoppedError, Reply, Session
+from evalharness.prompt import Message, PromptFile
+from evalharness.surface import ActionSurface
+
+EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped"]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One thought and action of the policy, one observation by the environment. Times in seconds."""
+
+    turn: int
+    reply: str
+    """The raw reply, whole."""
+    thought: str
+    action: str | None
+    """As the model worded it; None when the reply had no action (the observation is then the correction)."""
+    observation: str
+    progress: float
+    valid: bool
+    format_errors: tuple[str, ...] = ()
+    subgoals_completed: tuple[int, ...] = ()
+    finish_reason: str = "stop"
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    policy_s: float = 0.0
+    environment_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Trim:
+    """The context was full before `turn`: the `dropped` oldest turns still in the conversation went."""
+
+    turn: int
+    dropped: int
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A played sample of a task."""
+
+    task_id: str
+    family: str
+    suite: str
+    kind: str
+    difficulty: str
+    labels: str
+    sample: int
+    perturbation: str | None
+    goal: str
+    first_observation: str
+    turns: tuple[Turn, ...]
+    progress: float
+    success: bool
+    solved: bool
+    ended_by: EndedBy
+    trims: tuple[Trim, ...]
+    subgoals: tuple[str, ...]
+    task_hash: str
+    prompt_hash: str
+    policy_s: float
+    environment_s: float
+    started: float
+    """Unix time."""
+    wall_s: float
+
+    @property
+    def valid_turns(self) -> int:
+        return sum(turn.valid for turn in self.turns)
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Episode:
+        """Raises KeyError or TypeError when a field is missing or foreign."""
+        turns = tuple(
+            Turn(
+                **{
+                    **turn,
+                    "format_errors": tuple(turn["format_errors"]),
+                    "subgoals_completed": tuple(turn["subgoals_completed"]),
+                }
+            )
+            for turn in data["turns"]
+        )
+        trims = tuple(Trim(**trim) for trim in data["trims"])
+        return cls(**{**data, "turns": turns, "trims": trims, "subgoals": tuple(data["subgoals"])})
+
+
+@dataclass
+class _Conversation:
+    """Messages that are only ever appended to (so that a server's prefix cache holds), until the context is full."""
+
+    messages: list[Message]
+    head: int
+    """How many messages at the front are never dropped: system, instruction, example, goal, first observation."""
+    trims: list[Trim] = field(default_factory=list)
+
+    def append(self, reply: str, observation: str) -> None:
+        # Some chat templates and servers refuse an empty assistant message.
+        self.messages.append({"role": "assistant", "content": reply or "(no reply)"})
+        self.messages.append({"role": "user", "content": f"Observation: {observation}"})
+
+    def drop_older_half(self, turn: int) -> None:
+        """Half of the turns at once, oldest first: the prefix cache is lost once, not at every turn from here on."""
+        turns = (len(self.messages) - self.head) // 2
+        if turns == 0:
+            raise UserError(
+                "the instruction, worked example and first observation alone do not fit the model's context; "
+                'serve it with a longer one, e.g. --vllm-args "--max-model-len 8192"'
+            )
+        dropped = (turns + 1) // 2
+        del self.messages[self.head : self.head + 2 * dropped]
+        self.trims.append(Trim(turn, dropped))
+
+
+async def _ask(session: Session, conversation: _Conversation, turn: int) -> Reply:
+    while True:
+        try:
+            return await session.reply(conversation.messages, turn=turn)
+        except ContextOverflowError:
+            conversation.drop_older_half(turn)
+
+
+async def play(
+    task: Task,
+    environment: Environment,
+    open_session: Callable[[Environment], Session],
+    *,
+    prompt: PromptFile,
+    prompt_hash: str,
+    canonical: ActionSurface,
+    surface: ActionSurface,
+    sample: int = 0,
+    perturbation: str | None = None,
+    max_turns: int = 30,
+    on_turn: Callable[[Turn], None] = lambda turn: None,
+) -> Episode:
+    """Play `task` to its end. Infrastructure errors pass through: the caller starts the episode over."""
+    started, clock = time.time(), time.perf_counter()
+    goal, first_observation, info = await environment.reset(task)
+    environment_s = time.perf_counter() - clock
+    messages = prompt.for_kind(task.kind).messages(surface, canonical, goal, first_observation)
+    conversation = _Conversation(messages, len(messages))
+    session = open_session(environment)
+    turns: list[Turn] = []
+    ended_by: EndedBy = "turn_limit"
+    while len(turns) < max_turns:
+        number = len(turns) + 1
+        before = time.perf_counter()
+        try:
+            reply = await _ask(session, conversation, number)
+        except PolicyStoppedError:
+            ended_by = "policy_stopped"
+            break
+        answered = time.perf_counter()
+        parsed = react.parse(
+            reply.text, stopped_by=reply.stopped_by, truncated=reply.finish_reason == "length"
+        )
+        terminated = False
+        completed: tuple[int, ...] = ()
+        valid = False
+        if parsed.action is None:
+            observation = react.correction(parsed)
+        else:
+            observation, terminated, info = await environment.step(canonical.reword(parsed.action, surface))
+            valid, completed = info["valid"], tuple(info["subgoals_completed"])
+        conversation.append(parsed.kept, observation)
+        turn = Turn(
+            turn=number,
+            reply=reply.text,
+            thought=parsed.thought,
+            action=parsed.action,
+            observation=observation,
+            progress=info["progress"],
+            valid=valid,
+            format_errors=parsed.errors,
+            subgoals_completed=completed,
+            finish_reason=reply.finish_reason,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            policy_s=answered - before,
+            environment_s=time.perf_counter() - answered,
+        )
+        turns.append(turn)
+        on_turn(turn)
+        if terminated:
+            ended_by = "success" if info["success"] else "environment"
+            break
+    return Episode(
+        task_id=task.id,
+        family=task.family,
+        suite=task.suite,
+        kind=task.kind,
+        difficulty=task.difficulty,
+        labels=task.labels,
+        sample=sample,
+        perturbation=perturbation,
+        goal=goal,
+        first_observation=first_observation,
+        turns=tuple(turns),
+        progress=info["progress"],
+        success=info["success"],
+        solved=info["solved"],
+        ended_by=ended_by,
+        trims=tuple(conversation.trims),
+        subgoals=task.subgoals,
+        task_hash=task.content_hash,
+        prompt_hash=prompt_hash,
+        policy_s=sum(turn.policy_s for turn in turns),
+        environment_s=environment_s + sum(turn.environment_s for turn in turns),
+        started=started,
+        wall_s=time.perf_counter() - clock,
+    )

@@ -1,0 +1,60 @@
+"""The policy's side of the episode loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from envs.base import Task
+from evalharness.prompt import Message
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer of a policy. Token counts are None where the server reports none."""
+
+    text: str
+    finish_reason: str = "stop"
+    """As the chat completions API says it: `stop`, `length`, ..."""
+    stopped_by: str | None = None
+    """The stop sequence that ended generation, where the server tells."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency: float = 0.0
+    """Seconds from the first try of the request to the whole answer, retries included."""
+    tries: int = 1
+
+
+class ContextOverflowError(Exception):
+    """The conversation no longer fits the model's context; the loop drops old turns and asks again."""
+
+
+class PolicyStoppedError(Exception):
+    """A scripted policy has nothing more to do in this episode (an oracle without a plan, a replay at its end)."""
+
+
+class Environment(Protocol):
+    """A running episode's world, in its own process."""
+
+    async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
+        """Returns (goal, first observation, info)."""
+
+    async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
+        """Returns (observation, terminated, info)."""
+
+    async def valid_actions(self) -> list[str]: ...
+
+    async def oracle(self) -> list[str]: ...
+
+
+class Session(Protocol):
+    """A policy playing one episode."""
+
+    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        """Answer the conversation so far; `turn` counts from 1."""
+
+
+class Policy(Protocol):
+    def session(self, task: Task, sample: int, environment: Environment) -> Session: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,100 @@
+"""Policies without a model: an oracle, uniformly random valid actions, the replies of an earlier run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from envs.base import Task
+from evalharness.errors import UserError
+from evalharness.policy.base import Environment, PolicyStoppedError, Reply, Session
+from evalharness.prompt import Message
+from evalharness.surface import ActionSurface
+
+
+def _say(thought: str, action: str) -> Reply:
+    return Reply(f"Thought: {thought}\nAction: {action}")
+
+
+@dataclass
+class _OracleSession:
+    environment: Environment
+    plan: Sequence[str] | None = None
+
+    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        if self.plan is None:
+            self.plan = await self.environment.oracle()
+        if turn > len(self.plan):
+            raise PolicyStoppedError("no plan is known" if not self.plan else "the plan is at its end")
+        return _say(f"Step {turn} of {len(self.plan)} of the plan.", self.plan[turn - 1])
+
+
+class OraclePolicy:
+    """Carries out the environment's own plan for the task."""
+
+    def session(self, task: Task, sample: int, environment: Environment) -> Session:
+        return _OracleSession(environment)
+
+    async def close(self) -> None:
+        pass
+
+
+@dataclass
+class _RandomSession:
+    environment: Environment
+    stream: random.Random
+    help_surface: ActionSurface
+
+    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        actions = [a for a in await self.environment.valid_actions() if self.help_surface.parse(a) is None]
+        if not actions:
+            raise PolicyStoppedError("no valid action")
+        return _say("Any valid action will do.", self.stream.choice(actions))
+
+
+@dataclass
+class RandomPolicy:
+    """Picks uniformly among the valid actions, asking for help (`check`) excepted.
+
+    The choices of an episode depend on (seed, task, sample) alone.
+    """
+
+    seed: int
+    actions: Mapping[str, Mapping[str, str]]
+    """Family -> its action templates."""
+
+    def session(self, task: Task, sample: int, environment: Environment) -> Session:
+        templates = self.actions[task.family]
+        check = ActionSurface({name: text for name, text in templates.items() if name == "check"})
+        return _RandomSession(environment, random.Random(f"{self.seed}/{task.id}/{sample}"), check)
+
+    async def close(self) -> None:
+        pass
+
+
+@dataclass
+class _ReplaySession:
+    replies: Sequence[str]
+
+    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        if turn > len(self.replies):
+            raise PolicyStoppedError("the recorded episode is at its end")
+        return Reply(self.replies[turn - 1])
+
+
+@dataclass
+class ReplayPolicy:
+    """Says again what the policy of an earlier run said."""
+
+    replies: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
+    """(task id, sample) -> raw replies in order."""
+
+    def session(self, task: Task, sample: int, environment: Environment) -> Session:
+        try:
+            return _ReplaySession(self.replies[task.id, sample])
+        except KeyError:
+            raise UserError(f"the replayed run has no episode of {task.id}, sample {sample}") from None
+
+    async def close(self) -> None:
+        pass

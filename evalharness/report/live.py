@@ -1,0 +1,104 @@
+"""A run's progress while it runs: a live view on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.progress import Progress
+from evalharness.report.text import duration, printable
+
+_PLAIN_EVERY = 10.0
+"""Seconds between lines where there is no terminal."""
+
+
+def _speed(progress: Progress) -> str:
+    elapsed = max(progress.elapsed, 1e-9)
+    parts = [f"{progress.turns / elapsed:.1f} turns/s"]
+    if progress.completion_tokens:
+        parts.append(f"{progress.completion_tokens / elapsed:.0f} tokens/s")
+    left = progress.seconds_left
+    parts.append(f"{duration(progress.elapsed)} so far")
+    if left:
+        parts.append(f"about {duration(left)} left")
+    return " · ".join(parts)
+
+
+class _View:
+    def __init__(self, progress: Progress, titles: Mapping[str, str]) -> None:
+        self.progress = progress
+        self.titles = titles
+
+    def __rich__(self) -> RenderableType:
+        table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+        table.add_column("family", no_wrap=True)
+        table.add_column("", width=20)
+        for name in ("done", "success", "progress", "running"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for family, counts in self.progress.families.items():
+            done = counts.done
+            table.add_row(
+                self.titles.get(family, family),
+                ProgressBar(total=max(counts.total, 1), completed=done, width=20),
+                f"{done}/{counts.total}",
+                f"{100 * counts.successes / done:.1f} %" if done else "-",
+                f"{100 * counts.progress_sum / done:.1f} %" if done else "-",
+                str(counts.running) + (f", {counts.failures} failed" if counts.failures else ""),
+            )
+        status = Text(
+            printable(self.progress.status, single_line=True),
+            style="yellow",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        return Group(table, Text(_speed(self.progress), style="dim"), status)
+
+
+def _line(progress: Progress, titles: Mapping[str, str]) -> str:
+    parts = []
+    for family, counts in progress.families.items():
+        rate = f", success {100 * counts.successes / counts.done:.1f} %" if counts.done else ""
+        failed = f", {counts.failures} failed" if counts.failures else ""
+        parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{rate}{failed}")
+    if progress.turns:
+        parts.append(_speed(progress))
+    return " | ".join(parts)
+
+
+@contextmanager
+def watch(progress: Progress, titles: Mapping[str, str], console: Console) -> Iterator[None]:
+    """Show `progress` until the context closes."""
+    if console.is_terminal:
+        with Live(_View(progress, titles), console=console, refresh_per_second=4, transient=True):
+            yield
+        return
+    stop = threading.Event()
+
+    def report() -> None:
+        status = ""
+        waited = 0.0
+        while not stop.wait(0.5):
+            waited += 0.5
+            if progress.status and progress.status != status:
+                status = progress.status
+                console.print(Text(printable(status, single_line=True)), soft_wrap=True)
+            if waited >= _PLAIN_EVERY and progress.turns:
+                waited = 0.0
+                console.print(Text(_line(progress, titles)), soft_wrap=True)
+
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+        if progress.turns:
+            console.print(Text(_line(progress, titles)), soft_wrap=True)

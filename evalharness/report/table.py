@@ -1,0 +1,84 @@
+"""The family table of a run, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.report.text import duration, printable
+
+
+def _percent(value: float | None, interval: Sequence[float] | None = None) -> str:
+    if value is None:
+        return "-"
+    text = f"{100 * value:5.1f}"
+    if interval is not None:
+        text += f" [{100 * interval[0]:.1f}, {100 * interval[1]:.1f}]"
+    return text
+
+
+def _rates(entry: Mapping[str, Any], *names: str) -> list[str]:
+    return [_percent(entry.get(name), entry.get(f"{name}_ci95")) for name in names]
+
+
+def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType:
+    """Success, progress and grounding in percent, each with its 95 % interval; what the numbers are not, below."""
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table.add_column("family", no_wrap=True)
+    table.add_column("n", justify="right", no_wrap=True)
+    for name in ("success %", "progress %", "grounding %"):
+        table.add_column(f"{name} [95 % CI]", no_wrap=True)
+    for family, entry in summary["families"].items():
+        count = str(entry["n"]) if entry["n"] == entry["expected"] else f"{entry['n']}/{entry['expected']}"
+        rates = _rates(entry, "success_rate", "progress_rate", "grounding_accuracy")
+        table.add_row(titles.get(family, family), count, *rates)
+    if summary["held_out"]:
+        score = summary["held_out"]
+        table.add_section()
+        table.add_row(
+            Text("held-out", style="bold"),
+            str(score["n"]),
+            *_rates(score, "success_rate", "progress_rate"),
+            "",
+        )
+    notes = [
+        f"model {printable(summary['model']['name'], single_line=True)} · suite {summary['suite']} · "
+        f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
+        + (f" in {duration(summary['wall_s'])}" if "wall_s" in summary else "")
+    ]
+    tokens = summary["tokens"]
+    if tokens["completion"]:
+        notes.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion")
+    if summary["turns"] and summary["format_error_turns"]:
+        share = 100 * summary["format_error_turns"] / summary["turns"]
+        notes.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
+    if summary["trimmed_episodes"]:
+        notes.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
+    if ours := [titles.get(f, f) for f, who in summary["labels"].items() if who == "ours"]:
+        notes.append(f"labels: ours for {', '.join(ours)}")
+    warnings = []
+    for family, entry in summary["families"].items():
+        title = titles.get(family, family)
+        if entry["infrastructure_failures"]:
+            warnings.append(
+                f"{title}: {entry['infrastructure_failures']} episodes could not be played (infrastructure; see "
+                "errors.jsonl); they are in no mean, and the same command tries them again"
+            )
+        elif entry["n"] < entry["selected"]:
+            warnings.append(f"{title}: {entry['selected'] - entry['n']} episodes are still to play")
+    if not summary["held_out"] and all(e["n"] == e["expected"] for e in summary["families"].values()):
+        notes.append(f"held-out score withheld: {summary['held_out_withheld']}")
+    return Group(
+        table,
+        "",
+        *(Text(note, style="dim") for note in notes),
+        *(Text(warning, style="yellow") for warning in warnings),
+    )
+
+
+def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[str, str]) -> None:
+    console.print(family_table(summary, titles))

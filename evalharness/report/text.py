@@ -1,0 +1,32 @@
+"""Text from a model or a game, made safe to show. Pure."""
+
+from __future__ import annotations
+
+import unicodedata
+
+_HARMLESS = frozenset("\n\t")
+_DANGEROUS_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+"""Controls (ANSI escapes begin with one), formats (bidirectional overrides, zero widths), surrogates, unassigned."""
+
+
+def printable(text: str, *, single_line: bool = False) -> str:
+    """`text` with everything that could steer a terminal shown as its code point, `\\x1b` say."""
+    harmless = frozenset() if single_line else _HARMLESS
+    if all(c in harmless or unicodedata.category(c) not in _DANGEROUS_CATEGORIES for c in text):
+        return text
+    return "".join(
+        c
+        if c in harmless or unicodedata.category(c) not in _DANGEROUS_CATEGORIES
+        else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `3 min 20 s`, `2 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60:02d} s"
+    return f"{whole // 3600} h {whole % 3600 // 60:02d} min"

@@ -1,0 +1,132 @@
+"""Episodes -> success rate, progress rate, grounding accuracy, held-out score. Pure.
+
+Definitions as AgentBoard's (unweighted means over the episodes of a family; progress of the last turn); the
+held-out score is AgentRefine's (ICLR 2025): families weighted by their number of tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evalharness import stats
+
+
+class Scored(Protocol):
+    """What a score needs of an episode."""
+
+    @property
+    def family(self) -> str: ...
+    @property
+    def difficulty(self) -> str: ...
+    @property
+    def success(self) -> bool: ...
+    @property
+    def solved(self) -> bool: ...
+    @property
+    def progress(self) -> float: ...
+    @property
+    def grounding_accuracy(self) -> float: ...
+
+
+@dataclass(frozen=True)
+class EpisodeScore:
+    """The few numbers of an episode that scores are made of, so that a long run's episodes need not stay in memory."""
+
+    task_id: str
+    sample: int
+    family: str
+    difficulty: str
+    success: bool
+    solved: bool
+    progress: float
+    grounding_accuracy: float
+    """Valid turns / turns, 0..1; 0 for an episode without turns."""
+    turns: int
+    prompt_tokens: int
+    completion_tokens: int
+    format_errors: int
+    trimmed: bool
+
+    @classmethod
+    def of(cls, episode: Any) -> EpisodeScore:
+        """From an `Episode`."""
+        turns = len(episode.turns)
+        return cls(
+            task_id=episode.task_id,
+            sample=episode.sample,
+            family=episode.family,
+            difficulty=episode.difficulty,
+            success=episode.success,
+            solved=episode.solved,
+            progress=episode.progress,
+            grounding_accuracy=episode.valid_turns / turns if turns else 0.0,
+            turns=turns,
+            prompt_tokens=sum(turn.prompt_tokens or 0 for turn in episode.turns),
+            completion_tokens=sum(turn.completion_tokens or 0 for turn in episode.turns),
+            format_errors=sum(bool(turn.format_errors) for turn in episode.turns),
+            trimmed=bool(episode.trims),
+        )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _rates(episodes: Sequence[Scored]) -> dict[str, float | None]:
+    if not episodes:
+        return {"success_rate": None, "progress_rate": None}
+    return {
+        "success_rate": _mean([e.success for e in episodes]),
+        "progress_rate": _mean([e.progress for e in episodes]),
+    }
+
+
+def family_score(episodes: Sequence[Scored]) -> dict[str, Any]:
+    """Rates of one family, fractions 0..1, each with a 95 % interval. `episodes` may not be empty."""
+    grounding = [e.grounding_accuracy for e in episodes]
+    return {
+        "n": len(episodes),
+        **_rates(episodes),
+        "success_rate_ci95": stats.wilson(sum(e.success for e in episodes), len(episodes)),
+        "progress_rate_ci95": stats.bootstrap_mean([e.progress for e in episodes]),
+        "grounding_accuracy": _mean(grounding),
+        "grounding_accuracy_ci95": stats.bootstrap_mean(grounding),
+        "solved_rate": _mean([e.solved for e in episodes]),
+        "easy": _rates([e for e in episodes if e.difficulty == "easy"]),
+        "hard": _rates([e for e in episodes if e.difficulty == "hard"]),
+    }
+
+
+def held_out_score(
+    by_family: Mapping[str, Sequence[Scored]], weights: Mapping[str, int]
+) -> tuple[dict[str, Any] | None, str | None]:
+    """(score, None), or (None, why it is withheld). `weights`: held-out family -> its number of tasks.
+
+    A score is given only when every task of every held-out family was played: what is left of an incomplete
+    family is no sample of it.
+    """
+    missing = [
+        f"{f} ({len(by_family.get(f, ()))}/{n})" for f, n in weights.items() if len(by_family.get(f, ())) != n
+    ]
+    if missing or not weights:
+        return None, f"incomplete: {', '.join(missing)}" if missing else "no held-out family"
+    families = sorted(weights)
+    sizes = [weights[f] for f in families]
+    score: dict[str, Any] = {"n": sum(sizes)}
+    for rate, values in (
+        ("success_rate", [[float(e.success) for e in by_family[f]] for f in families]),
+        ("progress_rate", [[e.progress for e in by_family[f]] for f in families]),
+    ):
+        score[rate] = sum(n * _mean(v) for n, v in zip(sizes, values, strict=True)) / sum(sizes)
+        score[f"{rate}_ci95"] = stats.bootstrap_weighted_mean(values, sizes)
+    return score, None
+
+
+def group_by_family(episodes: Iterable[EpisodeScore]) -> dict[str, list[EpisodeScore]]:
+    """Families sorted by name, episodes by task and sample: no sum depends on the order in which they finished."""
+    groups: dict[str, list[EpisodeScore]] = {}
+    for episode in sorted(episodes, key=lambda e: (e.family, e.task_id, e.sample)):
+        groups.setdefault(episode.family, []).append(episode)
+    return groups

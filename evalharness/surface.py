@@ -1,0 +1,63 @@
+"""The action surface: how the actions of an environment are worded. Pure.
+
+An environment's actions are data, a table of name -> template such as `take: "take {object} from {receptacle}"`.
+Everything that shows or reads an action goes through one surface: the instruction's list, the worked example,
+and the model's reply. Another surface words the same meanings differently.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Formatter
+
+
+@dataclass(frozen=True)
+class Action:
+    """A meaning without its words: which action, on what."""
+
+    name: str
+    arguments: Mapping[str, str]
+
+
+def _pattern(template: str) -> re.Pattern[str]:
+    parts = []
+    for literal, slot, _, _ in Formatter().parse(template):
+        parts.append(re.escape(literal))
+        if slot is not None:
+            parts.append(f"(?P<{slot}>.+?)")
+    return re.compile("".join(parts), re.DOTALL)
+
+
+class ActionSurface:
+    """Templates in the order a prompt lists them."""
+
+    def __init__(self, templates: Mapping[str, str]) -> None:
+        self.templates = dict(templates)
+        # The template with most literal text is tried first: `go to goal` before `go to {object}`.
+        self._patterns = sorted(
+            ((name, _pattern(template)) for name, template in self.templates.items()),
+            key=lambda item: (-len(re.sub(r"\{.*?\}", "", self.templates[item[0]])), item[0]),
+        )
+
+    def parse(self, text: str) -> Action | None:
+        """The action that `text` words, or None when no template fits."""
+        for name, pattern in self._patterns:
+            if match := pattern.fullmatch(text):
+                return Action(name, match.groupdict())
+        return None
+
+    def render(self, action: Action) -> str:
+        return self.templates[action.name].format(**action.arguments)
+
+    def listing(self, names: list[str] | None = None) -> str:
+        """The bullet list a prompt's `{actions}` stands for; `names` picks some of the actions."""
+        return "\n".join(f"- {self.templates[name]}" for name in names or self.templates)
+
+    def reword(self, text: str, source: ActionSurface) -> str:
+        """`text`, worded by `source`, in this surface's words; unchanged where no template fits."""
+        action = source.parse(text)
+        if action is None or action.name not in self.templates:
+            return text
+        return self.render(action)

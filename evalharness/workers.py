@@ -1,0 +1,198 @@
+"""Environments in their own processes, seen from the harness."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from envs.base import EnvSpec, Task
+from evalharness.errors import InfrastructureError, UserError
+
+_LINE_LIMIT = 64 * 1024 * 1024
+"""Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
+_START_TIMEOUT = 120.0
+"""Seconds for a process to import its simulator on a busy machine."""
+
+
+class WorkerError(InfrastructureError):
+    """An environment's process died, hung, or raised."""
+
+
+class WorkerProcess:
+    """One process that holds up to `spec.envs_per_worker` environments; carries out one call at a time."""
+
+    def __init__(self, spec: EnvSpec, data: Path | None, log: Path | None) -> None:
+        self.spec = spec
+        self.data = data
+        self.log = log
+        self.broken = False
+        self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
+        self._process: asyncio.subprocess.Process | None = None
+        self._lock = asyncio.Lock()
+        self._requests = 0
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        with contextlib.ExitStack() as stack:
+            stderr: Any = asyncio.subprocess.DEVNULL
+            if self.log is not None:
+                stderr = stack.enter_context(self.log.open("ab"))
+            return await asyncio.create_subprocess_exec(
+                *(sys.executable, "-m", "evalharness.worker", self.spec.family, str(self.data or "")),
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=stderr,
+                limit=_LINE_LIMIT,
+                start_new_session=True,  # so that the whole group (a JVM, say) can be killed together
+            )
+
+    async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
+        """Raises WorkerError when the process dies, does not answer in `timeout` seconds, or raises.
+
+        After that the worker is broken for good: its process group is dead.
+        """
+        async with self._lock:
+            if self.broken:
+                raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
+            try:
+                if self._process is None:
+                    self._process = await self._start()
+                    timeout += _START_TIMEOUT
+                answer = await asyncio.wait_for(self._exchange(slot, op, arguments), timeout)
+            except TimeoutError:
+                self.kill()
+                raise WorkerError(f"{self.spec.title} did not answer {op!r} within {timeout:.0f} s") from None
+            except (OSError, ValueError, EOFError) as error:
+                self.kill()
+                raise WorkerError(f"the {self.spec.title} worker died during {op!r}: {error}") from error
+            except asyncio.CancelledError:
+                self.kill()  # an answer would still be on its way; nobody could tell it from the next one
+                raise
+        if "error" in answer:
+            if answer["kind"] in ("MissingDataError", "InvalidTaskError"):
+                raise UserError(answer["error"])
+            self.kill()
+            raise WorkerError(
+                f"{self.spec.title} raised {answer['kind']} in {op!r}: {answer['error']}\n{answer['where']}"
+            )
+        return answer["result"]
+
+    async def _exchange(self, slot: int, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._requests += 1
+        request = {"id": self._requests, "slot": slot, "op": op, **arguments}
+        self._process.stdin.write(json.dumps(request).encode() + b"\n")
+        await self._process.stdin.drain()
+        line = await self._process.stdout.readline()
+        if not line:
+            raise EOFError(f"exit status {await self._process.wait()}")
+        answer: dict[str, Any] = json.loads(line)
+        if answer["id"] != self._requests:
+            raise ValueError("answer to another request")
+        return answer
+
+    def kill(self) -> None:
+        self.broken = True
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def close(self) -> None:
+        """Let the environments close themselves; kill what does not end within five seconds."""
+        if self._process is None:
+            return
+        if self._process.stdin is not None and not self.broken:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), 5)
+        except TimeoutError:
+            self.kill()
+            await self._process.wait()
+        finally:
+            # The group may outlive its leader: a simulator's own child processes.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+
+
+@dataclass
+class RemoteEnvironment:
+    """One environment in a worker: what the episode loop talks to."""
+
+    worker: WorkerProcess
+    slot: int
+
+    async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
+        timeout = self.worker.spec.reset_timeout
+        goal, observation, info = await self.worker.call(self.slot, "reset", timeout, task=task.to_json())
+        return goal, observation, info
+
+    async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
+        timeout = self.worker.spec.step_timeout
+        observation, terminated, info = await self.worker.call(self.slot, "step", timeout, action=action)
+        return observation, terminated, info
+
+    async def valid_actions(self) -> list[str]:
+        actions: list[str] = await self.worker.call(
+            self.slot, "valid_actions", self.worker.spec.reset_timeout
+        )
+        return actions
+
+    async def oracle(self) -> list[str]:
+        plan: list[str] = await self.worker.call(self.slot, "oracle", 5 * self.worker.spec.reset_timeout)
+        return plan
+
+
+@dataclass
+class EnvironmentPool:
+    """The workers of one family. A worker that broke is replaced when its slot is next asked for."""
+
+    spec: EnvSpec
+    data: Path | None
+    max_workers: int
+    log: Path | None = None
+    workers: list[WorkerProcess] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._free = asyncio.Semaphore(self.capacity)
+
+    @property
+    def capacity(self) -> int:
+        """How many episodes of the family can be in flight."""
+        return self.max_workers * self.spec.envs_per_worker
+
+    @contextlib.asynccontextmanager
+    async def environment(self) -> AsyncIterator[RemoteEnvironment]:
+        """Wait for a free slot and hold it for one episode."""
+        async with self._free:
+            worker = self._pick()
+            slot = worker.free_slots.pop()
+            try:
+                yield RemoteEnvironment(worker, slot)
+            finally:
+                worker.free_slots.append(slot)
+
+    def _pick(self) -> WorkerProcess:
+        """The least busy worker; a new one while there is room and every one is at work."""
+        self.workers = [worker for worker in self.workers if not worker.broken]
+        best = max(self.workers, key=lambda worker: len(worker.free_slots), default=None)
+        idle = best is not None and len(best.free_slots) == self.spec.envs_per_worker
+        if best is not None and (idle or len(self.workers) >= self.max_workers):
+            return best
+        self.workers.append(WorkerProcess(self.spec, self.data, self.log))
+        return self.workers[-1]
+
+    async def close(self) -> None:
+        await asyncio.gather(*(worker.close() for worker in self.workers))
