@@ -11,6 +11,8 @@ ACTIONS: Final[Mapping[str, str]] = {
     "look": "look",
     "inventory": "inventory",
     "go": "go {direction}",
+    "go_in": "in",
+    "go_out": "out",
     "examine": "examine {object}",
     "search": "search {object}",
     "read": "read {object}",
@@ -68,7 +70,8 @@ def typeable(text: str) -> str:
 
     A second line would be executed on later turns, and a NUL would run the interpreter past its buffer.
     """
-    line = next((line for line in text.splitlines() if line.strip()), "")
+    lines = text.splitlines() or [""]
+    line = next((line for line in lines if line.strip()), lines[0])  # a lone space is a key to press in menus
     line = unicodedata.normalize("NFKD", line.translate(_TYPOGRAPHY))
     line = "".join(character for character in line if not unicodedata.combining(character))
     line = line.encode("ascii", errors="replace").decode("ascii")

@@ -11,7 +11,7 @@ from envs.jericho.actions import ACTIONS, is_check, published_cut
 from envs.jericho.candidates import valid_commands
 from envs.jericho.interpreter import Interpreter
 from envs.jericho.labels import game_labels
-from envs.jericho.observation import CHECK_PREFIX, clean, refused, understood
+from envs.jericho.observation import CHECK_PREFIX, clean, refused
 from envs.jericho.progress import Progress
 
 
@@ -20,8 +20,6 @@ class JerichoEnv(TextEnv):
 
     `info["solved"]`: the game says that it is won; or the subgoals are complete and the game is not lost,
     since a task is mostly a first part of a game, of which the game itself has no opinion.
-    `info["understood"]` is beyond the contract: whether the game's parser could make sense of the command.
-    The published `valid` is nearly always true.
     """
 
     def __init__(self, *, data: Path | None = None) -> None:
@@ -55,9 +53,8 @@ class JerichoEnv(TextEnv):
             valid = not refused(observation)
             completed = self._progress.update(observation)
             self._observation = observation
-        info = self._info(valid=valid, completed=completed)
-        info["understood"] = understood(observation)
-        return observation, self._progress.rate - before, self._over, False, info
+        gain = self._progress.rate - before
+        return observation, gain, self._over, False, self._info(valid=valid, completed=completed)
 
     @property
     def goal(self) -> str:
@@ -97,7 +94,6 @@ class JerichoEnv(TextEnv):
             "success": self._progress.complete,
             "solved": victory or (self._progress.complete and not lost),
             "valid": valid,
-            "understood": True,
             "subgoals_completed": completed,
         }
 

@@ -41,8 +41,8 @@ NOT_THINGS: Final = frozenset(
     re.findall(
         r"\w+",
         """
-        a all an another both each every everything here him her it me my myself none other room self some that
-        the them there these this those us you your yourself n s e w u d north south east west northeast
+        a all an another both each every everything here him her it me my myself none other room self some
+        that the them there these this those us you your yourself n s e w u d north south east west northeast
         northwest southeast southwest up down in out inside outside
         """,
     )

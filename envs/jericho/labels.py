@@ -1,4 +1,4 @@
-"""Our own annotation of the published games (labels.yaml): subgoals, plans, story files."""
+"""Our own annotation of the published games (labels.yaml): subgoals and plans."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ import yaml
 class GameLabels:
     """What we know of one game."""
 
-    story_sha256: str
-    """Of the story file whose text the subgoals quote."""
     subgoals: tuple[str, ...]
     """Phrases of game text, in the order in which the plan meets them; empty where official ones exist."""
     plan: tuple[str, ...]
@@ -28,7 +26,6 @@ def game_labels() -> Mapping[str, GameLabels]:
     text = Path(__file__).with_name("labels.yaml").read_text(encoding="utf-8")
     return {
         str(game): GameLabels(
-            story_sha256=entry["story"],
             subgoals=tuple(subgoal["match"] for subgoal in entry.get("subgoals", ())),
             plan=tuple(entry["plan"]),
         )

@@ -7,9 +7,21 @@ from typing import Final
 
 CHECK_PREFIX: Final = "You can take the following actions: "
 
-_SPACES: Final = re.compile(" +")
+_SPACES: Final = re.compile(" {2,}")
 _SCORE: Final = re.compile(r"\[Your score.*?\]")
-_PUNCTUATION: Final = re.compile(r"[^A-Za-z0-9\s]")
+
+
+class _Letters(dict[int, int | None]):
+    """A translation table that keeps ASCII letters, digits and white space; filled as characters are met."""
+
+    def __missing__(self, code: int) -> int | None:
+        character = chr(code)
+        kept = (character.isascii() and character.isalnum()) or character.isspace()
+        self[code] = code if kept else None
+        return self[code]
+
+
+_LETTERS: Final = _Letters()
 
 
 def clean(text: str) -> str:
@@ -19,7 +31,7 @@ def clean(text: str) -> str:
 
 def letters(text: str) -> str:
     """Letters, digits and white space only: what the published rule compares."""
-    return _PUNCTUATION.sub("", text)
+    return text.translate(_LETTERS)
 
 
 def refused(observation: str) -> bool:

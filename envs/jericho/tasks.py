@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,12 +21,16 @@ GAMES: Final = (
 )  # fmt: skip
 """In the published order, which is also the order of the rows of the official label file."""
 
-_Z8: Final = frozenset({"afflicted", "snacktime"})
 
-
-def story_file(game: str) -> str:
-    """The story's path inside the data folder."""
-    return f"{FOLDER}/roms/{game}.{'z8' if game in _Z8 else 'z5'}"
+@cache
+def _stories() -> dict[str, tuple[str, str]]:
+    """Game -> (path of its story inside the data folder, SHA-256 of the version that the labels quote)."""
+    table = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
+    return {
+        Path(name).stem: (f"{FOLDER}/{name}", digest)
+        for name, digest in table["files"].items()
+        if name.startswith("roms/")
+    }
 
 
 def _rows(path: Path) -> list[dict[str, Any]]:
@@ -62,6 +67,7 @@ def _task(index: int, game: str, written: dict[str, Any] | None, official: dict[
     published = (official or {}).get("subgoals") or (written or {}).get("subgoals")
     subgoals = tuple(published or game_labels()[game].subgoals)
     labels: LabelSource = "official" if published else "ours"
+    story, digest = _stories()[game]
     difficulty: Difficulty = (official or source)["difficulty"]
     return Task(
         id=f"jericho/agentboard/{index:03d}",
@@ -75,8 +81,8 @@ def _task(index: int, game: str, written: dict[str, Any] | None, official: dict[
         subgoals=subgoals,
         payload={
             "game": game,
-            "story": story_file(game),
-            "sha256": game_labels()[game].story_sha256,
+            "story": story,
+            "sha256": digest,
             "opening": source.get("init_obs", ""),
         },
     )

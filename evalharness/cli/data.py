@@ -26,7 +26,10 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     def action(name: str, help_text: str, **more: Any) -> argparse.ArgumentParser:
         added = actions.add_parser(name, help=help_text, description=more.get("description", help_text))
         added.add_argument(
-            "--data", type=Path, metavar="DIR", help="data folder (default: EVALHARNESS_DATA, or the user's data folder)"
+            "--data",
+            type=Path,
+            metavar="DIR",
+            help="data folder (default: EVALHARNESS_DATA, or the user's data folder)",
         )
         return added
 
@@ -90,7 +93,14 @@ def _import(args: argparse.Namespace) -> int:
 
 def _fetch(args: argparse.Namespace) -> int:
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
 
     from evalharness.data import published
     from evalharness.data.fetch import fetch_published
@@ -98,7 +108,13 @@ def _fetch(args: argparse.Namespace) -> int:
     from evalharness.data.table import Download
 
     chosen = require_known(args.families, published())
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True)) as bars:
         tasks: dict[str, Any] = {}
 
@@ -119,7 +135,8 @@ def _report_import(args: argparse.Namespace, results: Mapping[str, FamilyImport]
             "schema": 1,
             "data": str(_folder(args)),
             "families": {
-                name: {"imported": result.imported, **result.check.to_json()} for name, result in results.items()
+                name: {"imported": result.imported, **result.check.to_json()}
+                for name, result in results.items()
             },
         },
     )
@@ -206,7 +223,8 @@ def _print_checks(
         )
     if any(found.changed for found in checks.values()):
         console.print(
-            "[red]Some files are not the published ones: scores from them are not comparable.[/red]", soft_wrap=True
+            "[red]Some files are not the published ones: scores from them are not comparable.[/red]",
+            soft_wrap=True,
         )
 
 

@@ -72,7 +72,11 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
             except _NetworkError as error:
                 stalled = stalled + 1 if _size(part) <= before else 0
                 if stalled == STALLED_TRIES:
-                    kept = f"; {before:,} bytes are kept and the same command goes on from there" if before else ""
+                    kept = (
+                        f"; {before:,} bytes are kept and the same command goes on from there"
+                        if before
+                        else ""
+                    )
                     raise UserError(
                         f"cannot download {download.url}: {error}{kept}. Without a network, download it elsewhere and "
                         "run: evalharness data import FILE"
@@ -91,7 +95,9 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
 
 def _transfer(download: Download, part: Path, progress: Progress) -> None:
     """One connection's worth of the file, appended to `part`. Raises OSError only for our own disk."""
-    request = urllib.request.Request(_mirrored(download.url), headers={"User-Agent": f"evalharness/{__version__}"})
+    request = urllib.request.Request(
+        _mirrored(download.url), headers={"User-Agent": f"evalharness/{__version__}"}
+    )
     offset = _size(part)
     if offset:
         request.add_header("Range", f"bytes={offset}-")

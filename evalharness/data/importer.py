@@ -50,7 +50,9 @@ def import_published(
         with _locked(agentboard):
             return _import(source, data, families, link)
     except OSError as error:
-        raise UserError(f"the import into {data} stopped: {error}; mend that and run the same command again") from error
+        raise UserError(
+            f"the import into {data} stopped: {error}; mend that and run the same command again"
+        ) from error
 
 
 def _import(
@@ -78,7 +80,9 @@ def _import(
                     stages[name].offer(file, entry)
     if not matched:
         examples = ", ".join(f"{family.folder}/{family.tasks.any_of[0]}" for family in families.values())
-        raise UserError(f"{source} holds none of the published files ({examples}); name the folder or archive with them")
+        raise UserError(
+            f"{source} holds none of the published files ({examples}); name the folder or archive with them"
+        )
     return {
         name: FamilyImport(imported=stage.finish(), check=check(families[name], data))
         for name, stage in stages.items()
@@ -209,7 +213,9 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
 
 
-def require_known(names: Collection[str], families: Mapping[str, PublishedFamily]) -> dict[str, PublishedFamily]:
+def require_known(
+    names: Collection[str], families: Mapping[str, PublishedFamily]
+) -> dict[str, PublishedFamily]:
     """The named families, by the harness's name or the data folder's; all of them when none is named."""
     if not names:
         return dict(families)
