@@ -39,12 +39,22 @@ class Tasks(BaseModel):
     """Label files, one task a line; one of them is enough."""
 
 
+class Literals(BaseModel):
+    """A file made from the constants of a publisher's Python file (see `evalharness.data.literals`)."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    found_in: str = Field(alias="from")
+    """How the Python file's path ends."""
+    names: list[str]
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid")
     folder: str
     tasks: Tasks
     also_found_as: dict[str, str] = {}
     downloads: list[Download] = []
+    literals: dict[str, Literals] = {}
     files: dict[str, str | None]
 
 
@@ -60,13 +70,15 @@ class PublishedFamily:
     also_found_as: dict[str, str]
     """Path prefix in the folder -> another path prefix under which publishers ship the same files."""
     downloads: tuple[Download, ...]
+    literals: dict[str, Literals]
+    """Files made from a publisher's source code. Not required: the label files say the same where they are whole."""
     files: dict[str, str | None]
     """Path in the folder (posix) -> SHA-256, or None where no reference hash is known."""
     source: Path
 
     def required(self) -> list[str]:
-        """Every file but the label files, of which any one is enough."""
-        return [name for name in self.files if name not in self.tasks.any_of]
+        """Every file but the label files, of which any one is enough, and what comes from source code."""
+        return [name for name in self.files if name not in self.tasks.any_of and name not in self.literals]
 
     def root(self, data: Path) -> Path:
         return data / "agentboard" / self.folder
@@ -100,6 +112,7 @@ def published() -> dict[str, PublishedFamily]:
             tasks=table.tasks,
             also_found_as=table.also_found_as,
             downloads=tuple(table.downloads),
+            literals=table.literals,
             files=table.files,
             source=path,
         )
