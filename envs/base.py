@@ -166,6 +166,8 @@ class EnvSpec:
     """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
     actions: Mapping[str, str]
     """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
+    prompt_file: Path | None = None
+    """For an environment outside this repository: where its prompt file is. Default: `prompts/<family>.yaml`."""
     envs_per_worker: int = 1
     """How many environments may share one worker process (1 where each is heavy)."""
     step_timeout: float = 60.0
