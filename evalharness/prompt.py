@@ -124,5 +124,7 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, 
         raise UserError(f"prompt file {path} is for {prompt.environment!r}, not {spec.family!r}")
     unknown = sorted(prompt.action_names() - set(spec.actions))
     if unknown:
-        raise UserError(f"prompt file {path} names actions that {spec.title} does not have: {', '.join(unknown)}")
+        raise UserError(
+            f"prompt file {path} names actions that {spec.title} does not have: {', '.join(unknown)}"
+        )
     return prompt, hashlib.sha256(raw).hexdigest()

@@ -1,19 +1,20 @@
 """How each family is compared: `conformance.yaml` beside its code, since the harness knows no family by name.
 
-`comparison` says what a recording cannot determine (an unordered list, a value the original took from elsewhere): such
-a field is compared as a multiset or not at all, for everybody. `exceptions` lists where we differ on purpose: the
+`comparison` says what a recording cannot determine (an unordered list, a value the original took from elsewhere):
+such a field is compared as a multiset, in part or not at all. `exceptions` lists where we differ on purpose: the
 comparison is made, the difference is counted and shown with its reason, and it is no failure.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from evalharness.errors import UserError
 from evalharness.families import family_folders
@@ -23,6 +24,16 @@ FILE = "conformance.yaml"
 FieldName = Literal["goal", "initial_observation", "observation", "progress", "done", "success", "valid"]
 
 
+def _compiled(value: Any) -> Any:
+    try:
+        return re.compile(value) if isinstance(value, str) else value
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+
+
+Regex = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
+
+
 class Rule(BaseModel):
     """Applies where every condition given holds."""
 
@@ -30,22 +41,18 @@ class Rule(BaseModel):
     fields: list[FieldName] = Field(min_length=1)
     where: dict[str, Any] = {}
     """Recorded field of the step or of its transcript -> value, or list of values."""
-    action: re.Pattern[str] | None = None
+    action: Regex | None = None
     """Found anywhere in the recorded action."""
+    recorded: Regex | None = None
+    """Found anywhere in the recorded text."""
     because: str = Field(min_length=10)
 
-    @field_validator("action", mode="before")
-    @classmethod
-    def _compile(cls, value: Any) -> Any:
-        try:
-            return re.compile(value) if isinstance(value, str) else value
-        except re.error as error:
-            raise ValueError(f"not a regular expression: {error}") from error
-
-    def applies(self, field: str, action: str | None, recorded: Mapping[str, Any]) -> bool:
+    def applies(self, field: str, value: Any, action: str | None, recorded: Mapping[str, Any]) -> bool:
         if field not in self.fields:
             return False
         if self.action is not None and (action is None or not self.action.search(action)):
+            return False
+        if self.recorded is not None and not (isinstance(value, str) and self.recorded.search(value)):
             return False
         for name, wanted in self.where.items():
             if recorded.get(name) not in (wanted if isinstance(wanted, list) else [wanted]):
@@ -54,14 +61,23 @@ class Rule(BaseModel):
 
 
 class ComparisonRule(Rule):
-    how: Literal["not compared", "unordered"]
-    split: re.Pattern[str] = re.compile(r"\s+")
+    how: Literal["not compared", "unordered", "in part"]
+    split: Regex = re.compile(r"\s+")
     """With `unordered`: what separates the items."""
+    part: Regex | None = None
+    """With `in part`: the first match is compared, the rest of the text is not."""
 
-    @field_validator("split", mode="before")
-    @classmethod
-    def _compile_split(cls, value: Any) -> Any:
-        return cls._compile(value)
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.how == "in part") != (self.part is not None):
+            raise ValueError("`in part` needs `part`, and nothing else has it")
+        return self
+
+    def equal(self, recorded: str, ours: str) -> bool:
+        if self.part is not None:
+            theirs, found = self.part.search(recorded), self.part.search(ours)
+            return theirs is not None and found is not None and theirs[0] == found[0]
+        return Counter(self.split.split(recorded)) == Counter(self.split.split(ours))
 
 
 class Policy(BaseModel):
@@ -75,14 +91,13 @@ class Policy(BaseModel):
 
 
 def load_policies(extra: Path | None = None) -> dict[str, Policy]:
-    """Family -> policy, for every family's folder that has a `conformance.yaml`.
+    """Family -> policy: its `conformance.yaml`, or everything compared exactly where it has none.
 
     `extra` is a file of further exceptions, `family: [rule, ...]`.
     """
     policies = {
-        family: _policy(folder / FILE)
+        family: _policy(folder / FILE) if (folder / FILE).is_file() else Policy()
         for family, folder in family_folders().items()
-        if (folder / FILE).is_file()
     }
     if extra is not None:
         for family, rules in _read(extra).items():

@@ -45,7 +45,7 @@ class Transcript:
 
     @property
     def labelled(self) -> bool:
-        """Whether any progress was recorded: without labels the original ends at the world's own end only."""
+        """Whether the recording knew labels; without them it shows no progress and ends with the world alone."""
         return any(step.progress is not None for step in self.steps)
 
 
