@@ -38,6 +38,9 @@ class Difference:
     recorded: Any
     ours: Any
     excepted_because: str | None = None
+    only_recorded: tuple[str, ...] = ()
+    """Of texts compared without order: the items that only the recording has."""
+    only_ours: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -152,7 +155,13 @@ class Comparison:
             tally.different += 1
         else:
             tally.excepted += 1
-        self.differences.append(Difference(self.transcript, number, action, name, recorded, ours, because))
+        items: list[tuple[str, ...]] = [(), ()]
+        if rule is not None and rule.how == "unordered":
+            theirs, found = rule.items(recorded), rule.items(ours)
+            items = [tuple(sorted((theirs - found).elements())), tuple(sorted((found - theirs).elements()))]
+        self.differences.append(
+            Difference(self.transcript, number, action, name, recorded, ours, because, items[0], items[1])
+        )
 
 
 @dataclass

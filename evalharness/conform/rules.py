@@ -77,7 +77,11 @@ class ComparisonRule(Rule):
         if self.part is not None:
             theirs, found = self.part.search(recorded), self.part.search(ours)
             return theirs is not None and found is not None and theirs[0] == found[0]
-        return Counter(self.split.split(recorded)) == Counter(self.split.split(ours))
+        return self.items(recorded) == self.items(ours)
+
+    def items(self, text: str) -> Counter[str]:
+        """With `unordered`: the items of a text and how often each occurs."""
+        return Counter(item for item in self.split.split(text) if item)
 
 
 class Policy(BaseModel):

@@ -89,7 +89,12 @@ def _difference(difference: Difference) -> Text:
     where = f"{transcript.source} (id {transcript.index}, {transcript.script})"
     place = "" if difference.step is None else f" step {difference.step}, action {_safe(difference.action)}"
     text = Text(f"  {where}{place}: {difference.field.replace('_', ' ')}\n")
-    if isinstance(difference.recorded, str) and isinstance(difference.ours, str):
+    if difference.only_recorded or difference.only_ours:
+        recorded, ours = (
+            Text(f"only here {_safe(list(items))[:1000]}")
+            for items in (difference.only_recorded, difference.only_ours)
+        )
+    elif isinstance(difference.recorded, str) and isinstance(difference.ours, str):
         recorded, ours = _marked(difference.recorded, difference.ours)
     else:
         recorded, ours = Text(_safe(difference.recorded)), Text(_safe(difference.ours))
@@ -115,7 +120,7 @@ def _marked(recorded: str, ours: str) -> tuple[Text, Text]:
                     plain = f"{plain[:CONTEXT]} ... {plain[-CONTEXT:]}"
                 text.append(plain)
             else:
-                text.append(plain or "(nothing)", style="bold red")
+                text.append(plain[:300], style="bold red")
     for text in marked:
         text.truncate(1000, overflow="ellipsis")
     return marked
