@@ -45,8 +45,9 @@ class Transcript:
 
     @property
     def labelled(self) -> bool:
-        """Whether the recording knew labels; without them it shows no progress and ends with the world alone."""
-        return any(step.progress is not None for step in self.steps)
+        """Whether the recording knew labels; without, its progress is null and it ended with the world alone."""
+        noted = [step.fields["progress"] for step in self.steps if "progress" in step.fields]
+        return not noted or any(progress is not None for progress in noted)
 
 
 def read_transcripts(path: Path) -> list[Transcript]:
