@@ -137,6 +137,11 @@ class TextEnv(gymnasium.Env[str, str]):
         Leaves the running episode as it was. Deterministic.
         """
 
+    def reference_plans(self) -> dict[str, list[str]]:
+        """Named plans that the audit of labels replays: the oracle's, and others that solve the task in the
+        simulator's own eyes (a recorded solution, the direct way to the mission), where the two can differ."""
+        return {"oracle": self.oracle()}
+
 
 def task_of(options: Mapping[str, Any] | None) -> Task:
     """The task in gymnasium's reset options, or a clear error."""

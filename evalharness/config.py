@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalharness.errors import UserError
 
-SCRIPTED = ("oracle", "random")
+SCRIPTED = ("oracle", "random", "reference")
 
 
 class RunConfig(BaseModel):

@@ -52,10 +52,23 @@ def normal_form(
     variables = tuple(Variable(renamed[v.name], v.type) for v in condition.variables)
     if isinstance(condition, Exists) is positive:
         types.update({variable.name: variable.type for variable in variables})
-        return normal_form(condition.part, positive, inner, types)
+        return [
+            (*conjunction, *_mention(variables, conjunction))
+            for conjunction in normal_form(condition.part, positive, inner, types)
+        ]
     # Not exists x. c, or forall x. c, which is not exists x. not c.
     part = condition.part if isinstance(condition, Exists) else Not(condition.part)
     return [(Never(variables, _rename(part, inner)),)]
+
+
+def _mention(variables: tuple[Variable, ...], conjunction: tuple[Conjunct, ...]) -> list[Literal]:
+    """`v = v` for what a conjunction leaves out: nothing of an empty type exists, whatever is said of it."""
+    mentioned = {name for part in conjunction for name in variables_of(part)}
+    return [
+        Literal(Atom("=", (f"?{variable.name}", f"?{variable.name}")), True)
+        for variable in variables
+        if variable.name not in mentioned
+    ]
 
 
 def _unused(name: str, taken: Mapping[str, str]) -> str:

@@ -160,7 +160,7 @@ def _parse(text: str) -> Tree:
 
 def _definition(text: str, kind: str) -> list[list[Tree]]:
     tree = _parse(text)
-    if isinstance(tree, str) or tree[:1] != ["define"] or tree[1][:1] != [kind]:
+    if isinstance(tree, str) or len(tree) < 2 or tree[0] != "define" or tree[1][:1] != [kind]:
         raise InvalidTaskError(f"PDDL: expected (define ({kind} ...")
     return [part for part in tree[2:] if isinstance(part, list) and part]
 

@@ -1,7 +1,8 @@
 """TextWorld's own PDDL environment behind the interface of `World`, which is proven against it.
 
 Slow (about 0.8 s to start a game, 30 to 50 ms a step) and in need of TextWorld's planner library; used by the
-tests, by `benchmarks/alfworld_step.py`, and by `ALFWorldEnv(engine="textworld")`.
+tests, by `benchmarks/alfworld_step.py`, and by `ALFWorldEnv(engine="textworld")`. Each instance loads a copy of
+that library which stays in memory: unloading it crashes the process at its end.
 """
 
 from __future__ import annotations
@@ -44,9 +45,3 @@ class TextWorldWorld:
 
     def commands(self) -> list[str]:
         return list(self._state["admissible_commands"])
-
-    def close(self) -> None:
-        """Free the copy of the planner library that TextWorld loads for every environment."""
-        from textworld.envs.pddl import pddl
-
-        pddl.fast_downward.close_lib(self._env.downward_lib)

@@ -16,7 +16,7 @@ from evalharness.config import SCRIPTED, RunConfig
 from evalharness.errors import UserError
 from evalharness.policy.base import Policy
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
-from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReplayPolicy
+from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 
 Status = Callable[[str], None]
 
@@ -60,6 +60,8 @@ def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
     identity: dict[str, Any] = {"kind": "scripted", "name": config.model}
     if config.model == "oracle":
         policy = OraclePolicy()
+    elif config.model == "reference":
+        policy = ReferencePolicy()
     elif config.model == "random":
         policy = RandomPolicy(config.seed, {family: spec.actions for family, spec in specs.items()})
     else:
