@@ -23,8 +23,8 @@ from evalharness.errors import UserError
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")
 
-MAX_FILE_BYTES = 256 * 2**20
-"""The largest published file has 2 MB."""
+MAX_FILE_BYTES = 32 * 2**20
+"""The largest published file has 0.6 MB."""
 MAX_HEADER_BYTES = 2**20
 """Between two members of a tar; an extended header is read into memory whole, so it must not be a bomb."""
 MAX_RATIO = 250
