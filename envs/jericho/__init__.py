@@ -1,4 +1,4 @@
-"""Jericho: interactive fiction, the 20 games of AgentBoard."""
+"""Jericho: interactive fiction; the 20 published games, and 20 stories of our own."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from envs.jericho.actions import ACTIONS
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    from envs.jericho.tasks import load_tasks
+    if suite == "open":
+        from envs.jericho.open_suite import open_tasks
 
-    return load_tasks(suite, data, seed)
+        return open_tasks(seed)
+    from envs.jericho.tasks import published_tasks
+
+    return published_tasks(data)
 
 
 def _make(data: Path | None) -> TextEnv:

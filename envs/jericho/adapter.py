@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
-from envs.base import InvalidTaskError, MissingDataError, Task, TextEnv, task_of
+from envs.base import InvalidTaskError, Task, TextEnv, task_of
 from envs.jericho.actions import ACTIONS, is_check, published_cut
 from envs.jericho.candidates import valid_commands
 from envs.jericho.interpreter import Interpreter
 from envs.jericho.labels import game_labels
 from envs.jericho.observation import CHECK_PREFIX, clean, refused
+from envs.jericho.open_suite import RANDOM_SEED, story_of
 from envs.jericho.progress import Progress
+from envs.jericho.tasks import published_story
 
 
 class JerichoEnv(TextEnv):
@@ -33,7 +34,10 @@ class JerichoEnv(TextEnv):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
         task = task_of(options)
-        self._interpreter = Interpreter(self._story(task))
+        if task.suite == "open":
+            self._interpreter = Interpreter(story_of(task), seed=RANDOM_SEED)
+        else:
+            self._interpreter = Interpreter(published_story(task, self.data))
         self._task = task
         self._progress = Progress(task.subgoals)
         # As published: the label file's opening text stands for the game's own.
@@ -71,7 +75,8 @@ class JerichoEnv(TextEnv):
     def oracle(self) -> list[str]:
         if self._task is None:
             return []
-        return list(game_labels()[self._task.payload["game"]].plan)
+        payload = self._task.payload
+        return list(payload["plan"] if "plan" in payload else game_labels()[payload["game"]].plan)
 
     def close(self) -> None:
         self._interpreter = None
@@ -96,16 +101,3 @@ class JerichoEnv(TextEnv):
             "valid": valid,
             "subgoals_completed": completed,
         }
-
-    def _story(self, task: Task) -> Path:
-        """The story file, if it is the one whose text the labels quote."""
-        if self.data is None:
-            raise MissingDataError("Jericho needs the published data: run `evalharness data import DIR`")
-        path = self.data / str(task.payload["story"])
-        if not path.is_file():
-            raise MissingDataError(f"no story file {path}: run `evalharness data import DIR`")
-        if hashlib.sha256(path.read_bytes()).hexdigest() != task.payload["sha256"]:
-            raise InvalidTaskError(
-                f"{path} is not the version that the labels were made for; run `evalharness data verify`"
-            )
-        return path

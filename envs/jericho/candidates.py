@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from itertools import pairwise
 from typing import Any, Final
 
 from envs.jericho.interpreter import Interpreter
@@ -129,8 +130,9 @@ def _nouns(interpreter: Interpreter, state: Any, observation: str) -> list[str]:
         entry = vocabulary.get(word[:length])
         return word not in NOT_THINGS and entry is not None and (entry.is_noun or entry.is_adj)
 
-    spoken = (word for text in texts for word in _WORD.findall(text.lower()))
-    words = list(dict.fromkeys(word for word in spoken if is_thing(word)))
+    spoken = [_WORD.findall(text.lower()) for text in texts]
+    words = list(dict.fromkeys(word for line in spoken for word in line if is_thing(word)))
+    followed = {pair for line in spoken for pair in pairwise(line)}
     heads = {name.split()[-1] for name in names if name.split()}
     answers: dict[str, list[str]] = {}
     for word in words:
@@ -139,8 +141,16 @@ def _nouns(interpreter: Interpreter, state: Any, observation: str) -> list[str]:
         if understood(answer) and not interpreter.over:
             answers.setdefault(answer, []).append(word)
 
-    def quality(word: str) -> tuple[bool, bool, int]:
-        return (word not in heads, not vocabulary[word[:length]].is_noun, words.index(word))
+    adjectives = {
+        word
+        for synonyms in answers.values()
+        for word in synonyms
+        if any((word, other) in followed for other in synonyms)
+    }
+
+    def quality(word: str) -> tuple[bool, bool, bool, int]:
+        is_noun = vocabulary[word[:length]].is_noun
+        return (word not in heads, not is_noun, word in adjectives, words.index(word))
 
     chosen: list[str] = []
     for answer, synonyms in answers.items():

@@ -20,6 +20,10 @@ _WRITES_FILES: Final = re.compile(r"(?i)script|transcr|record|replay|playback|#|
 """Lines that may start a transcript or a recording, or repeat the line that did."""
 _LONGER_THAN_A_FILE_NAME: Final = 81
 
+_WON: Final = "*** You have won ***"
+_LOST: Final = "*** You have died ***"
+"""How a story says that it is over, where Jericho does not know it. Jericho asks the games it knows the same way."""
+
 
 class _Setup(ctypes.Structure):
     """The head of `f_setup_t` in jericho 3.3.1's frotz/src/common/setup.h: 15 ints, then the file names."""
@@ -67,6 +71,7 @@ class Interpreter:
         self.opening: str = self._frotz.reset()[0]
         self._forbid_saving()
         self.over = False
+        self._won = False
 
     def _forbid_saving(self) -> None:
         """Empty the save file's name, so that SAVE and RESTORE fail in the game's own words.
@@ -88,13 +93,15 @@ class Interpreter:
             line = line.ljust(_LONGER_THAN_A_FILE_NAME)
         # A lone backslash starts an interpreter escape: some write files, an unknown one never returns.
         text, _, over, _ = self._frotz.step(line.replace("\\", "\\\\"))
-        self.over = bool(over)
+        known = self._frotz.is_fully_supported
+        self._won = bool(self._frotz.victory()) if known else _WON in text
+        self.over = bool(over) if known else self._won or _LOST in text
         return str(text)
 
     @property
     def victory(self) -> bool:
         """The game says that the player has won the whole of it."""
-        return bool(self._frotz.victory())
+        return self._won
 
     @property
     def awaits_key(self) -> bool:
@@ -121,4 +128,4 @@ class Interpreter:
 
     def restore(self, state: Any) -> None:
         self._frotz.set_state(state)
-        self.over = False
+        self.over = self._won = False

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Suite, Task
+from envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Task
 from envs.jericho.labels import game_labels
 
 FOLDER: Final = "agentboard/jericho"
@@ -42,14 +43,12 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         raise InvalidTaskError(f"{path} is not JSON lines: {error}; run `evalharness data verify`") from error
 
 
-def load_tasks(suite: Suite, data: Path | None, seed: int = 0) -> list[Task]:
+def published_tasks(data: Path | None) -> list[Task]:
     """All tasks in the published order.
 
     Goals and opening texts come from the file that has them by game, so that `huntdark` has its own:
     AgentBoard looks it up as `darkhunt`, misses, and plays it with "Not written yet." for both.
     """
-    if suite == "open":
-        return []
     if data is None:
         raise MissingDataError("Jericho needs the published data: run `evalharness data import DIR`")
     folder = data / FOLDER
@@ -86,3 +85,17 @@ def _task(index: int, game: str, written: dict[str, Any] | None, official: dict[
             "opening": source.get("init_obs", ""),
         },
     )
+
+
+def published_story(task: Task, data: Path | None) -> Path:
+    """The story file, if it is the one whose text the labels quote."""
+    if data is None:
+        raise MissingDataError("Jericho needs the published data: run `evalharness data import DIR`")
+    path = data / str(task.payload["story"])
+    if not path.is_file():
+        raise MissingDataError(f"no story file {path}: run `evalharness data import DIR`")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != task.payload["sha256"]:
+        raise InvalidTaskError(
+            f"{path} is not the version that the labels were made for; run `evalharness data verify`"
+        )
+    return path

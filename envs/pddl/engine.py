@@ -135,37 +135,43 @@ def _groundings(
     fluents: set[str],
 ) -> Iterator[_Candidate]:
     """Typed bindings to different objects whose static preconditions hold."""
-    variables = [variable for variable, _ in operator.parameters]
-    choices = [
-        sorted(name for name, has in objects.items() if domain.is_a(has, kind))
-        for _, kind in operator.parameters
-    ]
-    # Each static precondition is checked as soon as its last variable is bound.
-    checks: list[list[Atom]] = [[] for _ in range(len(variables) + 1)]
-    for atom in operator.precondition:
-        if atom[0] not in fluents:
-            depth = max((variables.index(name) + 1 for name in atom[1:] if name in variables), default=0)
-            checks[depth].append(atom)
+    # A binding is a tuple of the constants followed by the parameters' values; atoms refer to places in it.
+    fixed = tuple(domain.constants)
+    first = len(fixed)
+    names = [*fixed, *(variable for variable, _ in operator.parameters)]
 
-    def bind(binding: dict[str, str]) -> Iterator[dict[str, str]]:
-        depth = len(binding)
-        if any(_ground(atom, binding) not in initial for atom in checks[depth]):
-            return
-        if depth == len(variables):
-            yield binding
-            return
-        taken = set(binding.values())
-        for name in choices[depth]:
-            if name not in taken:
-                yield from bind({**binding, variables[depth]: name})
+    def places(atoms: Iterable[Atom]) -> list[_Places]:
+        return [(atom[0], [names.index(name) for name in atom[1:]]) for atom in atoms]
 
-    for binding in bind({}):
-        parts = [
-            tuple(_ground(atom, binding) for atom in atoms)
-            for atoms in (operator.precondition, operator.add, operator.delete)
+    static = places(atom for atom in operator.precondition if atom[0] not in fluents)
+    bindings = [fixed]
+    for place, (_, kind) in enumerate(operator.parameters, first):
+        choices = sorted(name for name, has in objects.items() if domain.is_a(has, kind))
+        bindings = [
+            (*binding, name) for binding in bindings for name in choices if name not in binding[first:]
         ]
-        yield operator.name, tuple(binding.values()), parts[0], parts[1], parts[2]
+        if len(bindings) > MOST_CANDIDATES:
+            raise _too_many()
+        # A static precondition is checked as soon as its last variable is bound.
+        for atom in static:
+            if max(atom[1], default=-1) == place:
+                bindings = [binding for binding in bindings if _ground(atom, binding) in initial]
+    for atom in static:
+        if max(atom[1], default=-1) < first and _ground(atom, fixed) not in initial:
+            return
+    parts = [places(atoms) for atoms in (operator.precondition, operator.add, operator.delete)]
+    for binding in bindings:
+        needs, adds, deletes = [tuple([_ground(atom, binding) for atom in part]) for part in parts]
+        yield operator.name, binding[first:], needs, adds, deletes
 
 
-def _ground(atom: Atom, binding: Mapping[str, str]) -> Atom:
-    return (atom[0], *(binding.get(name, name) for name in atom[1:]))
+_Places = tuple[str, list[int]]
+
+
+def _ground(atom: _Places, binding: tuple[str, ...]) -> Atom:
+    predicate, where = atom
+    return (predicate, *[binding[place] for place in where])
+
+
+def _too_many() -> PddlError:
+    return PddlError(f"more than {MOST_CANDIDATES} ground actions; this engine is for small worlds")

@@ -114,8 +114,6 @@ def parse_problem(text: str, domain: Domain) -> Problem:
     names = {*objects, *domain.constants}
     initial = frozenset(_atom(literal) for literal in found[":init"])
     goal = _conjunction(found[":goal"][0]) if found[":goal"] else []
-    if not goal:
-        raise PddlError("the goal is empty")
     for atom in (*initial, *goal):
         _check_atom(atom, domain, names, "problem")
     for name, kind in objects.items():

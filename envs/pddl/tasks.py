@@ -18,7 +18,9 @@ DOMAINS = {"gripper": 20, "blockworld": 10, "barman": 20, "tyreworld": 10}
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     if suite == "agentboard":
         return _published(data)
-    return []
+    from envs.pddl.generate import open_tasks
+
+    return open_tasks(seed)
 
 
 def domain_text(kind: str) -> str:
@@ -31,6 +33,8 @@ def make_task(
 ) -> Task:
     """A task that carries its PDDL, so that playing it needs no file."""
     problem = parse_problem(problem_text, parse_domain(domain_text))
+    if not problem.goal:
+        raise PddlError("the goal is empty")
     return Task(
         id=f"pddl/{suite}/{index:03d}",
         family="pddl",
