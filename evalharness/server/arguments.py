@@ -1,0 +1,130 @@
+"""The command line and environment that a managed server is started with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from evalharness.errors import UserError
+from evalharness.server.find import ServerCommand
+
+_REFUSED = {
+    "model": "name the model with --model",
+    "served-model-name": "the harness names the served model itself",
+    "host": "a server that evalharness starts listens on 127.0.0.1 only; start vLLM yourself for more",
+    "uds": "a server that evalharness starts listens on 127.0.0.1 only; start vLLM yourself for more",
+    "api-key": "a server that evalharness starts listens on 127.0.0.1 only and needs no key",
+    "ssl-keyfile": "a server that evalharness starts listens on 127.0.0.1 only, without TLS",
+    "ssl-certfile": "a server that evalharness starts listens on 127.0.0.1 only, without TLS",
+    "root-path": "the harness talks to the server at its root",
+}
+# With one of these, processes on other machines have to find this one: no loopback address for them.
+_MULTI_NODE = {"nnodes", "data-parallel-address", "distributed-executor-backend", "master-addr"}
+_CACHE_SIZE = {"kv-cache-memory-bytes", "gpu-memory-utilization"}
+
+
+def option_names(arguments: Sequence[str]) -> set[str]:
+    """Long options as vLLM reads them: `--max_model_len=1` counts as `max-model-len`, `--no-x` as `x`."""
+    names = (a[2:].partition("=")[0].replace("_", "-") for a in arguments if a.startswith("--"))
+    return {name.removeprefix("no-") for name in names}
+
+
+def option_value(arguments: Sequence[str], name: str) -> str | None:
+    """The last value given to `--name`; None when it is not there."""
+    value = None
+    for index, argument in enumerate(arguments):
+        key, equals, inline = argument.partition("=")
+        if key.startswith("--") and key[2:].replace("_", "-") == name:
+            value = inline if equals else next(iter(arguments[index + 1 : index + 2]), None)
+    return value
+
+
+def check_extra_arguments(extra: Sequence[str]) -> None:
+    """Raises `UserError` for a `--vllm-args` that would take the server out of the harness's hands."""
+    for name in sorted(option_names(extra) & _REFUSED.keys()):
+        raise UserError(f"--vllm-args: --{name} is not taken here: {_REFUSED[name]}")
+    port = option_value(extra, "port")
+    if "port" in option_names(extra) and not (port or "").isdigit():
+        raise UserError("--vllm-args: --port wants a number")
+
+
+def server_arguments(
+    command: ServerCommand,
+    *,
+    model: str,
+    served_name: str,
+    port: int,
+    max_model_len: int | None,
+    extra: Sequence[str] = (),
+) -> list[str]:
+    """The whole command line. `extra` comes last; a default that it also sets is left out."""
+    defaults: dict[str, tuple[str, ...]] = {
+        "port": (str(port),),
+        "seed": ("0",),
+        "enable-prefix-caching": (),
+        # One line a request would bury the log of a run of some ten thousand requests.
+        "disable-uvicorn-access-log": (),
+    }
+    if max_model_len is not None:
+        defaults["max-model-len"] = (str(max_model_len),)
+    if command.kind == "cpu":
+        # Compiling takes the start from one minute to two to four, measured on two cores.
+        defaults["enforce-eager"] = ()
+    given = option_names(extra)
+    argv = [
+        *command.argv,
+        *command.model_flag,
+        model,
+        "--served-model-name",
+        served_name,
+        "--host",
+        "127.0.0.1",
+    ]
+    for name, values in defaults.items():
+        if name not in given:
+            argv += [f"--{name}", *values]
+    return [*argv, *extra]
+
+
+def server_environment(
+    command: ServerCommand,
+    *,
+    local_model: bool,
+    extra: Sequence[str] = (),
+    base: Mapping[str, str] | None = None,
+) -> dict[str, str]:
+    """`base` (default: our own environment) plus what the server needs; what the user has set stays."""
+    env = dict(os.environ if base is None else base)
+    # A key would lock the harness out of its own server.
+    env.pop("VLLM_API_KEY", None)
+    env.update(command.env)
+    env |= {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
+    # `python -m` would otherwise import whatever lies in the current folder.
+    env["PYTHONSAFEPATH"] = "1"
+    if local_model:
+        env.setdefault("HF_HUB_OFFLINE", "1")
+    given = option_names(extra)
+    if not given & _MULTI_NODE:
+        env.setdefault("VLLM_HOST_IP", "127.0.0.1")
+    if command.kind == "cpu" and not given & _CACHE_SIZE:
+        env.setdefault("VLLM_CPU_KVCACHE_SPACE", str(cpu_cache_gib(memory_bytes())))
+    return env
+
+
+def cpu_cache_gib(memory: int) -> int:
+    """KV cache of a CPU server in GiB: a quarter of the memory, 1 to 4."""
+    return max(1, min(4, memory // 4 // 2**30))
+
+
+def memory_bytes() -> int:
+    """Memory this process may use: the machine's, or the container's limit where that is less."""
+    import psutil
+
+    total = psutil.virtual_memory().total
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            total = min(total, int(Path(limit).read_text()))
+        except (OSError, ValueError):
+            continue
+    return total

@@ -1,0 +1,119 @@
+"""A real OpenAI-compatible chat server on loopback that says and breaks what a test asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from aiohttp import web
+
+Fault = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+def completion(text: str, *, finish_reason: str = "stop", stop_reason: str | None = None) -> dict[str, Any]:
+    return {
+        "object": "chat.completion",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": text},
+                "finish_reason": finish_reason,
+                "stop_reason": stop_reason,
+            }
+        ],
+        "usage": {"prompt_tokens": 11, "completion_tokens": 7},
+    }
+
+
+@dataclass
+class ChatServer:
+    answer: Callable[[dict[str, Any]], str] = lambda request: "Thought: t\nAction: turn left"
+    model: str = "toy"
+    faults: list[Fault] = field(default_factory=list)
+    """One for each coming chat request, first to last; requests after that are answered properly."""
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    latency: float = 0.0
+    url: str = ""
+    _waiting: list[tuple[int, asyncio.Event]] = field(default_factory=list)
+
+    async def after(self, count: int) -> None:
+        """Wait until `count` more chat requests have come."""
+        reached = asyncio.Event()
+        self._waiting.append((len(self.requests) + count, reached))
+        await reached.wait()
+
+    async def chat(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        self.requests.append(body)
+        self.headers.append(dict(request.headers))
+        for wanted, reached in self._waiting:
+            if len(self.requests) >= wanted:
+                reached.set()
+        if self.faults:
+            return await self.faults.pop(0)(request)
+        if self.latency:
+            await asyncio.sleep(self.latency)
+        return web.json_response(completion(self.answer(body)))
+
+    async def models(self, request: web.Request) -> web.Response:
+        return web.json_response({"data": [{"id": self.model, "max_model_len": 4096}]})
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[ChatServer]:
+        app = web.Application(client_max_size=2**26)
+        app.router.add_post("/v1/chat/completions", self.chat)
+        app.router.add_get("/v1/models", self.models)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        try:
+            site = web.TCPSite(runner, "127.0.0.1", 0)
+            await site.start()
+            port = runner.addresses[0][1]
+            self.url = f"http://127.0.0.1:{port}/v1"
+            yield self
+        finally:
+            await runner.cleanup()
+
+
+def status(code: int, message: str = "no", headers: dict[str, str] | None = None) -> Fault:
+    async def fault(request: web.Request) -> web.StreamResponse:
+        return web.json_response({"error": {"message": message}}, status=code, headers=headers)
+
+    return fault
+
+
+def body(text: str, content_type: str = "application/json") -> Fault:
+    async def fault(request: web.Request) -> web.StreamResponse:
+        return web.Response(text=text, content_type=content_type)
+
+    return fault
+
+
+async def close_in_the_middle(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
+    await response.prepare(request)
+    await response.write(json.dumps(completion("Action: x")).encode()[:40])
+    assert request.transport is not None
+    request.transport.close()
+    return response
+
+
+async def ten_megabytes(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    for _ in range(160):
+        await response.write(b" " * 65536)
+    return response
+
+
+async def stall(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    await response.write(b'{"choices"')
+    await asyncio.sleep(60)
+    return response
