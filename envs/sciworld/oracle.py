@@ -1,4 +1,4 @@
-"""Plans that solve a task: kept ones, or the simulator's gold path fitted to the labels. Every plan is proven by replay."""
+"""Plans that solve a task: kept ones, or the simulator's gold path fitted to the labels; each proven by replay."""
 
 from __future__ import annotations
 
@@ -69,7 +69,9 @@ def _candidates(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
 def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
     """The simulator's own solution, as it is and then fitted to the labels."""
     payload = task.payload
-    simulator.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=True)
+    simulator.load(
+        str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=True
+    )
     gold = simulator.gold_path()
     yield gold
     if task.subgoals:
