@@ -51,8 +51,8 @@ def cpu_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def gpu_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment in which a distribution `vllm` 0.33.0 is installed (its metadata alone)."""
-    return make_environment(tmp_path_factory.mktemp("gpu") / "env", "vllm", "0.33.0")
+    """A virtual environment in which a distribution `vllm` 0.31.0 is installed (its metadata alone)."""
+    return make_environment(tmp_path_factory.mktemp("gpu") / "env", "vllm", "0.31.0")
 
 
 @pytest.fixture(scope="session")
