@@ -58,7 +58,7 @@ async def start(tag: str, mode: str, folder: Path, grace: float = 1.0) -> Superv
     process = await SupervisedProcess.start(
         [sys.executable, "-S", str(TREE), tag, mode], env=os.environ, log=log, scratch=scratch, grace=grace
     )
-    while "tree is up" not in log.read_text():  # noqa: ASYNC110  (another process writes it)
+    while "tree is up" not in log.read_text():
         await asyncio.sleep(0.05)
     return process
 

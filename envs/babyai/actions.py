@@ -1,0 +1,249 @@
+"""What the agent can say: each accepted sentence with the simulator moves it stands for.
+
+AgentBoard rebuilds this dictionary from the view at every step; its keys are the only sentences the world
+understands. Two oddities are kept: `pickup` and `go to` number the objects of a name among those that can be reached,
+so the number can differ from the one in the observation, and routes are planned as if every door were open.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from envs.babyai.observation import sightings
+from envs.babyai.view import (
+    BALL,
+    BOX,
+    DOOR,
+    EMPTY,
+    HALF,
+    KEY,
+    LOCKED,
+    OPEN,
+    OWN,
+    SIZE,
+    WALL,
+    View,
+    color_of,
+    state_of,
+    type_of,
+)
+
+LEFT, RIGHT, FORWARD, PICKUP, DROP, TOGGLE = range(6)
+"""minigrid's actions."""
+
+Moves = tuple[int, ...]
+
+TEMPLATES = {
+    "turn_left": "turn left",
+    "turn_right": "turn right",
+    "move_forward": "move forward",
+    "go_to": "go to {object}",
+    "pickup": "pickup {object}",
+    "drop": "drop",
+    "toggle": "toggle",
+    "toggle_and_go_through": "toggle and go through {door}",
+    "go_through": "go through {door}",
+    "check": "check available actions",
+}
+"""Action name -> canonical template, in the order in which a prompt should list them."""
+
+CHECK = TEMPLATES["check"]
+NO_CHANGE = "No change in state."
+UNKNOWN = "The action is not recognized. Please check valid actions."
+
+_FRONT = SIZE + HALF
+_SOLID = frozenset({WALL, BOX, BALL, KEY, 9})  # 9 is lava; the agent plans around it
+
+# The planner's map has a margin of one cell around the view: 9 x 9 cells. A pose is 4 * cell + heading; headings count
+# clockwise from straight ahead.
+_SPAN = SIZE + 2
+_AHEAD = (_SPAN, 1, -_SPAN, -1)  # heading -> step to the cell in front
+_START = 4 * (_SPAN + 1 + HALF)
+_ON_MAP = tuple(_SPAN * (index // SIZE + 1) + index % SIZE + 1 for index in range(SIZE * SIZE))
+
+
+def _margin(direction: int) -> frozenset[int]:
+    """The margin cells that routes may not use, for an agent that faces east, south, west or north (0 to 3).
+
+    AgentBoard's bounds are one cell too generous towards the west and the north of the world, so the usable
+    square is 8 x 8 and which of its sides exceeds the view depends on the compass (inferred from transcripts:
+    with both sides or neither, recorded routes differ).
+    """
+    west_or_north = {0: ("near", "left"), 1: ("near", "right"), 2: ("far", "right"), 3: ("far", "left")}
+    sides = {
+        "near": set(range(_SPAN)),
+        "far": set(range(_SPAN * (_SPAN - 1), _SPAN * _SPAN)),
+        "left": set(range(0, _SPAN * _SPAN, _SPAN)),
+        "right": set(range(_SPAN - 1, _SPAN * _SPAN, _SPAN)),
+    }
+    return frozenset().union(
+        *(cells for side, cells in sides.items() if side not in west_or_north[direction])
+    )
+
+
+_MARGINS = tuple(_margin(direction) for direction in range(4))
+
+
+class Routes:
+    """Shortest move sequences in and around the view, by breadth-first search with moves tried in the order forward,
+    left, right; where several poses lead to one equally soon, the last of them counts. Cells out of sight are taken
+    to be free, and so are doors, even shut ones."""
+
+    def __init__(self, view: View, direction: int) -> None:
+        closed = bytearray(_SPAN * _SPAN)
+        for cell in _MARGINS[direction]:
+            closed[cell] = 1
+        for index, cell in enumerate(view):
+            if type_of(cell) in _SOLID:
+                closed[_ON_MAP[index]] = 1
+        unreached = 1 << 30
+        depth = [unreached] * (4 * _SPAN * _SPAN)
+        came = [(-1, -1)] * (4 * _SPAN * _SPAN)
+        facing: dict[int, int] = {}
+        standing: dict[int, int] = {}
+        depth[_START] = 0
+        queue = [_START]
+        for pose in queue:
+            cell, heading = pose >> 2, pose & 3
+            faced = cell + _AHEAD[heading]
+            standing.setdefault(cell, pose)
+            facing.setdefault(faced, pose)
+            following = depth[pose] + 1
+            if 0 <= faced < _SPAN * _SPAN and not closed[faced]:
+                ahead = 4 * faced + heading
+                if depth[ahead] >= following:
+                    if depth[ahead] == unreached:
+                        queue.append(ahead)
+                    depth[ahead] = following
+                    came[ahead] = (pose, FORWARD)
+            for turn, turned in ((LEFT, 4 * cell + (heading + 3) % 4), (RIGHT, 4 * cell + (heading + 1) % 4)):
+                if depth[turned] >= following:
+                    if depth[turned] == unreached:
+                        queue.append(turned)
+                    depth[turned] = following
+                    came[turned] = (pose, turn)
+        self._came = came
+        self._facing = facing
+        self._standing = standing
+
+    def _moves_to(self, pose: int | None) -> Moves | None:
+        if pose is None:
+            return None
+        moves: list[int] = []
+        while pose != _START:
+            pose, move = self._came[pose]
+            moves.append(move)
+        return tuple(reversed(moves))
+
+    def to_face(self, index: int) -> Moves | None:
+        """Moves after which the agent stands before a cell of the view, looking at it; None when there is no way."""
+        return self._moves_to(self._facing.get(_ON_MAP[index]))
+
+    def onto(self, index: int) -> Moves | None:
+        """Moves after which the agent stands on a cell of the view; None when there is no way."""
+        return self._moves_to(self._standing.get(_ON_MAP[index]))
+
+
+@dataclass
+class Actions:
+    """The sentences that a view admits, and why others near them are refused."""
+
+    moves: dict[str, Moves] = field(default_factory=dict)
+    """Accepted sentence -> simulator moves, in the published order of listing."""
+    refusals: dict[str, str] = field(default_factory=dict)
+    """Refused sentence -> the explanation the agent gets."""
+
+
+def available(view: View, direction: int) -> Actions:
+    """All actions of a view, for an agent that faces east, south, west or north (0 to 3).
+
+    `check` has no moves and comes last, as published.
+    """
+    actions = Actions()
+    moves, refusals = actions.moves, actions.refusals
+    routes = Routes(view, direction)
+    things = sightings(view)
+    faces = [routes.to_face(thing.cell) for thing in things]
+    carried, front = view[OWN], type_of(view[_FRONT])
+
+    moves["turn left"] = (LEFT,)
+    moves["turn right"] = (RIGHT,)
+    if front in (WALL, BOX):
+        refusals["move forward"] = "There is a barrier in front of you, you can't move forward."
+    else:
+        moves["move forward"] = (FORWARD,)
+
+    if carried == EMPTY:
+        reached: dict[str, int] = {}
+        for thing, path in zip(things, faces, strict=True):
+            if type_of(view[thing.cell]) not in (KEY, BALL, BOX):
+                continue
+            number = reached.get(thing.name, 0) + 1
+            if path is None:
+                what = f"{thing.name} {number}"
+                refusals[f"pickup {what}"] = f"You cannot pickup {what}, as there is no path leading to it."
+            else:
+                reached[thing.name] = number
+                moves[f"pickup {thing.name} {number}"] = (*path, PICKUP)
+        refusals["drop"] = "You cannot drop the object, as you are not carrying anything."
+    elif front in _SOLID:
+        refusals["drop"] = "You cannot drop the object, as there is already an object in front of you."
+    else:
+        moves["drop"] = (DROP,)
+
+    seen: dict[str, int] = {}
+    for thing, path in zip(things, faces, strict=True):
+        cell = view[thing.cell]
+        if type_of(cell) != DOOR:
+            continue
+        seen[thing.name] = seen.get(thing.name, 0) + 1
+        _add_door(actions, cell, f"{thing.name} {seen[thing.name]}", thing.cell, carried, path, routes)
+
+    reached = {}
+    for thing, path in zip(things, faces, strict=True):
+        number = reached.get(thing.name, 0) + 1
+        what = f"{thing.name} {number}"
+        if path is None:
+            refusals[f"go to {what}"] = f"You cannot go to {what}, as there is no path leading to it."
+        else:
+            reached[thing.name] = number
+            moves[f"go to {what}"] = path
+    moves[CHECK] = ()
+    return actions
+
+
+def _add_door(
+    actions: Actions, cell: int, door: str, index: int, carried: int, path: Moves | None, routes: Routes
+) -> None:
+    """The actions that one door in view admits, and the refusals it causes."""
+    no_path = "as there is no path leading to it."
+    through, toggle_through = f"go through {door}", f"toggle and go through {door}"
+    if state_of(cell) == OPEN:
+        onto = routes.onto(index)
+        if onto is None:
+            actions.refusals[through] = f"You cannot {through}, {no_path}"
+        else:
+            actions.moves[through] = onto
+        return
+    actions.refusals[through] = f"You cannot {through}, as it is closed. You should toggle it first."
+    if state_of(cell) == LOCKED:
+        if type_of(carried) != KEY:
+            actions.refusals[toggle_through] = f"You cannot {toggle_through}, as you are not carrying a key."
+            return
+        if color_of(carried) != color_of(cell):
+            actions.refusals[toggle_through] = (
+                f"You cannot {toggle_through}, as the color of the key you are carrying"
+                " does not match the color of door."
+            )
+            return
+    if path is None:
+        actions.refusals[toggle_through] = f"You cannot {toggle_through}, {no_path}"
+        return
+    actions.moves[toggle_through] = (*path, TOGGLE, FORWARD)
+    if index == _FRONT:
+        actions.moves["toggle"] = (TOGGLE,)
+
+
+def listing(actions: Actions) -> str:
+    """The answer to `check available actions`."""
+    return "You can take the following actions: " + ", ".join(actions.moves)

@@ -1,0 +1,106 @@
+"""BabyAI as a text world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from envs.babyai.actions import NO_CHANGE, UNKNOWN, Actions, available, listing
+from envs.babyai.levels import LEVELS
+from envs.babyai.observation import COMPLETED, describe
+from envs.babyai.rules import PublishedRules
+from envs.babyai.tasks import published_goal
+from envs.babyai.world import World
+from envs.base import InvalidTaskError, Task, TextEnv, task_of
+
+
+class BabyAIEnv(TextEnv):
+    """A BabyAI level in words.
+
+    Example:
+        >>> env = BabyAIEnv()
+        >>> observation, info = env.reset(options={"task": task})
+        >>> observation, reward, terminated, truncated, info = env.step("go to red ball 1")
+    """
+
+    def __init__(self, *, data: Path | None = None) -> None:
+        super().__init__(data=data)
+        self._task: Task | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        task = task_of(options)
+        self._world = _world_of(task)
+        self._rules = PublishedRules([task.subgoals, *task.payload.get("alternative_subgoals", ())])
+        self._goal = published_goal(self._world.mission)
+        self._task = task
+        self._actions: Actions | None = None
+        self._valid = self._success = self._solved = False
+        return describe(self._world.view), self._info(())
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self._require_task()
+        before = self._rules.progress
+        completed: tuple[int, ...] = ()
+        done = False
+        sentence = action.lower().strip()
+        actions = self._available()
+        if "check" in sentence:
+            observation = listing(actions)
+            self._valid = True
+        elif sentence not in actions.moves:
+            observation = actions.refusals.get(sentence, UNKNOWN) if sentence else NO_CHANGE
+            self._valid = False
+        elif not actions.moves[sentence]:
+            observation = NO_CHANGE  # as published, the validity of the step before stays
+        else:
+            self._valid = True
+            outcome = self._world.perform(actions.moves[sentence])
+            self._actions = None
+            self._solved = self._solved or outcome.succeeded
+            observation = describe(self._world.view)
+            completed, done, success = self._rules.judge(outcome, observation)
+            if self._rules.announces_completion(outcome):
+                observation += COMPLETED
+            self._success = self._success or success
+        return observation, self._rules.progress - before, done, False, self._info(completed)
+
+    @property
+    def goal(self) -> str:
+        self._require_task()
+        return self._goal
+
+    def valid_actions(self) -> list[str]:
+        self._require_task()
+        return sorted(self._available().moves)
+
+    def oracle(self) -> list[str]:
+        return []
+
+    def _available(self) -> Actions:
+        """The action dictionary of the present view, made when first needed."""
+        if self._actions is None:
+            self._actions = available(self._world.view, self._world.direction)
+        return self._actions
+
+    def _info(self, completed: tuple[int, ...]) -> dict[str, Any]:
+        return {
+            "progress": self._rules.progress,
+            "success": self._success,
+            "solved": self._solved,
+            "valid": self._valid,
+            "subgoals_completed": completed,
+        }
+
+    def _require_task(self) -> Task:
+        if self._task is None:
+            raise InvalidTaskError('no task yet: call reset(options={"task": task}) first')
+        return self._task
+
+
+def _world_of(task: Task) -> World:
+    level, seed = task.payload.get("level"), task.payload.get("seed")
+    if level not in LEVELS or not isinstance(seed, int):
+        raise InvalidTaskError(f"{task.id} is not a BabyAI task: its payload needs a known level and a seed")
+    return World(level, seed, task.payload.get("parameters"))

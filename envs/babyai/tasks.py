@@ -1,0 +1,69 @@
+"""The task tables of the suites."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from envs.babyai.levels import LEVELS
+from envs.base import InvalidTaskError, MissingDataError, Suite, Task
+
+FAMILY = "babyai"
+SEEDS = (1234, 1235, 1236, 1237)
+"""Seeds of the published tasks, the same four for every level."""
+
+
+def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    """All tasks of a suite in order; `seed` matters to `open` alone."""
+    if suite == "agentboard":
+        return _published(data)
+    return []
+
+
+def _label_file(data: Path | None) -> Path:
+    if data is None:
+        raise MissingDataError(
+            "BabyAI's agentboard suite needs the published labels; run: evalharness data fetch"
+        )
+    path = data / "agentboard" / FAMILY / "test.jsonl"
+    if not path.is_file():
+        raise MissingDataError(f"BabyAI labels not found at {path}; run: evalharness data import DIR")
+    return path
+
+
+def published_goal(mission: str) -> str:
+    """AgentBoard's goal text: the words that give the order of two instructions are lost in it."""
+    return mission.replace("then", "and").replace("after you", "and")
+
+
+def _published(data: Path | None) -> list[Task]:
+    path = _label_file(data)
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    cases = [(level, seed) for level in LEVELS for seed in SEEDS]
+    if len(lines) != len(cases):
+        raise InvalidTaskError(f"{path} has {len(lines)} tasks, expected {len(cases)}")
+    return [
+        _published_task(index, level, seed, json.loads(line), path)
+        for index, ((level, seed), line) in enumerate(zip(cases, lines, strict=True))
+    ]
+
+
+def _published_task(index: int, level: str, seed: int, row: dict[str, Any], path: Path) -> Task:
+    if row["additional_info"]["subtask"] != f"BabyAI-{level}-v0":
+        raise InvalidTaskError(f"{path}, row {index}: expected level {level}")
+    alternatives = [row[key] for key in sorted(row) if key.startswith("subgoals_")]
+    payload: dict[str, Any] = {"level": level, "seed": seed}
+    if alternatives:
+        payload["alternative_subgoals"] = alternatives
+    return Task(
+        id=f"{FAMILY}/agentboard/{index:03d}",
+        family=FAMILY,
+        suite="agentboard",
+        index=index,
+        goal=published_goal(row["goal"]),
+        difficulty=row["difficulty"],
+        kind=level,
+        subgoals=tuple(row["subgoals"]),
+        payload=payload,
+    )

@@ -1,0 +1,107 @@
+"""What the agent sees: the 7x7 square of cells ahead of it, as far as walls and shut doors let it see.
+
+A cell is one integer: 0 unseen, 1 empty, 2 wall, else `type + 16 * colour + 256 * state` with minigrid's indices.
+The square is a tuple of 49 cells, row by row from the agent's own row forward, each row from left to right: cell
+`7 * ahead + (3 + right)`. The agent's own cell holds what it carries. It says exactly what minigrid's own
+`gen_obs()["image"]` says, in a fraction of the time.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+SIZE = 7
+HALF = SIZE // 2
+OWN = HALF
+"""Index of the agent's own cell."""
+
+UNSEEN, EMPTY, WALL, FLOOR, DOOR, KEY, BALL, BOX = range(8)
+TYPE_NAMES = ("unseen", "empty", "wall", "floor", "door", "key", "ball", "box", "goal", "lava")
+COLOR_NAMES = ("red", "green", "blue", "purple", "yellow", "grey")
+DOOR_STATES = ("open", "closed", "locked")
+OPEN, CLOSED, LOCKED = range(3)
+
+View = tuple[int, ...]
+
+_VECTORS = ((1, 0), (0, 1), (-1, 0), (0, -1))  # by agent_dir: east, south, west, north; y grows southward
+_TYPE_INDEX = {name: index for index, name in enumerate(TYPE_NAMES)}
+_COLOR_INDEX = {name: index for index, name in enumerate(COLOR_NAMES)}
+
+
+def type_of(cell: int) -> int:
+    return cell & 15
+
+
+def color_of(cell: int) -> int:
+    return (cell >> 4) & 15
+
+
+def state_of(cell: int) -> int:
+    return cell >> 8
+
+
+def name_of(cell: int) -> str:
+    """`grey ball`, or `red locked door` for a door."""
+    color = COLOR_NAMES[color_of(cell)]
+    if type_of(cell) == DOOR:
+        return f"{color} {DOOR_STATES[state_of(cell)]} door"
+    return f"{color} {TYPE_NAMES[type_of(cell)]}"
+
+
+def encode(thing: Any) -> int:
+    """The cell of a minigrid object (None is an empty cell)."""
+    if thing is None:
+        return EMPTY
+    kind = thing.type
+    if kind == "wall":
+        return WALL
+    cell = _TYPE_INDEX[kind] + 16 * _COLOR_INDEX[thing.color]
+    if kind == "door" and not thing.is_open:
+        cell += 256 * (LOCKED if thing.is_locked else CLOSED)
+    return cell
+
+
+def look(simulator: Any) -> View:
+    """The agent's view of a minigrid simulator."""
+    grid = simulator.grid
+    things, width, height = grid.grid, grid.width, grid.height
+    x0, y0 = simulator.agent_pos
+    x0, y0 = int(x0), int(y0)
+    dx, dy = _VECTORS[simulator.agent_dir]
+    view: list[int] = []
+    seen = [False] * SIZE  # which cells of the present row light reaches from the row before
+    seen[HALF] = True
+    for ahead in range(SIZE):
+        # The right-hand direction of (dx, dy) is (-dy, dx).
+        x = x0 + ahead * dx + HALF * dy
+        y = y0 + ahead * dy - HALF * dx
+        row: list[int] = []
+        clear: list[bool] = []
+        for _ in range(SIZE):
+            if 0 <= x < width and 0 <= y < height:
+                thing = things[y * width + x]
+                if thing is None:
+                    row.append(EMPTY)
+                    clear.append(True)
+                else:
+                    cell = encode(thing)
+                    row.append(cell)
+                    clear.append(cell != WALL and cell < 256)  # a shut door is the only state above 0
+            else:
+                row.append(WALL)
+                clear.append(False)
+            x -= dy
+            y += dx
+        # minigrid's light: sweeps to the right and then to the left; each clear seen cell lights its
+        # neighbour in the sweep's direction and, in the next row, the cells ahead of both.
+        ahead_seen = [False] * SIZE
+        for i in range(SIZE - 1):
+            if seen[i] and clear[i]:
+                seen[i + 1] = ahead_seen[i] = ahead_seen[i + 1] = True
+        for i in range(SIZE - 1, 0, -1):
+            if seen[i] and clear[i]:
+                seen[i - 1] = ahead_seen[i] = ahead_seen[i - 1] = True
+        view.extend(cell if lit else UNSEEN for cell, lit in zip(row, seen, strict=True))
+        seen = ahead_seen
+    view[OWN] = encode(simulator.carrying)
+    return tuple(view)

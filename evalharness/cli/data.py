@@ -1,0 +1,223 @@
+"""`evalharness data`: bring the published benchmark data in, check it, say where it is."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+
+if TYPE_CHECKING:
+    from evalharness.data import FamilyCheck, PublishedFamily
+    from evalharness.data.importer import FamilyImport
+
+STYLES = {"complete": "green", "changed": "red", "partial": "yellow", "absent": "dim"}
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "data",
+        help="bring the published benchmark data in, check it by hash",
+        description="The published AgentBoard data is supplied by you and checked file by file. "
+        "The open suite needs none of it.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+
+    def action(name: str, help_text: str, description: str | None = None) -> argparse.ArgumentParser:
+        added = actions.add_parser(name, help=help_text, description=description or help_text)
+        add_data_option(added)
+        return added
+
+    add = action(
+        "import",
+        "import from a folder or an archive that you have",
+        description="Import from a folder (this layout, the unpacked official archive, an AgentBoard checkout) or from "
+        "an archive (.tar.gz, .zip). Files are recognised by name and checked by hash; only benchmark files are read. "
+        "Exit status 1 when a file is not the published one.",
+    )
+    add.add_argument("source", type=Path, metavar="DIR|FILE")
+    add.add_argument("--link", action="store_true", help="make symbolic links into DIR instead of copies")
+    add_json_option(add)
+    add.set_defaults(run=_import)
+
+    get = action(
+        "fetch",
+        "download the official archives and import them",
+        description="Download what the named families need (all of them by default) from the publishers and import it. "
+        "A download that was cut off goes on where it stopped. ALFWorld's games are only in the 1.4 GB archive. "
+        "HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 when a file is not the published one.",
+    )
+    get.add_argument("families", nargs="*", metavar="FAMILY")
+    add_json_option(get)
+    get.set_defaults(run=_fetch)
+
+    verify = action(
+        "verify",
+        "check every file by its SHA-256 and every family by its number of tasks",
+        description="Check every file by its SHA-256 and every family by its number of tasks. "
+        "Exit status 1 when anything is missing or differs.",
+    )
+    verify.add_argument("families", nargs="*", metavar="FAMILY", help="default: all")
+    add_json_option(verify)
+    verify.set_defaults(run=_verify)
+
+    status = action("status", "say what is there, and the command that gets the rest")
+    add_json_option(status)
+    status.set_defaults(run=_status)
+
+    action("path", "print the data folder").set_defaults(run=_path)
+
+
+def _path(args: argparse.Namespace) -> int:
+    print(data_folder(args))
+    return 0
+
+
+def _import(args: argparse.Namespace) -> int:
+    from evalharness.data import published
+    from evalharness.data.importer import import_published
+
+    return _report_import(args, import_published(args.source, data_folder(args), published(), link=args.link))
+
+
+def _fetch(args: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
+
+    from evalharness.data import published
+    from evalharness.data.fetch import fetch_published
+    from evalharness.data.importer import require_known
+    from evalharness.data.table import Download
+
+    chosen = require_known(args.families, published())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bars:
+        tasks: dict[str, Any] = {}
+
+        def progress(download: Download, done: int, total: int | None) -> None:
+            if download.url not in tasks:
+                tasks[download.url] = bars.add_task(download.save_as, total=total)
+            bars.update(tasks[download.url], completed=done, total=total)
+
+        results = fetch_published(chosen, data_folder(args), progress=progress)
+    return _report_import(args, results)
+
+
+def _report_import(args: argparse.Namespace, results: Mapping[str, FamilyImport]) -> int:
+    checks = {name: result.check for name, result in results.items()}
+    write_json(
+        args.json,
+        {
+            "schema": 1,
+            "data": str(data_folder(args)),
+            "families": {
+                name: {"imported": result.imported, **result.check.to_json()}
+                for name, result in results.items()
+            },
+        },
+    )
+    _print_checks(args, checks, {name: result.imported for name, result in results.items()})
+    return 1 if any(check.changed for check in checks.values()) else 0
+
+
+def _checks(args: argparse.Namespace, families: Mapping[str, PublishedFamily]) -> dict[str, FamilyCheck]:
+    from evalharness.data import check
+
+    checks = {name: check(family, data_folder(args)) for name, family in families.items()}
+    write_json(
+        args.json,
+        {
+            "schema": 1,
+            "data": str(data_folder(args)),
+            "ok": all(found.ok for found in checks.values()),
+            "families": {name: found.to_json() for name, found in checks.items()},
+        },
+    )
+    _print_checks(args, checks)
+    return checks
+
+
+def _verify(args: argparse.Namespace) -> int:
+    from evalharness.data import published
+    from evalharness.data.importer import require_known
+
+    checks = _checks(args, require_known(args.families, published()))
+    return 0 if all(check.ok for check in checks.values()) else 1
+
+
+def _status(args: argparse.Namespace) -> int:
+    from evalharness.data import published
+
+    _checks(args, published())
+    return 0
+
+
+def _print_checks(
+    args: argparse.Namespace, checks: Mapping[str, FamilyCheck], imported: Mapping[str, int] | None = None
+) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from evalharness.data.source import display
+
+    console = Console(stderr=args.json == "-", highlight=False)
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table.add_column("family", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("tasks", justify="right", no_wrap=True)
+    table.add_column("files", justify="right", no_wrap=True)
+    if imported is not None:
+        table.add_column("imported", justify="right", no_wrap=True)
+    table.add_column("note", overflow="fold")
+    for name, found in checks.items():
+        row = [Text(name), Text(found.state, style=STYLES[found.state])]
+        row += [
+            Text(f"{found.tasks or 0}/{found.expected_tasks}"),
+            Text(f"{found.files}/{found.expected_files}"),
+        ]
+        row += [Text(str(imported[name]))] if imported is not None else []
+        table.add_row(*row, Text(_note(found)))
+    console.print(table)
+    lines = [f"data folder: {display(str(data_folder(args)))}"]
+    if wanting := [name for name, found in checks.items() if found.missing]:
+        where = f" --data {display(str(args.data))}" if args.data else ""
+        lines += [
+            f"to get {', '.join(wanting)}:",
+            f"  evalharness data import DIR{where}    from a copy that you have",
+            f"  evalharness data fetch {' '.join(wanting)}{where}    from the publishers",
+        ]
+    console.print(Text("\n".join(lines)), soft_wrap=True)
+    if any(found.changed for found in checks.values()):
+        console.print(
+            "Some files are not the published ones: scores with them are not comparable.",
+            style="red",
+            soft_wrap=True,
+        )
+
+
+def _note(found: FamilyCheck) -> str:
+    notes = [f"changed: {_some(found.changed)}"] if found.changed else []
+    notes += [f"missing: {_some(found.missing)}"] if found.missing and found.state != "absent" else []
+    notes += [f"no hash known for: {_some(found.unverified)}"] if found.unverified else []
+    return "; ".join(notes)
+
+
+def _some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown

@@ -1,0 +1,12 @@
+"""The user's data folder: published benchmark files are brought in here, checked by hash, never shipped.
+
+`<folder>/agentboard/<family folder>/...` is what the environments read (`TextEnv(data=<folder>)`).
+"""
+
+from __future__ import annotations
+
+from evalharness.data.check import FamilyCheck, check
+from evalharness.data.folder import data_folder, home_folder
+from evalharness.data.table import PublishedFamily, published
+
+__all__ = ["FamilyCheck", "PublishedFamily", "check", "data_folder", "home_folder", "published"]

@@ -1,0 +1,155 @@
+"""Download the published archives, going on where an earlier download was cut off, and import them.
+
+The publisher states no hash for the archives, so what is checked is every unpacked file; where a table does state
+one, a wrong archive is refused before anything is read from it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from evalharness import __version__
+from evalharness.data.check import check
+from evalharness.data.importer import FamilyImport, import_published
+from evalharness.data.source import is_archive
+from evalharness.data.table import Download, PublishedFamily, sha256_of
+from evalharness.errors import UserError
+
+Progress = Callable[[Download, int, int | None], None]
+"""(download, bytes so far, bytes in all where the server says)"""
+
+STALLED_TRIES = 5
+"""Tries in a row that bring no new byte before giving up."""
+TIMEOUT = 60.0
+"""Seconds without a byte before a connection counts as dead."""
+
+
+class _NetworkError(Exception):
+    """The transfer failed in a way that another try may mend."""
+
+
+def fetch_published(
+    families: Mapping[str, PublishedFamily], data: Path, *, progress: Progress, retry_wait: float = 1.0
+) -> dict[str, FamilyImport]:
+    """Download what the families need into `<data>/downloads` and import it. Raises UserError.
+
+    What is complete already is not asked for. A download is removed once every family that uses it is complete.
+    """
+    results = {name: FamilyImport(0, check(family, data)) for name, family in families.items()}
+    families = {name: family for name, family in families.items() if not results[name].check.ok}
+    wanted = {download.save_as: download for family in families.values() for download in family.downloads}
+    for save_as, download in wanted.items():
+        target = data / "downloads" / save_as
+        if not target.exists():
+            fetch(download, target, progress=progress, retry_wait=retry_wait)
+        users = {name: family for name, family in families.items() if download in family.downloads}
+        source = target if is_archive(target) else target.parent
+        for name, result in import_published(source, data, users).items():
+            results[name] = FamilyImport(results[name].imported + result.imported, result.check)
+    for save_as, download in wanted.items():
+        if all(results[name].check.ok for name, family in families.items() if download in family.downloads):
+            (data / "downloads" / save_as).unlink()
+    return results
+
+
+def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: float = 1.0) -> None:
+    """Download one file to `target` through `target.part`; what an earlier call got of it is kept and continued."""
+    part = target.with_name(target.name + ".part")
+    try:
+        part.parent.mkdir(parents=True, exist_ok=True)
+        stalled = 0
+        while True:
+            before = _size(part)
+            try:
+                _transfer(download, part, progress)
+                break
+            except _NetworkError as error:
+                stalled = stalled + 1 if _size(part) <= before else 0
+                if stalled == STALLED_TRIES:
+                    kept = (
+                        f"; {before:,} bytes are kept and the same command goes on from there"
+                        if before
+                        else ""
+                    )
+                    raise UserError(
+                        f"cannot download {download.url}: {error}{kept}. Without a network, download it elsewhere and "
+                        "run: evalharness data import FILE"
+                    ) from error
+                time.sleep(retry_wait * 2**stalled)
+        if download.sha256 is not None and (found := sha256_of(part)) != download.sha256:
+            raise UserError(
+                f"{download.url} is not the published file: its SHA-256 is {found}, expected {download.sha256}. "
+                f"Nothing was imported; to download it again, remove {part}"
+            )
+        part.replace(target)
+        _validator_file(part).unlink(missing_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write {part}: {error}; mend that and run the same command again") from error
+
+
+def _transfer(download: Download, part: Path, progress: Progress) -> None:
+    """One connection's worth of the file, appended to `part`. Raises OSError only for our own disk."""
+    request = urllib.request.Request(
+        _mirrored(download.url), headers={"User-Agent": f"evalharness/{__version__}"}
+    )
+    offset = _size(part)
+    if offset:
+        request.add_header("Range", f"bytes={offset}-")
+        if _validator_file(part).exists():
+            # Should the file have changed meanwhile, the server sends the whole new one (RFC 9110, 13.1.5).
+            request.add_header("If-Range", json.loads(_validator_file(part).read_text()))
+    try:
+        response = urllib.request.urlopen(request, timeout=TIMEOUT)
+    except urllib.error.HTTPError as error:
+        if error.code == 416 and error.headers.get("Content-Range") == f"bytes */{offset}":
+            return  # all of it was there already
+        if error.code == 416:
+            part.unlink()
+            raise _NetworkError("the server's file is another one by now; starting over") from error
+        if error.code in (408, 425, 429) or error.code >= 500:
+            raise _NetworkError(f"HTTP {error.code} {error.reason}") from error
+        raise UserError(
+            f"cannot download {download.url}: HTTP {error.code} {error.reason}. If the publisher moved it, get it by "
+            "hand and run: evalharness data import FILE"
+        ) from error
+    except (OSError, http.client.HTTPException) as error:
+        raise _NetworkError(str(getattr(error, "reason", error))) from error
+    with response, part.open("ab" if response.status == 206 else "wb") as out:
+        done = offset if response.status == 206 else 0
+        length = response.headers.get("Content-Length")
+        total = done + int(length) if length is not None else None
+        if validator := response.headers.get("ETag") or response.headers.get("Last-Modified"):
+            _validator_file(part).write_text(json.dumps(validator))
+        while True:
+            try:
+                block = response.read(2**16)
+            except (OSError, http.client.HTTPException) as error:
+                raise _NetworkError(f"the connection broke ({error})") from error
+            if not block:
+                break
+            out.write(block)
+            done += len(block)
+            progress(download, done, total)
+    if total is not None and done < total:
+        raise _NetworkError(f"the connection ended after {done:,} of {total:,} bytes")
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _validator_file(part: Path) -> Path:
+    return part.with_name(part.name + ".validator")
+
+
+def _mirrored(url: str) -> str:
+    """Mirrors of Hugging Face are named by `HF_ENDPOINT`, as its own tools do."""
+    mirror = os.environ.get("HF_ENDPOINT")
+    return url.replace("https://huggingface.co", mirror.rstrip("/"), 1) if mirror else url

@@ -1,0 +1,237 @@
+"""Bring published files into the data folder from whatever the person has: a folder of any layout, or an archive.
+
+Files are recognised by the end of their path and checked by hash, so our own layout, the official archive and an
+AgentBoard checkout all work. Each family is assembled in a folder of its own and swapped in by a rename: an
+interrupted import leaves the old state, and the next one goes on with the files that were already copied.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.data.check import FamilyCheck, check
+from evalharness.data.literals import literals_as_json
+from evalharness.data.source import Entry, is_archive, walk
+from evalharness.data.table import PublishedFamily, sha256_of
+from evalharness.errors import UserError
+
+
+@dataclass(frozen=True)
+class FamilyImport:
+    """What an import did for one family, and what is there now."""
+
+    imported: int
+    """Files taken from the source; files that were already right are left alone."""
+    check: FamilyCheck
+
+
+def import_published(
+    source: Path, data: Path, families: Mapping[str, PublishedFamily], *, link: bool = False
+) -> dict[str, FamilyImport]:
+    """Import what `source` (a folder or an archive) holds of `families` into the data folder.
+
+    With `link`, symbolic links into the source are made instead of copies (not for what lies in an archive).
+    A file whose hash differs from the table is imported too and shows as changed in the check: it is the person's
+    own data, but it is not the published data. Raises UserError.
+    """
+    source = source.expanduser()
+    if not source.exists():
+        raise UserError(f"{source} does not exist")
+    if link and not source.is_dir():
+        raise UserError(f"{source} is an archive: files in it cannot be linked; import it without --link")
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+        with _locked(data):
+            return _import(source, data, families, link)
+    except OSError as error:
+        raise UserError(
+            f"the import into {data} stopped: {error}; mend that and run the same command again"
+        ) from error
+
+
+def _import(
+    source: Path, data: Path, families: Mapping[str, PublishedFamily], link: bool
+) -> dict[str, FamilyImport]:
+    stages = {name: _Stage(family, data, link) for name, family in families.items()}
+    places = _Places(families)
+    archives = []
+    matched = False
+    for entry in walk(source, skip=data.resolve()):
+        for name, file in places.of(entry.name):
+            matched = True
+            stages[name].offer(file, entry)
+        if entry.path is not None and is_archive(entry.path):
+            archives.append(entry.path)
+    # An archive inside of a folder is opened only where it can be meant, and only while something is missing.
+    folders = {family.folder for family in families.values()}
+    for archive in archives:
+        if archive.parent.name in folders or archive.parent == source.resolve():
+            if all(stage.complete() for stage in stages.values()):
+                break
+            for entry in walk(archive):
+                for name, file in places.of(entry.name):
+                    matched = True
+                    stages[name].offer(file, entry)
+    if not matched:
+        examples = ", ".join(f"{family.folder}/{family.tasks.any_of[0]}" for family in families.values())
+        raise UserError(
+            f"{source} holds none of the published files ({examples}); name the folder or archive with them"
+        )
+    results = {
+        name: FamilyImport(imported=stage.finish(), check=check(families[name], data))
+        for name, stage in stages.items()
+    }
+    for empty in (data / ".importing", data / ".replaced"):
+        with suppress(OSError):
+            empty.rmdir()
+    return results
+
+
+class _Places:
+    """Which published file a path in a source is: by the longest known end of the path."""
+
+    def __init__(self, families: Mapping[str, PublishedFamily]) -> None:
+        self.by_tail: dict[str, list[tuple[str, str, str]]] = {}
+        for name, family in families.items():
+            for file in family.files:
+                ends = [f"{family.folder}/{file}"] if file not in family.literals else []
+                for prefix, other in family.also_found_as.items():
+                    if file.startswith(prefix):
+                        ends.append(other + file.removeprefix(prefix))
+                if file in family.literals:
+                    ends.append(family.literals[file].found_in)
+                for end in ends:
+                    self.by_tail.setdefault(_tail(end), []).append((end, name, file))
+
+    def of(self, path: str) -> list[tuple[str, str]]:
+        """(family, file in its folder) pairs that a file of this path can be."""
+        found = {
+            (name, file): None
+            for end, name, file in self.by_tail.get(_tail(path), ())
+            if path == end or path.endswith("/" + end)
+        }
+        return list(found)
+
+
+def _tail(path: str) -> str:
+    return "/".join(path.rsplit("/", 2)[-2:])
+
+
+class _Stage:
+    """One family while it is being imported, in `<data>/.importing`."""
+
+    def __init__(self, family: PublishedFamily, data: Path, link: bool) -> None:
+        self.family = family
+        self.link = link
+        self.root = family.root(data)
+        self.staging = data / ".importing" / family.folder
+        self.replaced = data / ".replaced" / family.folder
+        if self.replaced.exists() or self.replaced.is_symlink():
+            # A kill between the two renames of `finish`: the new folder counts if it got its name.
+            if self.root.exists():
+                _remove(self.replaced)
+            else:
+                self.replaced.rename(self.root)
+        for part in self.staging.rglob("*.part"):
+            part.unlink()
+        self.good: set[str] = set()
+        """Files that are right, here or staged, and need no better copy."""
+        self.taken: set[str] = set()
+        for name in family.files:
+            if self._right(self.root / name, name):
+                self.good.add(name)
+            if (self.staging / name).exists():
+                if self._right(self.staging / name, name) and name not in self.good:
+                    self.good.add(name)
+                    self.taken.add(name)
+                else:
+                    (self.staging / name).unlink()
+
+    def _right(self, path: Path, name: str) -> bool:
+        expected = self.family.files[name]
+        return expected is not None and path.is_file() and sha256_of(path) == expected
+
+    def complete(self) -> bool:
+        labels = any(name in self.good or name in self.taken for name in self.family.tasks.any_of)
+        return labels and self.good.issuperset(self.family.required())
+
+    def offer(self, name: str, entry: Entry) -> None:
+        """Take a file unless a right one is there already. Of several wrong ones the first stays."""
+        if name in self.good:
+            return
+        target = self.staging / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(target.name + ".part")
+        part.unlink(missing_ok=True)
+        if name in self.family.literals:
+            entry.copy_to(part)
+            part.write_bytes(literals_as_json(part, self.family.literals[name].names))
+        elif self.link and entry.path is not None:
+            part.symlink_to(entry.path.absolute())
+        else:
+            entry.copy_to(part)
+        right = self._right(part, name)
+        if right or name not in self.taken:
+            part.replace(target)
+            self.taken.add(name)
+        else:
+            part.unlink()
+        if right:
+            self.good.add(name)
+
+    def finish(self) -> int:
+        """Swap the assembled folder in. Returns the number of files taken from the source."""
+        if not self.taken:
+            _remove(self.staging)
+            return 0
+        if self.root.exists():
+            for parent, folders, names in os.walk(self.root):
+                linked = [name for name in folders if (Path(parent) / name).is_symlink()]
+                for old in (Path(parent) / name for name in [*names, *linked]):
+                    new = self.staging / old.relative_to(self.root)
+                    if not new.exists() and not new.is_symlink():
+                        new.parent.mkdir(parents=True, exist_ok=True)
+                        shutil.copy2(old, new, follow_symlinks=False)
+            self.replaced.parent.mkdir(exist_ok=True)
+            self.root.rename(self.replaced)
+        self.root.parent.mkdir(exist_ok=True)
+        self.staging.rename(self.root)
+        _remove(self.replaced)
+        return len(self.taken)
+
+
+def _remove(path: Path) -> None:
+    if path.is_symlink():
+        path.unlink()
+    elif path.exists():
+        shutil.rmtree(path)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """One import at a time; the lock goes with the process that holds it."""
+    with (folder / ".lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UserError(f"another import into {folder} is running; wait for it to end") from error
+        yield
+
+
+def require_known(
+    names: Collection[str], families: Mapping[str, PublishedFamily]
+) -> dict[str, PublishedFamily]:
+    """The named families, by the harness's name or the data folder's; all of them when none is named."""
+    if not names:
+        return dict(families)
+    by_name = {**{family.folder: family for family in families.values()}, **families}
+    if unknown := sorted(set(names) - set(by_name)):
+        raise UserError(f"unknown family {', '.join(unknown)}; known: {', '.join(families)}")
+    chosen = {by_name[name].family for name in names}
+    return {name: family for name, family in families.items() if name in chosen}

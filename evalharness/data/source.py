@@ -1,0 +1,173 @@
+"""Reading files out of what a person has: a folder, a .tar.gz or a .zip. Nothing is extracted by its own name.
+
+An archive's member is only offered as (name, bytes); the importer decides from its own table where known files go,
+so a member can neither choose a path nor become a link or a device. Names that try to leave the archive get the
+whole archive refused, because an honest publisher has none.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from evalharness.errors import UserError
+
+ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")
+
+MAX_FILE_BYTES = 32 * 2**20
+"""The largest published file has 0.6 MB."""
+MAX_HEADER_BYTES = 2**20
+"""Between two members of a tar; an extended header is read into memory whole, so it must not be a bomb."""
+MAX_RATIO = 250
+"""Unpacked over packed size. Benchmark archives are between 3 and 20; gzip alone can reach 1,030."""
+MAX_FREE_BYTES = 2**30
+"""Archives that unpack to less than this are never refused for their ratio."""
+MAX_ENTRIES = 500_000
+"""A folder with more files than this is the wrong folder."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One regular file of a source. Its bytes can be copied once, before the next entry is asked for."""
+
+    name: str
+    source: Path
+    """The folder or archive it was found in."""
+    opener: Callable[[], IO[bytes]]
+    path: Path | None = None
+    """Where it lies on disk; None inside an archive."""
+
+    def copy_to(self, target: Path) -> None:
+        """Write the bytes to a new file. The limit counts what really comes out: a header's size can lie."""
+        left = MAX_FILE_BYTES
+        with target.open("wb") as out, _damage(self.source), self.opener() as file:
+            while block := file.read(2**20):
+                left -= len(block)
+                if left < 0:
+                    raise UserError(
+                        f"{self.source} is refused: {display(self.name)} is over {MAX_FILE_BYTES // 2**20} MiB"
+                    )
+                out.write(block)
+
+
+def is_archive(path: Path) -> bool:
+    return path.name.lower().endswith(ARCHIVES)
+
+
+def display(name: str) -> str:
+    """A file name that is safe to print: control characters and surrogates escaped, cut at 120 characters."""
+    return ascii(name[:120])[1:-1]
+
+
+def walk(source: Path, *, skip: Path | None = None) -> Iterator[Entry]:
+    """Every regular file of a folder or an archive; raises UserError for what is damaged or hostile."""
+    if source.is_dir():
+        yield from _walk_folder(source.resolve(), skip)
+    elif not is_archive(source):
+        raise UserError(f"{source} is neither a folder nor an archive ({', '.join(ARCHIVES)})")
+    else:
+        with _damage(source):
+            yield from _walk_zip(source) if source.name.lower().endswith(".zip") else _walk_tar(source)
+
+
+@contextmanager
+def _damage(archive: Path) -> Iterator[None]:
+    """Turn what the archive modules raise on damaged input into one clear line."""
+    try:
+        yield
+    except (
+        tarfile.TarError,
+        zipfile.BadZipFile,
+        gzip.BadGzipFile,
+        zlib.error,
+        EOFError,
+        ValueError,
+    ) as error:
+        raise UserError(f"{archive} is damaged or not an archive ({error}); get it again") from error
+    except (NotImplementedError, RuntimeError) as error:  # zipfile: unknown compression, encrypted member
+        raise UserError(
+            f"{archive} cannot be read ({error}); unpack it yourself and import the folder"
+        ) from error
+
+
+def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:
+    # The folder's own name is part of each name, so that `import .../babyai` finds babyai/test.jsonl. Links to
+    # folders are followed, since a checkout often has `data` linked to a larger disk.
+    seen: set[tuple[int, int]] = set()
+    count = 0
+    for parent, folders, files in os.walk(folder, followlinks=True):
+        status = Path(parent).stat()
+        if (status.st_dev, status.st_ino) in seen or (skip is not None and Path(parent).resolve() == skip):
+            folders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        folders[:] = sorted(name for name in folders if name not in (".git", "node_modules", "__pycache__"))
+        count += len(files)
+        if count > MAX_ENTRIES:
+            raise UserError(
+                f"{folder} holds over {MAX_ENTRIES:,} files; name the folder with the benchmark data in it"
+            )
+        for name in sorted(files):
+            path = Path(parent) / name
+            if path.is_file():
+                relative = (folder.name / path.relative_to(folder)).as_posix()
+                yield Entry(relative, folder, lambda p=path: p.open("rb"), path)  # type: ignore[misc]
+
+
+def _check_name(name: str, archive: Path) -> None:
+    parts = PurePosixPath(name.replace("\\", "/")).parts
+    if "\0" in name or name.startswith(("/", "\\")) or ".." in parts or name[1:2] == ":":
+        raise UserError(f"{archive} is refused: its member '{display(name)}' points outside of the archive")
+
+
+class _Metered:
+    """A decompressed stream that stops a bomb: `budget` bytes until the next header, `total` bytes in all."""
+
+    def __init__(self, raw: IO[bytes], archive: Path) -> None:
+        self.raw = raw
+        self.archive = archive
+        self.total = max(MAX_FREE_BYTES, MAX_RATIO * archive.stat().st_size)
+        self.budget = MAX_HEADER_BYTES
+
+    def read(self, size: int) -> bytes:
+        data = self.raw.read(size)
+        self.budget -= len(data)
+        self.total -= len(data)
+        if self.budget < 0 or self.total < 0:
+            raise UserError(f"{self.archive} is refused: it unpacks to far more than its size")
+        return data
+
+
+def _walk_tar(path: Path) -> Iterator[Entry]:
+    # A stream, not random access: one pass over the 1.4 GB official archive, nothing but one header in memory.
+    packed = path.name.lower().endswith("gz")
+    with gzip.open(path) if packed else path.open("rb") as raw:
+        stream = _Metered(raw, path)  # type: ignore[arg-type]
+        with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]
+            while (member := tar.next()) is not None:
+                _check_name(member.name, path)
+                stream.budget = member.size + MAX_HEADER_BYTES
+                if member.isreg() and not member.issparse():
+                    yield Entry(member.name, path, lambda m=member: tar.extractfile(m))  # type: ignore[misc]
+                tar.members = []
+
+
+def _walk_zip(path: Path) -> Iterator[Entry]:
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        for member in members:
+            _check_name(member.filename, path)
+        if sum(member.file_size for member in members) > max(MAX_FREE_BYTES, MAX_RATIO * path.stat().st_size):
+            raise UserError(f"{path} is refused: it unpacks to far more than its size")
+        for member in members:
+            if not member.is_dir() and stat.S_IFMT(member.external_attr >> 16) in (0, stat.S_IFREG):
+                yield Entry(member.filename, path, lambda m=member: archive.open(m))  # type: ignore[misc]

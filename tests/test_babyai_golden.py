@@ -1,0 +1,77 @@
+"""BabyAI plays the published benchmark's own transcripts identically."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from envs.babyai import SPEC
+from envs.base import Task, TextEnv
+
+pytestmark = pytest.mark.data
+
+
+@pytest.fixture(scope="module")
+def tasks(published_data: Path) -> list[Task]:
+    return SPEC.load_tasks("agentboard", published_data, 0)
+
+
+@pytest.fixture(scope="module")
+def env(published_data: Path) -> TextEnv:
+    return SPEC.make(published_data)
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def test_every_labelled_first_observation_is_reproduced(
+    tasks: list[Task], env: TextEnv, published_data: Path
+) -> None:
+    labels = list(_lines(published_data / "agentboard" / "babyai" / "test.jsonl"))
+    different = [
+        task.id
+        for task, label in zip(tasks, labels, strict=True)
+        if env.reset(options={"task": task})[0] != label["additional_info"]["init_obs"]
+    ]
+    assert different == []
+
+
+def test_every_first_list_of_actions_is_reproduced(tasks: list[Task], env: TextEnv, golden_dir: Path) -> None:
+    for row in _lines(golden_dir / "babyai.actions.jsonl"):
+        env.reset(options={"task": tasks[row["id"]]})
+        assert env.step("check valid actions")[0] == row["check_valid_actions_obs"]
+        assert env.valid_actions() == sorted(row["valid_actions"])
+
+
+def _replay(env: TextEnv, task: Task, transcript: dict[str, Any]) -> str | None:
+    """The first difference between our world and a transcript, in words."""
+    observation, _ = env.reset(options={"task": task})
+    where = f"{task.id} {transcript['script']}"
+    if (observation, env.goal, task.goal) != (transcript["init_obs"], transcript["goal"], transcript["goal"]):
+        return f"{where}: start\n ours     {env.goal!r} {observation!r}"
+    for number, step in enumerate(transcript["steps"]):
+        before = observation
+        observation, _, done, _, info = env.step(step["action"])
+        ours = (observation, info["progress"], done, info["valid"])
+        published = (step["obs"], step["progress"], step["done"], step["valid"])
+        if ours != published:
+            return (
+                f"{where}: step {number} {step['action']!r} after {before!r}"
+                f"\n ours      {ours}\n published {published}"
+            )
+    if info["success"] != transcript["success"]:
+        return f"{where}: success {info['success']}, published {transcript['success']}"
+    return None
+
+
+def test_transcripts_replay_identically(tasks: list[Task], env: TextEnv, golden_dir: Path) -> None:
+    transcripts = list(_lines(golden_dir / "babyai.jsonl"))
+    assert transcripts
+    differences = [found for row in transcripts if (found := _replay(env, tasks[row["id"]], row)) is not None]
+    shown = "\n".join(differences[:5])
+    assert not differences, f"{len(differences)} of {len(transcripts)} transcripts differ:\n{shown}"
