@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from evalharness.errors import InfrastructureError, UserError
+from evalharness.errors import UserError
 from evalharness.server.arguments import (
     check_extra_arguments,
     option_names,
@@ -48,10 +48,6 @@ _SIGNALS = {
 
 class ServerStartError(UserError):
     """The server did not become ready; the message holds the reason and, where known, the remedy."""
-
-
-class ServerDiedError(InfrastructureError):
-    """The server ended while it was needed."""
 
 
 class _AttemptError(Exception):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.server import ManagedServer, ServerStartError, find_server
+from evalharness.server import ManagedServer, ServerStartError, find_server, managed
 
 from .processes import tagged
 
@@ -43,6 +43,18 @@ async def test_the_reason_and_the_remedy_are_told(
     assert str(log) in message
     assert "Traceback" not in message
     assert not tagged(name)
+
+
+async def test_a_context_limit_that_only_vllm_knows_is_learnt_from_its_refusal(
+    tiny_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As for a hub id whose configuration is not in the cache yet.
+    monkeypatch.setattr(managed, "model_context_length", lambda _: None)
+    async with ManagedServer(
+        command=find_server(None), model=tiny_checkpoint, served_name="tiny", log_path=tmp_path / "server.log"
+    ) as server:
+        assert server.max_model_len == 4096
+    assert "User-specified max_model_len (8192)" in (tmp_path / "server.log").read_text()
 
 
 async def test_a_start_that_takes_too_long_is_given_up(tiny_checkpoint: Path, tmp_path: Path) -> None:
