@@ -34,7 +34,5 @@ SPEC = EnvSpec(
     make=_make,
     actions=ACTIONS,
     envs_per_worker=8,
-    step_timeout=30.0,
-    reset_timeout=30.0,
     cost=0.5,
 )
