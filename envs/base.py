@@ -137,6 +137,11 @@ class TextEnv(gymnasium.Env[str, str]):
         Leaves the running episode as it was. Deterministic.
         """
 
+    def reference_plans(self) -> dict[str, list[str]]:
+        """Named plans that the audit of labels replays: the oracle's, and others that solve the task in the
+        simulator's own eyes (a recorded solution, the direct way to the mission), where the two can differ."""
+        return {"oracle": self.oracle()}
+
 
 def task_of(options: Mapping[str, Any] | None) -> Task:
     """The task in gymnasium's reset options, or a clear error."""
@@ -166,6 +171,8 @@ class EnvSpec:
     """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
     actions: Mapping[str, str]
     """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
+    prompt_file: Path | None = None
+    """For an environment outside this repository: where its prompt file is. Default: `prompts/<family>.yaml`."""
     envs_per_worker: int = 1
     """How many environments may share one worker process (1 where each is heavy)."""
     step_timeout: float = 60.0

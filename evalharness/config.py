@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalharness.errors import UserError
 
-SCRIPTED = ("oracle", "random")
+SCRIPTED = ("oracle", "random", "reference")
 
 
 class RunConfig(BaseModel):
@@ -35,8 +35,10 @@ class RunConfig(BaseModel):
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_tokens: int = Field(default=256, ge=1)
     seed: int = Field(default=0, ge=0)
+    prompts: Path | None = None
+    """A folder with prompt files of the user's own; a family without one there keeps ours."""
 
-    # How the work is done; the results do not depend on these.
+    # How the work is done; the results do not depend on these. (On prompts they do: those are told apart by hash.)
     output: Path | None = None
     concurrency: int = Field(default=64, ge=1)
     workers: dict[str, int] = {}
@@ -47,7 +49,7 @@ class RunConfig(BaseModel):
     attempts: int = Field(default=3, ge=1)
 
     _OPERATIONAL = frozenset(
-        {"output", "concurrency", "workers", "vllm", "api_key_env", "timeout", "attempts"}
+        {"output", "concurrency", "workers", "vllm", "api_key_env", "timeout", "attempts", "prompts"}
     )
 
     def identity(self) -> dict[str, Any]:

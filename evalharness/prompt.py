@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from envs.base import EnvSpec
 from evalharness.errors import UserError
 from evalharness.surface import ActionSurface
 
@@ -57,6 +57,11 @@ class PromptFile(_Strict):
     actions: tuple[str, ...] | None = None
     variants: Mapping[str, Variant] = {}
 
+    def action_names(self) -> set[str]:
+        """Every action name that the file mentions by its key."""
+        listed = [self.actions, *(variant.actions for variant in self.variants.values())]
+        return {name for names in listed for name in names or ()}
+
     def for_kind(self, kind: str) -> PromptFile:
         """The prompt of one kind of task, variants applied."""
         variant = self.variants.get(kind)
@@ -96,15 +101,30 @@ def prompts_folder() -> Path:
     return installed if installed.is_dir() else Path(__file__).parent.parent / "prompts"
 
 
-@cache
-def load_prompt(family: str) -> tuple[PromptFile, str]:
-    """The family's prompt file and its SHA-256. Raises UserError naming the file and what is wrong in it."""
-    path = prompts_folder() / f"{family}.yaml"
+def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, str]:
+    """The prompt file of a family and its SHA-256.
+
+    `<family>.yaml` in `folder` where that holds one, else the one that the environment brings along, else ours.
+    Raises UserError naming the file and what is wrong in it.
+    """
+    name = f"{spec.family}.yaml"
+    path = spec.prompt_file or prompts_folder() / name
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"--prompts {folder}: no such folder")
+    if folder is not None and (folder / name).exists():
+        path = folder / name
     try:
         raw = path.read_bytes()
         prompt = PromptFile.model_validate(yaml.safe_load(raw))
     except FileNotFoundError:
-        raise UserError(f"no prompt file {path}: add prompts/{family}.yaml") from None
-    except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
+        raise UserError(f"no prompt file {path}: add one (see prompts/README.md)") from None
+    except (OSError, yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
         raise UserError(f"prompt file {path} is not usable: {error}") from None
+    if prompt.environment != spec.family:
+        raise UserError(f"prompt file {path} is for {prompt.environment!r}, not {spec.family!r}")
+    unknown = sorted(prompt.action_names() - set(spec.actions))
+    if unknown:
+        raise UserError(
+            f"prompt file {path} names actions that {spec.title} does not have: {', '.join(unknown)}"
+        )
     return prompt, hashlib.sha256(raw).hexdigest()

@@ -72,7 +72,7 @@ def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwa
         specs, config.tasks, config.suite, data=data, suite_seed=config.suite_seed, limit=config.limit
     )
     families = sorted({task.family for task in tasks})
-    prompts = {family: load_prompt(family) for family in families}
+    prompts = {family: load_prompt(specs[family], config.prompts) for family in families}
     counts = {f: FamilyProgress(sum(t.family == f for t in tasks) * config.samples) for f in families}
     progress = Progress(counts)
 

@@ -35,6 +35,7 @@ class EpisodeScore:
     """The few numbers of an episode that scores are made of, so that a long run's episodes need not stay in memory."""
 
     task_id: str
+    task_hash: str
     sample: int
     family: str
     difficulty: str
@@ -55,6 +56,7 @@ class EpisodeScore:
         turns = len(episode.turns)
         return cls(
             task_id=episode.task_id,
+            task_hash=episode.task_hash,
             sample=episode.sample,
             family=episode.family,
             difficulty=episode.difficulty,

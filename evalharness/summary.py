@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from evalharness.reference import MAX_TURNS, family_reference, load_reference
 from evalharness.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.store import ERRORS, SUMMARY, read_episodes, read_lines, read_manifest, write_atomically
 
@@ -33,6 +34,8 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
     failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
     config = manifest["identity"]["config"]
     samples = config["samples"]
+    comparable = config["max_turns"] == MAX_TURNS
+    reference = load_reference(manifest["suite"], config["suite_seed"])
     families: dict[str, Any] = {}
     for family, count in manifest["counts"].items():
         families[family] = {
@@ -43,6 +46,9 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         }
         if family in groups:
             families[family] |= family_score(groups[family])
+            if comparable:
+                played = [(s.task_id, s.task_hash) for s in groups[family]]
+                families[family]["reference"] = family_reference(played, reference, families[family])
     held_out, withheld = held_out_score(groups, {f: n * samples for f, n in manifest["held_out"].items()})
     return {
         "schema": SCHEMA,

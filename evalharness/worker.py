@@ -58,6 +58,8 @@ class _Slots:
                 return environment.valid_actions()
             case "oracle":
                 return environment.oracle()
+            case "reference_plans":
+                return environment.reference_plans()
             case _:
                 raise ValueError(f"unknown op {op!r}")
 

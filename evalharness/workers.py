@@ -154,6 +154,11 @@ class RemoteEnvironment:
         plan: list[str] = await self.worker.call(self.slot, "oracle", 5 * self.worker.spec.reset_timeout)
         return plan
 
+    async def reference_plans(self) -> dict[str, list[str]]:
+        timeout = 5 * self.worker.spec.reset_timeout
+        plans: dict[str, list[str]] = await self.worker.call(self.slot, "reference_plans", timeout)
+        return plans
+
 
 @dataclass
 class EnvironmentPool:

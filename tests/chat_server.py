@@ -39,11 +39,21 @@ class ChatServer:
     headers: list[dict[str, str]] = field(default_factory=list)
     latency: float = 0.0
     url: str = ""
+    _waiting: list[tuple[int, asyncio.Event]] = field(default_factory=list)
+
+    async def after(self, count: int) -> None:
+        """Wait until `count` more chat requests have come."""
+        reached = asyncio.Event()
+        self._waiting.append((len(self.requests) + count, reached))
+        await reached.wait()
 
     async def chat(self, request: web.Request) -> web.StreamResponse:
         body = await request.json()
         self.requests.append(body)
         self.headers.append(dict(request.headers))
+        for wanted, reached in self._waiting:
+            if len(self.requests) >= wanted:
+                reached.set()
         if self.faults:
             return await self.faults.pop(0)(request)
         if self.latency:

@@ -10,7 +10,9 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.parametrize(
-    "command", [("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)], ids=lambda c: " ".join(c)
+    "command",
+    [("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)],
+    ids=lambda c: " ".join(c),
 )
 def test_clean(command: tuple[str, ...]) -> None:
     done = subprocess.run(

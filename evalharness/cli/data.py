@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+
 if TYPE_CHECKING:
     from evalharness.data import FamilyCheck, PublishedFamily
     from evalharness.data.importer import FamilyImport
@@ -14,8 +16,8 @@ if TYPE_CHECKING:
 STYLES = {"complete": "green", "changed": "red", "partial": "yellow", "absent": "dim"}
 
 
-def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = subparsers.add_parser(
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
         "data",
         help="bring the published benchmark data in, check it by hash",
         description="The published AgentBoard data is supplied by you and checked file by file. "
@@ -23,11 +25,9 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def action(name: str, help_text: str, **more: Any) -> argparse.ArgumentParser:
-        added = actions.add_parser(name, help=help_text, description=more.get("description", help_text))
-        added.add_argument(
-            "--data", type=Path, metavar="DIR", help="data folder (default: EVALHARNESS_DATA, or the user's data folder)"
-        )
+    def action(name: str, help_text: str, description: str | None = None) -> argparse.ArgumentParser:
+        added = actions.add_parser(name, help=help_text, description=description or help_text)
+        add_data_option(added)
         return added
 
     add = action(
@@ -39,7 +39,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add.add_argument("source", type=Path, metavar="DIR|FILE")
     add.add_argument("--link", action="store_true", help="make symbolic links into DIR instead of copies")
-    add.add_argument("--json", metavar="FILE", help="write the result as JSON (- for standard output)")
+    add_json_option(add)
     add.set_defaults(run=_import)
 
     get = action(
@@ -50,7 +50,7 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 when a file is not the published one.",
     )
     get.add_argument("families", nargs="*", metavar="FAMILY")
-    get.add_argument("--json", metavar="FILE", help="write the result as JSON (- for standard output)")
+    add_json_option(get)
     get.set_defaults(run=_fetch)
 
     verify = action(
@@ -60,24 +60,18 @@ def register(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "Exit status 1 when anything is missing or differs.",
     )
     verify.add_argument("families", nargs="*", metavar="FAMILY", help="default: all")
-    verify.add_argument("--json", metavar="FILE", help="write the result as JSON (- for standard output)")
+    add_json_option(verify)
     verify.set_defaults(run=_verify)
 
     status = action("status", "say what is there, and the command that gets the rest")
-    status.add_argument("--json", metavar="FILE", help="write the result as JSON (- for standard output)")
+    add_json_option(status)
     status.set_defaults(run=_status)
 
     action("path", "print the data folder").set_defaults(run=_path)
 
 
-def _folder(args: argparse.Namespace) -> Path:
-    from evalharness.data import data_folder
-
-    return args.data.expanduser() if args.data else data_folder()
-
-
 def _path(args: argparse.Namespace) -> int:
-    print(_folder(args))
+    print(data_folder(args))
     return 0
 
 
@@ -85,12 +79,19 @@ def _import(args: argparse.Namespace) -> int:
     from evalharness.data import published
     from evalharness.data.importer import import_published
 
-    return _report_import(args, import_published(args.source, _folder(args), published(), link=args.link))
+    return _report_import(args, import_published(args.source, data_folder(args), published(), link=args.link))
 
 
 def _fetch(args: argparse.Namespace) -> int:
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+    from rich.progress import (
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+        TransferSpeedColumn,
+    )
 
     from evalharness.data import published
     from evalharness.data.fetch import fetch_published
@@ -98,7 +99,13 @@ def _fetch(args: argparse.Namespace) -> int:
     from evalharness.data.table import Download
 
     chosen = require_known(args.families, published())
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        DownloadColumn(),
+        TransferSpeedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=Console(stderr=True)) as bars:
         tasks: dict[str, Any] = {}
 
@@ -107,42 +114,41 @@ def _fetch(args: argparse.Namespace) -> int:
                 tasks[download.url] = bars.add_task(download.save_as, total=total)
             bars.update(tasks[download.url], completed=done, total=total)
 
-        results = fetch_published(chosen, _folder(args), progress=progress)
+        results = fetch_published(chosen, data_folder(args), progress=progress)
     return _report_import(args, results)
 
 
 def _report_import(args: argparse.Namespace, results: Mapping[str, FamilyImport]) -> int:
     checks = {name: result.check for name, result in results.items()}
-    _write_json(
+    write_json(
         args.json,
         {
             "schema": 1,
-            "data": str(_folder(args)),
+            "data": str(data_folder(args)),
             "families": {
-                name: {"imported": result.imported, **result.check.to_json()} for name, result in results.items()
+                name: {"imported": result.imported, **result.check.to_json()}
+                for name, result in results.items()
             },
         },
     )
-    if args.json != "-":
-        _print_checks(_folder(args), checks, {name: result.imported for name, result in results.items()})
+    _print_checks(args, checks, {name: result.imported for name, result in results.items()})
     return 1 if any(check.changed for check in checks.values()) else 0
 
 
 def _checks(args: argparse.Namespace, families: Mapping[str, PublishedFamily]) -> dict[str, FamilyCheck]:
     from evalharness.data import check
 
-    checks = {name: check(family, _folder(args)) for name, family in families.items()}
-    _write_json(
+    checks = {name: check(family, data_folder(args)) for name, family in families.items()}
+    write_json(
         args.json,
         {
             "schema": 1,
-            "data": str(_folder(args)),
+            "data": str(data_folder(args)),
             "ok": all(found.ok for found in checks.values()),
             "families": {name: found.to_json() for name, found in checks.items()},
         },
     )
-    if args.json != "-":
-        _print_checks(_folder(args), checks)
+    _print_checks(args, checks)
     return checks
 
 
@@ -161,53 +167,55 @@ def _status(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write_json(target: str | None, content: object) -> None:
-    from evalharness.cli.output import write_json
-
-    if target:
-        write_json(target, content)
-
-
 def _print_checks(
-    folder: Path, checks: Mapping[str, FamilyCheck], imported: Mapping[str, int] | None = None
+    args: argparse.Namespace, checks: Mapping[str, FamilyCheck], imported: Mapping[str, int] | None = None
 ) -> None:
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     from evalharness.data.source import display
 
-    console = Console(highlight=False)
-    table = Table(title=None)
-    table.add_column("family")
-    table.add_column("state")
-    table.add_column("tasks", justify="right")
-    table.add_column("files", justify="right")
+    console = Console(stderr=args.json == "-", highlight=False)
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table.add_column("family", no_wrap=True)
+    table.add_column("state", no_wrap=True)
+    table.add_column("tasks", justify="right", no_wrap=True)
+    table.add_column("files", justify="right", no_wrap=True)
     if imported is not None:
-        table.add_column("imported", justify="right")
-    table.add_column("differing")
+        table.add_column("imported", justify="right", no_wrap=True)
+    table.add_column("note", overflow="fold")
     for name, found in checks.items():
-        notes = [f"changed: {_some(found.changed)}"] if found.changed else []
-        notes += [f"missing: {_some(found.missing)}"] if found.missing and found.state != "absent" else []
-        notes += [f"no reference hash: {_some(found.unverified)}"] if found.unverified else []
-        row = [name, f"[{STYLES[found.state]}]{found.state}", f"{found.tasks or 0}/{found.expected_tasks}"]
-        row += [f"{found.files}/{found.expected_files}"]
-        row += [str(imported[name])] if imported is not None else []
-        table.add_row(*row, escape("; ".join(notes)))
+        row = [Text(name), Text(found.state, style=STYLES[found.state])]
+        row += [
+            Text(f"{found.tasks or 0}/{found.expected_tasks}"),
+            Text(f"{found.files}/{found.expected_files}"),
+        ]
+        row += [Text(str(imported[name]))] if imported is not None else []
+        table.add_row(*row, Text(_note(found)))
     console.print(table)
-    console.print(escape(f"data folder: {display(str(folder))}"), soft_wrap=True)
-    absent = [name for name, found in checks.items() if found.state in ("absent", "partial")]
-    if absent:
-        console.print(
-            escape(
-                f"get {', '.join(absent)} with: evalharness data import DIR (or: evalharness data fetch {' '.join(absent)})"
-            ),
-            soft_wrap=True,
-        )
+    lines = [f"data folder: {display(str(data_folder(args)))}"]
+    if wanting := [name for name, found in checks.items() if found.missing]:
+        where = f" --data {display(str(args.data))}" if args.data else ""
+        lines += [
+            f"to get {', '.join(wanting)}:",
+            f"  evalharness data import DIR{where}    from a copy that you have",
+            f"  evalharness data fetch {' '.join(wanting)}{where}    from the publishers",
+        ]
+    console.print(Text("\n".join(lines)), soft_wrap=True)
     if any(found.changed for found in checks.values()):
         console.print(
-            "[red]Some files are not the published ones: scores from them are not comparable.[/red]", soft_wrap=True
+            "Some files are not the published ones: scores with them are not comparable.",
+            style="red",
+            soft_wrap=True,
         )
+
+
+def _note(found: FamilyCheck) -> str:
+    notes = [f"changed: {_some(found.changed)}"] if found.changed else []
+    notes += [f"missing: {_some(found.missing)}"] if found.missing and found.state != "absent" else []
+    notes += [f"no hash known for: {_some(found.unverified)}"] if found.unverified else []
+    return "; ".join(notes)
 
 
 def _some(names: tuple[str, ...]) -> str:

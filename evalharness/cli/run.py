@@ -56,6 +56,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     what.add_argument(
         "--seed", type=int, metavar="N", help="of sampling and of the random policy (default: 0)"
     )
+    what.add_argument(
+        "--prompts", type=Path, metavar="DIR", help="folder with FAMILY.yaml prompt files of your own"
+    )
     how = parser.add_argument_group("how to do it (results do not depend on these)")
     how.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="run folder (default: one under results/)"
@@ -112,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
         outcome = evaluation.evaluate(
             config, data=folder, watch=lambda progress: watch(progress, names, Console(stderr=True))
         )
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         print(f"evalharness: stopped; finished episodes are in {config.folder()}", file=sys.stderr)
         raise
     print_summary(out, outcome.summary, names)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from evalharness import __version__
+from evalharness.data.check import check
 from evalharness.data.importer import FamilyImport, import_published
 from evalharness.data.source import is_archive
 from evalharness.data.table import Download, PublishedFamily, sha256_of
@@ -39,10 +40,11 @@ def fetch_published(
 ) -> dict[str, FamilyImport]:
     """Download what the families need into `<data>/downloads` and import it. Raises UserError.
 
-    A download is removed once every family that uses it is complete.
+    What is complete already is not asked for. A download is removed once every family that uses it is complete.
     """
+    results = {name: FamilyImport(0, check(family, data)) for name, family in families.items()}
+    families = {name: family for name, family in families.items() if not results[name].check.ok}
     wanted = {download.save_as: download for family in families.values() for download in family.downloads}
-    results: dict[str, FamilyImport] = {}
     for save_as, download in wanted.items():
         target = data / "downloads" / save_as
         if not target.exists():
@@ -50,8 +52,7 @@ def fetch_published(
         users = {name: family for name, family in families.items() if download in family.downloads}
         source = target if is_archive(target) else target.parent
         for name, result in import_published(source, data, users).items():
-            before = results[name].imported if name in results else 0
-            results[name] = FamilyImport(before + result.imported, result.check)
+            results[name] = FamilyImport(results[name].imported + result.imported, result.check)
     for save_as, download in wanted.items():
         if all(results[name].check.ok for name, family in families.items() if download in family.downloads):
             (data / "downloads" / save_as).unlink()
@@ -72,7 +73,11 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
             except _NetworkError as error:
                 stalled = stalled + 1 if _size(part) <= before else 0
                 if stalled == STALLED_TRIES:
-                    kept = f"; {before:,} bytes are kept and the same command goes on from there" if before else ""
+                    kept = (
+                        f"; {before:,} bytes are kept and the same command goes on from there"
+                        if before
+                        else ""
+                    )
                     raise UserError(
                         f"cannot download {download.url}: {error}{kept}. Without a network, download it elsewhere and "
                         "run: evalharness data import FILE"
@@ -91,7 +96,9 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
 
 def _transfer(download: Download, part: Path, progress: Progress) -> None:
     """One connection's worth of the file, appended to `part`. Raises OSError only for our own disk."""
-    request = urllib.request.Request(_mirrored(download.url), headers={"User-Agent": f"evalharness/{__version__}"})
+    request = urllib.request.Request(
+        _mirrored(download.url), headers={"User-Agent": f"evalharness/{__version__}"}
+    )
     offset = _size(part)
     if offset:
         request.add_header("Range", f"bytes={offset}-")

@@ -1,8 +1,8 @@
-"""Bring published files into the data folder from whatever the person has: our layout, the official archive, a checkout.
+"""Bring published files into the data folder from whatever the person has: a folder of any layout, or an archive.
 
-Files are recognised by the end of their path and checked by hash, so the layout around them does not matter. Each
-family is assembled beside its place and swapped in by a rename: an interrupted import leaves the old state, and the
-next one goes on with the files that were already copied.
+Files are recognised by the end of their path and checked by hash, so our own layout, the official archive and an
+AgentBoard checkout all work. Each family is assembled in a folder of its own and swapped in by a rename: an
+interrupted import leaves the old state, and the next one goes on with the files that were already copied.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import fcntl
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.data.check import FamilyCheck, check
+from evalharness.data.literals import literals_as_json
 from evalharness.data.source import Entry, is_archive, walk
 from evalharness.data.table import PublishedFamily, sha256_of
 from evalharness.errors import UserError
@@ -44,13 +45,14 @@ def import_published(
         raise UserError(f"{source} does not exist")
     if link and not source.is_dir():
         raise UserError(f"{source} is an archive: files in it cannot be linked; import it without --link")
-    agentboard = data / "agentboard"
     try:
-        agentboard.mkdir(parents=True, exist_ok=True)
-        with _locked(agentboard):
+        data.mkdir(parents=True, exist_ok=True)
+        with _locked(data):
             return _import(source, data, families, link)
     except OSError as error:
-        raise UserError(f"the import into {data} stopped: {error}; mend that and run the same command again") from error
+        raise UserError(
+            f"the import into {data} stopped: {error}; mend that and run the same command again"
+        ) from error
 
 
 def _import(
@@ -78,11 +80,17 @@ def _import(
                     stages[name].offer(file, entry)
     if not matched:
         examples = ", ".join(f"{family.folder}/{family.tasks.any_of[0]}" for family in families.values())
-        raise UserError(f"{source} holds none of the published files ({examples}); name the folder or archive with them")
-    return {
+        raise UserError(
+            f"{source} holds none of the published files ({examples}); name the folder or archive with them"
+        )
+    results = {
         name: FamilyImport(imported=stage.finish(), check=check(families[name], data))
         for name, stage in stages.items()
     }
+    for empty in (data / ".importing", data / ".replaced"):
+        with suppress(OSError):
+            empty.rmdir()
+    return results
 
 
 class _Places:
@@ -92,10 +100,12 @@ class _Places:
         self.by_tail: dict[str, list[tuple[str, str, str]]] = {}
         for name, family in families.items():
             for file in family.files:
-                ends = [f"{family.folder}/{file}"]
+                ends = [f"{family.folder}/{file}"] if file not in family.literals else []
                 for prefix, other in family.also_found_as.items():
                     if file.startswith(prefix):
                         ends.append(other + file.removeprefix(prefix))
+                if file in family.literals:
+                    ends.append(family.literals[file].found_in)
                 for end in ends:
                     self.by_tail.setdefault(_tail(end), []).append((end, name, file))
 
@@ -114,14 +124,14 @@ def _tail(path: str) -> str:
 
 
 class _Stage:
-    """One family while it is being imported: `.<folder>.importing` beside the final folder."""
+    """One family while it is being imported, in `<data>/.importing`."""
 
     def __init__(self, family: PublishedFamily, data: Path, link: bool) -> None:
         self.family = family
         self.link = link
         self.root = family.root(data)
-        self.staging = self.root.with_name(f".{family.folder}.importing")
-        self.replaced = self.root.with_name(f".{family.folder}.replaced")
+        self.staging = data / ".importing" / family.folder
+        self.replaced = data / ".replaced" / family.folder
         if self.replaced.exists() or self.replaced.is_symlink():
             # A kill between the two renames of `finish`: the new folder counts if it got its name.
             if self.root.exists():
@@ -159,7 +169,10 @@ class _Stage:
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(target.name + ".part")
         part.unlink(missing_ok=True)
-        if self.link and entry.path is not None:
+        if name in self.family.literals:
+            entry.copy_to(part)
+            part.write_bytes(literals_as_json(part, self.family.literals[name].names))
+        elif self.link and entry.path is not None:
             part.symlink_to(entry.path.absolute())
         else:
             entry.copy_to(part)
@@ -185,7 +198,9 @@ class _Stage:
                     if not new.exists() and not new.is_symlink():
                         new.parent.mkdir(parents=True, exist_ok=True)
                         shutil.copy2(old, new, follow_symlinks=False)
+            self.replaced.parent.mkdir(exist_ok=True)
             self.root.rename(self.replaced)
+        self.root.parent.mkdir(exist_ok=True)
         self.staging.rename(self.root)
         _remove(self.replaced)
         return len(self.taken)
@@ -205,11 +220,13 @@ def _locked(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise UserError(f"another import into {folder.parent} is running; wait for it to end") from error
+            raise UserError(f"another import into {folder} is running; wait for it to end") from error
         yield
 
 
-def require_known(names: Collection[str], families: Mapping[str, PublishedFamily]) -> dict[str, PublishedFamily]:
+def require_known(
+    names: Collection[str], families: Mapping[str, PublishedFamily]
+) -> dict[str, PublishedFamily]:
     """The named families, by the harness's name or the data folder's; all of them when none is named."""
     if not names:
         return dict(families)

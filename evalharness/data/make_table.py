@@ -18,7 +18,9 @@ def make_tables(data: Path) -> None:
     for family in published().values():
         table: dict[str, Any] = json.loads(family.source.read_text())
         root = family.root(data)
-        files: dict[str, str | None] = {name: None for name, digest in table["files"].items() if digest is None}
+        files: dict[str, str | None] = {
+            name: None for name, digest in table["files"].items() if digest is None
+        }
         for parent, _, names in os.walk(root):
             for path in (Path(parent) / name for name in names):
                 if path.suffix not in (".gz", ".zip"):

@@ -23,8 +23,8 @@ from evalharness.errors import UserError
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")
 
-MAX_FILE_BYTES = 256 * 2**20
-"""The largest published file has 2 MB."""
+MAX_FILE_BYTES = 32 * 2**20
+"""The largest published file has 0.6 MB."""
 MAX_HEADER_BYTES = 2**20
 """Between two members of a tar; an extended header is read into memory whole, so it must not be a bomb."""
 MAX_RATIO = 250
@@ -84,10 +84,19 @@ def _damage(archive: Path) -> Iterator[None]:
     """Turn what the archive modules raise on damaged input into one clear line."""
     try:
         yield
-    except (tarfile.TarError, zipfile.BadZipFile, gzip.BadGzipFile, zlib.error, EOFError, ValueError) as error:
+    except (
+        tarfile.TarError,
+        zipfile.BadZipFile,
+        gzip.BadGzipFile,
+        zlib.error,
+        EOFError,
+        ValueError,
+    ) as error:
         raise UserError(f"{archive} is damaged or not an archive ({error}); get it again") from error
     except (NotImplementedError, RuntimeError) as error:  # zipfile: unknown compression, encrypted member
-        raise UserError(f"{archive} cannot be read ({error}); unpack it yourself and import the folder") from error
+        raise UserError(
+            f"{archive} cannot be read ({error}); unpack it yourself and import the folder"
+        ) from error
 
 
 def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:
@@ -104,7 +113,9 @@ def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:
         folders[:] = sorted(name for name in folders if name not in (".git", "node_modules", "__pycache__"))
         count += len(files)
         if count > MAX_ENTRIES:
-            raise UserError(f"{folder} holds over {MAX_ENTRIES:,} files; name the folder with the benchmark data in it")
+            raise UserError(
+                f"{folder} holds over {MAX_ENTRIES:,} files; name the folder with the benchmark data in it"
+            )
         for name in sorted(files):
             path = Path(parent) / name
             if path.is_file():

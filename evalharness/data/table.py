@@ -7,14 +7,13 @@ The hashes are facts about files that the user supplies; the files themselves ar
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
-from importlib.util import find_spec
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
+
+from evalharness.families import family_folders
 
 TABLE = "published.json"
 
@@ -39,12 +38,22 @@ class Tasks(BaseModel):
     """Label files, one task a line; one of them is enough."""
 
 
+class Literals(BaseModel):
+    """A file made from the constants of a publisher's Python file (see `evalharness.data.literals`)."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+    found_in: str = Field(alias="from")
+    """How the Python file's path ends."""
+    names: list[str]
+
+
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid")
     folder: str
     tasks: Tasks
     also_found_as: dict[str, str] = {}
     downloads: list[Download] = []
+    literals: dict[str, Literals] = {}
     files: dict[str, str | None]
 
 
@@ -60,39 +69,28 @@ class PublishedFamily:
     also_found_as: dict[str, str]
     """Path prefix in the folder -> another path prefix under which publishers ship the same files."""
     downloads: tuple[Download, ...]
+    literals: dict[str, Literals]
+    """Files made from a publisher's source code. Not required: the label files say the same where they are whole."""
     files: dict[str, str | None]
     """Path in the folder (posix) -> SHA-256, or None where no reference hash is known."""
     source: Path
 
     def required(self) -> list[str]:
-        """Every file but the label files, of which any one is enough."""
-        return [name for name in self.files if name not in self.tasks.any_of]
+        """Every file but the label files, of which any one is enough, and what comes from source code."""
+        return [name for name in self.files if name not in self.tasks.any_of and name not in self.literals]
 
     def root(self, data: Path) -> Path:
         return data / "agentboard" / self.folder
-
-
-def _tables() -> Iterator[tuple[str, Path]]:
-    """(family, table file) of the environments shipped here and of those that join by entry point."""
-    package = find_spec("envs")
-    folders = {
-        child.name: child
-        for root in (package.submodule_search_locations or [] if package else [])
-        for child in Path(root).iterdir()
-    }
-    for point in entry_points(group="evalharness.environments"):
-        if point.name not in folders and (module := find_spec(point.module)) and module.origin:
-            folders[point.name] = Path(module.origin).parent
-    for family, folder in sorted(folders.items()):
-        if (folder / TABLE).is_file():
-            yield family, folder / TABLE
 
 
 @cache
 def published() -> dict[str, PublishedFamily]:
     """Every family that has published files, by name, sorted."""
     found = {}
-    for family, path in _tables():
+    for family, folder in family_folders().items():
+        path = folder / TABLE
+        if not path.is_file():
+            continue
         table = _Table.model_validate_json(path.read_bytes())
         found[family] = PublishedFamily(
             family=family,
@@ -100,6 +98,7 @@ def published() -> dict[str, PublishedFamily]:
             tasks=table.tasks,
             also_found_as=table.also_found_as,
             downloads=tuple(table.downloads),
+            literals=table.literals,
             files=table.files,
             source=path,
         )

@@ -46,6 +46,8 @@ class Environment(Protocol):
 
     async def oracle(self) -> list[str]: ...
 
+    async def reference_plans(self) -> dict[str, list[str]]: ...
+
 
 class Session(Protocol):
     """A policy playing one episode."""

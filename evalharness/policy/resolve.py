@@ -16,7 +16,7 @@ from evalharness.config import SCRIPTED, RunConfig
 from evalharness.errors import UserError
 from evalharness.policy.base import Policy
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
-from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReplayPolicy
+from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 
 Status = Callable[[str], None]
 
@@ -60,6 +60,8 @@ def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
     identity: dict[str, Any] = {"kind": "scripted", "name": config.model}
     if config.model == "oracle":
         policy = OraclePolicy()
+    elif config.model == "reference":
+        policy = ReferencePolicy()
     elif config.model == "random":
         policy = RandomPolicy(config.seed, {family: spec.actions for family, spec in specs.items()})
     else:
@@ -115,7 +117,8 @@ def _endpoint(config: RunConfig) -> Prepared:
 
 def _managed(config: RunConfig, on_status: Status) -> Prepared:
     """A vLLM of our own: everything that can be checked is checked before it is started."""
-    from evalharness.server.checkpoint import check_checkpoint
+    from evalharness.server.checkpoint import check_checkpoint, is_local
+    from evalharness.server.demo import ensure_demo
     from evalharness.server.find import find_server
     from evalharness.server.managed import ManagedServer
 
@@ -124,25 +127,23 @@ def _managed(config: RunConfig, on_status: Status) -> Prepared:
     except ValueError as error:
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
     identity: dict[str, Any] = {"kind": "vllm"}
-    path = Path(config.model)
     model = config.model
-    if config.model != "demo" and not path.exists():
-        if not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model) or config.model.startswith("."):
-            raise UserError(
-                f"--model {config.model}: no such directory; give a checkpoint directory, a hub id such as "
-                "org/name, demo, oracle, random, replay:RUN, or http://host:port/v1"
-            )
-        identity["hub_id"] = config.model
+    hub_id = config.model != "demo" and not is_local(config.model)
+    if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
+        raise UserError(
+            f"--model {config.model}: no such directory; give a checkpoint directory, a hub id such as org/name, "
+            "demo, oracle, random, replay:RUN, or http://host:port/v1"
+        )
+    checkpoint = None if hub_id or config.model == "demo" else check_checkpoint(config.model)
     command = find_server(config.vllm)
     if config.model == "demo":
-        from evalharness.server.demo import ensure_demo
-
-        path = ensure_demo(on_status)
-    if "hub_id" not in identity:
-        on_status("checking the checkpoint")
-        checkpoint = check_checkpoint(path)
-        model = str(path)
-        identity |= {"checkpoint_sha256": checkpoint.identity}
+        checkpoint = check_checkpoint(ensure_demo(on_status))
+    if checkpoint is None:
+        identity["hub_id"] = config.model
+    else:
+        on_status("hashing the checkpoint")
+        model = str(checkpoint.path)
+        identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
     name = config.display_name
 
     @asynccontextmanager

@@ -41,6 +41,34 @@ class OraclePolicy:
 
 
 @dataclass
+class _ReferenceSession:
+    environment: Environment
+    number: int
+    plan: Sequence[str] | None = None
+    name: str = ""
+
+    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        if self.plan is None:
+            plans = await self.environment.reference_plans()
+            if self.number >= len(plans):
+                raise PolicyStoppedError("there is no such plan")
+            self.name, self.plan = list(plans.items())[self.number]
+        if turn > len(self.plan):
+            raise PolicyStoppedError("the plan is at its end")
+        return _say(f"The {self.name} plan.", self.plan[turn - 1])
+
+
+class ReferencePolicy:
+    """Carries out the environment's reference plans, one a sample. For the audit of labels."""
+
+    def session(self, task: Task, sample: int, environment: Environment) -> Session:
+        return _ReferenceSession(environment, sample)
+
+    async def close(self) -> None:
+        pass
+
+
+@dataclass
 class _RandomSession:
     environment: Environment
     stream: random.Random

@@ -70,7 +70,7 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
             )
         elif entry["n"] < entry["selected"]:
             warnings.append(f"{title}: {entry['selected'] - entry['n']} episodes are still to play")
-    if not summary["held_out"] and all(e["n"] == e["expected"] for e in summary["families"].values()):
+    if not summary["held_out"] and len(summary["families"]) > 1:
         notes.append(f"held-out score withheld: {summary['held_out_withheld']}")
     return Group(
         table,
@@ -80,5 +80,32 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
     )
 
 
+def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+    """Score between floor (chance) and ceiling (best known plans), in percent; None where no reference is stored."""
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table.add_column("family", no_wrap=True)
+    for name in ("success", "progress"):
+        table.add_column(f"{name}: floor", justify="right", no_wrap=True)
+        for column in ("score", "ceiling", "corrected"):
+            table.add_column(column, justify="right", no_wrap=True)
+    for family, entry in summary["families"].items():
+        reference = entry.get("reference")
+        if reference is None:
+            continue
+        cells = []
+        for rate in ("success_rate", "progress_rate"):
+            cells += [
+                _percent(reference["floor"][rate]),
+                _percent(entry[rate]),
+                _percent(reference["ceiling"][rate]),
+                _percent(reference["chance_corrected"][rate]),
+            ]
+        table.add_row(titles.get(family, family), *cells)
+    return table if table.row_count else None
+
+
 def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[str, str]) -> None:
     console.print(family_table(summary, titles))
+    if (reference := reference_table(summary, titles)) is not None:
+        console.print()
+        console.print(reference)

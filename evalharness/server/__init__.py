@@ -4,7 +4,6 @@ from evalharness.server.checkpoint import (
     CheckpointError,
     CheckpointInfo,
     check_checkpoint,
-    checkpoint_identity,
 )
 from evalharness.server.demo import ensure_demo
 from evalharness.server.find import ServerCommand, ServerNotFound, find_server, server_candidates
@@ -23,7 +22,6 @@ __all__ = [
     "ServerNotFound",
     "ServerStartError",
     "check_checkpoint",
-    "checkpoint_identity",
     "ensure_demo",
     "find_server",
     "install_server",

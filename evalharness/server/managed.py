@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.server import log as server_log
 from evalharness.server.arguments import (
     check_extra_arguments,
     option_names,
@@ -19,9 +20,15 @@ from evalharness.server.arguments import (
     server_arguments,
     server_environment,
 )
-from evalharness.server.checkpoint import check_checkpoint, is_local, model_context_length
+from evalharness.server.checkpoint import CheckpointError, check_checkpoint, is_local, model_context_length
 from evalharness.server.find import ServerCommand
+from evalharness.server.log import phase_of
 from evalharness.server.process import SupervisedProcess
+from evalharness.server.readiness import context_length, first_request, healthy
+from evalharness.server.reason import derived_max_model_len, hint_for, root_cause
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
 
 CONTEXT_TOKENS = 8192
 """Default context length, where the model allows as much."""
@@ -29,7 +36,9 @@ START_TIMEOUT = {"cpu": 900.0, "gpu": 1800.0}
 """Seconds until a server that is not ready is given up (a big model loads for many minutes)."""
 _STATUS_EVERY = 5.0
 _LOG_BYTES = 4_000_000
-"""Of a failed server's log at most this much, from its start, is searched for the reason."""
+"""Of a failed server's log at most this much is searched for the reason."""
+
+_LAST_LINES = 400
 
 
 class ServerStartError(UserError):
@@ -115,7 +124,9 @@ class ManagedServer:
         """Why the server died by itself, from its log; None while it lives or when it was stopped."""
         if self._process is None or self._process.alive or self._stopping:
             return None
-        return self._explain(f"vLLM died ({_ending(self._process.returncode)})", self._log_text())
+        # Only the end: an earlier error line belongs to a request, not to the death.
+        end = self._log_text(last_lines=_LAST_LINES)
+        return self._explain(f"vLLM died ({_ending(self._process.returncode)})", end)
 
     async def stop(self) -> None:
         """End the server and all its processes. Idempotent."""
@@ -132,7 +143,12 @@ class ManagedServer:
         """Start and wait until ready. Raises `CheckpointError` or `ServerStartError`, leaving no process."""
         context: int | None = CONTEXT_TOKENS
         if is_local(self.model):
-            check_checkpoint(self.model)
+            checkpoint = check_checkpoint(self.model)
+            if checkpoint.has_chat_template is False and "chat-template" not in option_names(self._extra):
+                raise CheckpointError(
+                    f"the tokenizer in {self.model} has no chat template; "
+                    'name one: --vllm-args "--chat-template FILE"'
+                )
         allowed = model_context_length(self.model)
         if allowed is not None:
             context = min(CONTEXT_TOKENS, allowed)
@@ -143,7 +159,7 @@ class ManagedServer:
             try:
                 return await self._start_once(context)
             except _AttemptError as failed:
-                derived = server_log.derived_max_model_len(failed.log)
+                derived = derived_max_model_len(failed.log)
                 ours = "max-model-len" not in option_names(self._extra)
                 if tries and ours and derived and derived != context:
                     context = derived
@@ -165,7 +181,10 @@ class ManagedServer:
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
         self._stopping = False
-        self._process = await SupervisedProcess.start(self.argv, env=env, log=self.log_path)
+        # vLLM leaves its sockets behind, half a dozen a start; in a folder of their own they can be removed.
+        scratch = _socket_folder()
+        env["VLLM_RPC_BASE_PATH"] = str(scratch)
+        self._process = await SupervisedProcess.start(self.argv, env=env, log=self.log_path, scratch=scratch)
         ready = False
         try:
             await self._wait_ready(self._process)
@@ -182,7 +201,7 @@ class ManagedServer:
         version = f" {self.version}" if self.version else ""
         self._on_status(f"starting vLLM{version} ({self.command.kind}) on port {self.port}")
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
-            while not await self._healthy(session):
+            while not await healthy(session, self.port):
                 elapsed = time.monotonic() - began
                 if not process.alive:
                     raise _AttemptError(
@@ -194,56 +213,26 @@ class ManagedServer:
                         f"vLLM was not ready after {elapsed:.0f} s (last seen: {phase})", self._log_text()
                     )
                 lines, read = self._new_lines(read)
-                now = next(filter(None, map(server_log.phase_of, reversed(lines))), phase)
+                now = next(filter(None, map(phase_of, reversed(lines))), phase)
                 if now != phase or time.monotonic() - reported >= _STATUS_EVERY:
                     phase, reported = now, time.monotonic()
                     self._on_status(f"{phase} ({elapsed:.0f} s)")
                 await asyncio.sleep(0.2)
             self._on_status(f"first request ({time.monotonic() - began:.0f} s)")
             await self._first_request(session, process, max(60.0, self._timeout - (time.monotonic() - began)))
-            self.max_model_len = await self._context_length(session)
+            self.max_model_len = await context_length(session, self.base_url)
         self._on_status(f"ready after {time.monotonic() - began:.0f} s")
 
-    async def _healthy(self, session: Any) -> bool:
-        import aiohttp
-
-        try:
-            async with session.get(f"http://127.0.0.1:{self.port}/health") as response:
-                return bool(response.status == 200)
-        except (aiohttp.ClientError, TimeoutError, OSError):
-            return False
-
-    async def _first_request(self, session: Any, process: SupervisedProcess, limit: float) -> None:
-        """One real chat answer, or `_AttemptError`."""
-        import aiohttp
-
-        body = {
-            "model": self.served_name,
-            "messages": [{"role": "user", "content": "Say yes."}],
-            "max_tokens": 2,
-            "temperature": 0,
-        }
-        try:
-            async with session.post(
-                f"{self.base_url}/chat/completions", json=body, timeout=aiohttp.ClientTimeout(total=limit)
-            ) as response:
-                answer = await response.text()
-                if response.status == 200:
-                    return
-                seen = f"vLLM refused the first chat request (HTTP {response.status}): {answer[:2000]}"
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            seen = f"vLLM did not answer the first chat request ({type(error).__name__})"
+    async def _first_request(self, session: ClientSession, process: SupervisedProcess, limit: float) -> None:
+        seen = await first_request(session, self.base_url, self.served_name, limit)
+        if seen is None:
+            return
         # A dying engine takes the server with it within seconds; its log then has the reason.
         try:
             await asyncio.wait_for(process.wait(), 10)
         except TimeoutError:
             raise _AttemptError(seen, "") from None
         raise _AttemptError("vLLM died at the first chat request", self._log_text())
-
-    async def _context_length(self, session: Any) -> int:
-        async with session.get(f"{self.base_url}/models") as response:
-            models = await response.json()
-        return int(models["data"][0]["max_model_len"])
 
     def _fixed_port(self) -> int | None:
         value = option_value(self._extra, "port")
@@ -262,11 +251,13 @@ class ManagedServer:
             probe.bind(("127.0.0.1", 0))
             return int(probe.getsockname()[1])
 
-    def _log_text(self) -> str:
-        """The log since this start: its beginning, and its end where it is long."""
+    def _log_text(self, *, last_lines: int | None = None) -> str:
+        """The log since this start, of a long one the end; or its last lines."""
         with self.log_path.open("rb") as file:
-            file.seek(self._log_start)
-            return file.read(_LOG_BYTES).decode(errors="replace")
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(self._log_start, size - _LOG_BYTES))
+            text = file.read().decode(errors="replace")
+        return text if last_lines is None else "\n".join(text.splitlines()[-last_lines:])
 
     def _new_lines(self, position: int) -> tuple[list[str], int]:
         """Whole lines written to the log since `position`, and the position after them."""
@@ -277,13 +268,19 @@ class ManagedServer:
         return whole.decode(errors="replace").splitlines(), position + len(whole)
 
     def _explain(self, seen: str, log: str) -> str:
-        reason = server_log.root_cause(log.splitlines())
+        reason = root_cause(log.splitlines())
         lines = [f"{seen}: {reason[0]}" if reason else seen, *reason[1:]]
-        hint = server_log.hint_for("\n".join(lines)) or (server_log.hint_for(log) if not reason else None)
+        hint = hint_for("\n".join(lines)) or (hint_for(log) if not reason else None)
         if hint:
             lines.append(hint)
         lines.append(f"the whole log: {self.log_path}")
         return "\n  ".join(lines)
+
+
+def _socket_folder() -> Path:
+    """A new folder with a short name: the path of a Unix socket has at most 107 bytes."""
+    base = tempfile.gettempdir()
+    return Path(tempfile.mkdtemp(prefix="evalharness-", dir=base if len(base) < 50 else "/tmp"))
 
 
 def _is_free(port: int) -> bool:

@@ -41,15 +41,27 @@ class SupervisedProcess:
 
     @classmethod
     async def start(
-        cls, argv: Sequence[str], *, env: Mapping[str, str], log: Path, grace: float = 8.0
+        cls, argv: Sequence[str], *, env: Mapping[str, str], log: Path, scratch: Path, grace: float = 8.0
     ) -> SupervisedProcess:
-        """Run `argv` with its output appended to `log`. On `stop` it has `grace` seconds before SIGKILL."""
+        """Run `argv` with its output appended to `log`. On `stop` it has `grace` seconds before SIGKILL.
+
+        The folder `scratch` is removed when everything has ended. Raises `InfrastructureError`.
+        """
         # Both ends are close-on-exec: only the supervisor gets its own, so end-of-file cannot be held up.
         ours, theirs = socket.socketpair()
         try:
             with theirs, log.open("ab") as output:
                 supervisor = subprocess.Popen(  # noqa: ASYNC220  (milliseconds; works on any event loop)
-                    [sys.executable, "-I", "-S", _SUPERVISOR, str(theirs.fileno()), str(grace), *argv],
+                    [
+                        sys.executable,
+                        "-I",
+                        "-S",
+                        _SUPERVISOR,
+                        str(theirs.fileno()),
+                        str(grace),
+                        scratch,
+                        *argv,
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=subprocess.STDOUT,

@@ -40,6 +40,7 @@ def run_streaming(
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "PIP_NO_INPUT": "1",
         "NO_COLOR": "1",
+        "TQDM_DISABLE": "1",
     }
     last: deque[str] = deque(maxlen=keep)
     process = subprocess.Popen(

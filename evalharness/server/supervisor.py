@@ -2,7 +2,7 @@
 
 Run as a script by `process.py`, standard library only:
 
-    python -I -S supervisor.py CONTROL_FD GRACE_SECONDS COMMAND [ARGUMENT ...]
+    python -I -S supervisor.py CONTROL_FD GRACE_SECONDS SCRATCH COMMAND [ARGUMENT ...]
 
 CONTROL_FD is one end of a socket pair. The kernel closes the parent's end whatever ends the parent, a
 SIGKILL included; end-of-file here is therefore the one order to stop. What goes the other way is
@@ -11,7 +11,7 @@ SIGKILL included; end-of-file here is therefore the one order to stop. What goes
 vLLM is a tree (API server, engine core, workers, resource trackers) whose inner processes survive the
 death of the outer one. On Linux this process is a child subreaper: orphaned descendants become its
 children, so "no children left" means that everything is gone, even what changed its process group.
-Elsewhere only the process group is killed.
+Elsewhere only the process group is killed. The folder SCRATCH is removed last of all.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import contextlib
 import ctypes
 import os
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -30,9 +31,10 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _KILL_SECONDS = 30.0
 """How long SIGKILL may take; a process stuck in a driver is then left behind."""
+_TRACKER_SECONDS = 2.0
 
 
-def main(control_fd: int, grace: float, command: list[str]) -> int:
+def main(control_fd: int, grace: float, scratch: str, command: list[str]) -> int:
     control = socket.socket(fileno=control_fd)
     control.set_inheritable(False)
     libc = ctypes.CDLL(None) if sys.platform == "linux" else None
@@ -62,6 +64,7 @@ def main(control_fd: int, grace: float, command: list[str]) -> int:
             status = _terminate(child, grace)
     _tell(control, f"exited {status}")
     _kill_rest(child)
+    shutil.rmtree(scratch, ignore_errors=True)
     return 0
 
 
@@ -109,20 +112,31 @@ def _terminate(child: int, grace: float) -> int:
 
 def _kill_rest(child: int) -> None:
     """SIGKILL every descendant until there is none; each round adopts the orphans of the one before."""
-    deadline = time.monotonic() + _KILL_SECONDS
-    while time.monotonic() < deadline:
+    began = time.monotonic()
+    while (elapsed := time.monotonic() - began) < _KILL_SECONDS:
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         except ChildProcessError:
             break
         for pid in _descendants(os.getpid()):
+            # A resource tracker ends by itself once those it serves are gone, after removing their shared memory.
+            if elapsed < _TRACKER_SECONDS and _is_resource_tracker(pid):
+                continue
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.01)
     if sys.platform != "linux":
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
+
+
+def _is_resource_tracker(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+            return b"multiprocessing.resource_tracker" in file.read()
+    except OSError:
+        return False
 
 
 def _descendants(root: int) -> list[int]:
@@ -142,4 +156,4 @@ def _descendants(root: int) -> list[int]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3:]))
+    sys.exit(main(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3], sys.argv[4:]))

@@ -1,0 +1,34 @@
+"""ALFWorld: household tasks in text (put, clean, heat, cool, examine in light, put two)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envs.alfworld.actions import ACTIONS
+from envs.base import EnvSpec, Suite, Task, TextEnv
+
+
+def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    from envs.alfworld.tasks import load_tasks
+
+    return load_tasks(suite, data, seed)
+
+
+def _make(data: Path | None) -> TextEnv:
+    from envs.alfworld.adapter import ALFWorldEnv
+
+    return ALFWorldEnv(data=data)
+
+
+SPEC = EnvSpec(
+    family="alfworld",
+    title="ALFWorld",
+    gym_id="evalharness/ALFWorld-v0",
+    expected={"agentboard": 134, "open": 134},
+    held_out=False,
+    load_tasks=_load_tasks,
+    make=_make,
+    actions=ACTIONS,
+    envs_per_worker=32,
+    cost=0.5,
+)

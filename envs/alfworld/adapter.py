@@ -1,0 +1,177 @@
+"""The TextEnv: AgentBoard's reading of an ALFWorld game."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from envs.alfworld.actions import CHECK, LOOK, repaired, without_period
+from envs.alfworld.households import Household, build_game
+from envs.alfworld.oracle import plan
+from envs.alfworld.tasks import read_game, sha256
+from envs.alfworld.world import NOTHING_HAPPENS, World
+from envs.base import Info, InvalidTaskError, Task, TextEnv, task_of
+
+_ARRIVAL = re.compile(r"^You arrive at loc \d+\. ")
+_TASK_LINE = "Your task is to: "
+
+
+class Engine(Protocol):
+    """What plays a game: `World`, or TextWorld itself (`reference.TextWorldWorld`)."""
+
+    def reset(self) -> str: ...
+    def step(self, command: str) -> str: ...
+    @property
+    def won(self) -> bool: ...
+    def commands(self) -> Collection[str]: ...
+
+
+@dataclass(slots=True)
+class _Episode:
+    task: Task
+    game: dict[str, Any]
+    engine: Engine
+    patterns: list[re.Pattern[str]]
+    goal: str
+    view: str
+    """What `look` answers: the room, then whatever was seen on the latest arrival or opening."""
+    completed: set[int] = field(default_factory=set)
+    progress: float = 0.0
+    won: bool = False
+
+
+class ALFWorldEnv(TextEnv):
+    """A household in text.
+
+        from envs.alfworld import SPEC
+        env = SPEC.make(data)
+        observation, info = env.reset(options={"task": SPEC.load_tasks("agentboard", data, 0)[0]})
+
+    Progress is the share of the task's subgoals seen in the observations so far, with one more in the
+    denominator for the goal itself, and 1 when the goal is reached (AgentBoard's rule).
+    """
+
+    def __init__(
+        self, *, data: Path | None = None, engine: Literal["native", "textworld"] = "native"
+    ) -> None:
+        """`engine="textworld"` plays the same games on TextWorld's own PDDL environment, far slower."""
+        super().__init__(data=data)
+        self._engine_name = engine
+        self._current: _Episode | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        task = task_of(options)
+        game = _game(task, self.data)
+        engine = self._start(game)
+        room, goal = _introduction(engine.reset())
+        patterns = [re.compile(subgoal) for subgoal in task.subgoals]
+        self._current = _Episode(task, game, engine, patterns, goal, view=room)
+        return room, _info(self._current, valid=True, completed=())
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        episode = self._episode
+        action = repaired(action)
+        valid = action in (CHECK, LOOK) or action in episode.engine.commands()
+        observation = _play(episode, without_period(action))
+
+        completed = tuple(
+            index
+            for index, pattern in enumerate(episode.patterns)
+            if index not in episode.completed and pattern.search(observation)
+        )
+        episode.completed.update(completed)
+        episode.won = episode.engine.won
+        before = episode.progress
+        episode.progress = 1.0 if episode.won else len(episode.completed) / (len(episode.patterns) + 1)
+        info = _info(episode, valid=valid, completed=completed)
+        return observation, episode.progress - before, episode.won, False, info
+
+    @property
+    def goal(self) -> str:
+        return self._episode.goal
+
+    def valid_actions(self) -> list[str]:
+        return sorted({*self._episode.engine.commands(), LOOK, CHECK})
+
+    def oracle(self) -> list[str]:
+        task, world = self._episode.task, World(self._episode.game)
+        return plan(world, task.kind, str(task.payload["object"]), str(task.payload["target"]))
+
+    @property
+    def _episode(self) -> _Episode:
+        if self._current is None:
+            raise RuntimeError('no episode yet: call reset(options={"task": task}) first')
+        return self._current
+
+    def _start(self, game: dict[str, Any]) -> Engine:
+        if self._engine_name == "native":
+            return World(game)
+        from envs.alfworld.reference import TextWorldWorld
+
+        return TextWorldWorld(game)
+
+
+def _play(episode: _Episode, action: str) -> str:
+    engine = episode.engine
+    if action == CHECK:
+        offered = sorted({*engine.commands(), LOOK})
+        return f"Choose an action from these valid actions: {', '.join([*offered, CHECK])}"
+    observation = _ARRIVAL.sub("", engine.step(action))
+    if action == LOOK:
+        # Published rule: looking repeats the latest arrival or opening, not what is there by now.
+        return episode.view
+    if action.startswith(("go to", "open")) and observation != NOTHING_HAPPENS:
+        episode.view = observation
+    return observation
+
+
+def _info(episode: _Episode, *, valid: bool, completed: tuple[int, ...]) -> dict[str, Any]:
+    return dict(
+        Info(
+            progress=episode.progress,
+            success=episode.won,
+            solved=episode.won,
+            valid=valid,
+            subgoals_completed=completed,
+        )
+    )
+
+
+def _game(task: Task, data: Path | None) -> dict[str, Any]:
+    payload = task.payload
+    if task.family != "alfworld" or not {"object", "target"} <= set(payload):
+        raise InvalidTaskError(f"{task.id} is not a task of the family alfworld")
+    if "household" in payload:
+        household = Household.from_json(
+            payload["household"],
+            kind=task.kind,
+            object_type=str(payload["object"]),
+            target_type=str(payload["target"]),
+        )
+        return dict(build_game(household))
+    content = read_game(data, str(payload.get("game")))
+    if sha256(content) != payload.get("sha256"):
+        raise InvalidTaskError(
+            f"{task.id}: its game file is not the task table's; check the data with: evalharness data verify"
+        )
+    try:
+        game = json.loads(content)
+    except ValueError as error:
+        raise InvalidTaskError(f"{task.id}: its game file is not JSON ({error})") from None
+    if not isinstance(game, dict):
+        raise InvalidTaskError(f"{task.id}: its game file does not hold a JSON object")
+    return game
+
+
+def _introduction(text: str) -> tuple[str, str]:
+    """(room, goal) from a game's opening: a title, the room, the task, with empty lines between."""
+    paragraphs = text.split("\n\n")
+    if len(paragraphs) < 3 or not paragraphs[2].startswith(_TASK_LINE):
+        raise InvalidTaskError(f"an ALFWorld game does not open like this: {text[:200]!r}")
+    return paragraphs[1], paragraphs[2].removeprefix(_TASK_LINE)

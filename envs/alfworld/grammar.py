@@ -1,0 +1,237 @@
+"""A game's text grammar: which command an action answers to and what the world says afterwards.
+
+The format is TextWorld's `.twl2`: blocks `grammar :: JSON;` and
+`action NAME { template :: "..."; feedback :: "..."; grammar :: JSON; }`. A right-hand side mixes literal text
+with `#symbol#`, `{expression | query}` and `[{expression | query}]` (a list in words); a query is a conjunction
+of typed predicates. `narration.py` turns a grammar into text.
+
+Expressions in game files are read by a small interpreter (names, the attributes of an entity, strings, `+`,
+`or`, `and`). TextWorld hands them to Python's `eval`; a downloaded game must not run code here.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+from envs.base import InvalidTaskError
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    id: str
+    type: str
+    name: str
+    definite: str = "the"
+    indefinite: str = "a"
+
+    def __str__(self) -> str:
+        return self.name
+
+
+Placeholder: TypeAlias = "tuple[str, str]"
+"""(name, type), as in `r:receptacle`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One predicate of a query; `not_p` asks for atoms of `p` that an action has made false."""
+
+    predicate: str
+    placeholders: tuple[Placeholder, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluated:
+    """`{inner | query}`: the inner text once for every answer of the query."""
+
+    inner: Symbol | Expression
+    query: tuple[Term, ...]
+    as_list: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    source: str
+    value: Callable[[Mapping[str, Entity]], Any] = field(compare=False)
+
+
+Part: TypeAlias = Literal | Symbol | Evaluated
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    condition: tuple[Term, ...]
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionText:
+    template: tuple[Part, ...]
+    feedback: tuple[Part, ...]
+
+
+@dataclass(frozen=True)
+class Grammar:
+    rules: Mapping[str, tuple[Rule, ...]]
+    actions: Mapping[str, ActionText]
+    """By action name in lower case."""
+
+
+_TOKEN = re.compile(
+    r'"""(?P<block>.*?)"""|"(?P<string>[^"]*)"|(?P<mark>::|[;{}])|(?P<name>[\w/-]+)|#[^\n]*|\s+', re.DOTALL
+)
+
+
+@lru_cache(maxsize=8)
+def parse_grammar(text: str) -> Grammar:
+    tokens = _tokens(text)
+    rules: dict[str, Any] = {}
+    actions: dict[str, ActionText] = {}
+    for kind, word in tokens:
+        if (kind, word) == ("name", "grammar"):
+            rules.update(_json(_field(tokens, "block")))
+        elif (kind, word) == ("name", "action"):
+            name = _expect(tokens, "name")
+            _expect(tokens, "mark", "{")
+            fields: dict[str, str] = {}
+            while (key := next(tokens, ("end", ""))) != ("mark", "}"):
+                wanted = "block" if key[1] in ("grammar", "pddl") else "string"
+                fields[key[1]] = _field(tokens, wanted)
+            if not {"template", "feedback"} <= set(fields):
+                raise InvalidTaskError(f"grammar: action {name} needs a template and a feedback")
+            actions[name.lower()] = ActionText(_parts(fields["template"]), _parts(fields["feedback"]))
+            lines = fields.get("grammar", "{}").split("\n")
+            rules.update(_json("\n".join(line for line in lines if not line.lstrip().startswith("#"))))
+        else:
+            raise InvalidTaskError(f"grammar: unexpected {word!r}")
+    compiled = {
+        name: tuple(Rule(_query(option.get("condition", "")), _parts(option["rhs"])) for option in options)
+        for name, options in rules.items()
+    }
+    return Grammar(compiled, actions)
+
+
+def _tokens(text: str) -> Iterator[tuple[str, str]]:
+    position = 0
+    while position < len(text):
+        found = _TOKEN.match(text, position)
+        if found is None:
+            raise InvalidTaskError(f"grammar: cannot read {text[position : position + 30]!r}")
+        position = found.end()
+        if found.lastgroup:
+            yield found.lastgroup, found[found.lastgroup]
+
+
+def _expect(tokens: Iterator[tuple[str, str]], kind: str, word: str | None = None) -> str:
+    found_kind, found = next(tokens, ("end", ""))
+    if found_kind != kind or (word is not None and found != word):
+        raise InvalidTaskError(f"grammar: expected {word or kind}, found {found!r}")
+    return found
+
+
+def _field(tokens: Iterator[tuple[str, str]], kind: str) -> str:
+    _expect(tokens, "mark", "::")
+    value = _expect(tokens, kind)
+    _expect(tokens, "mark", ";")
+    return value
+
+
+def _json(text: str) -> dict[str, Any]:
+    try:
+        rules = json.loads(text)
+    except ValueError as error:
+        raise InvalidTaskError(f"grammar: {error}") from None
+    if not isinstance(rules, dict):
+        raise InvalidTaskError("grammar: expected a JSON object of rules")
+    return rules
+
+
+_PART = re.compile(
+    r"(?P<open>\[)?\{(?:#(?P<inner>[^#{}]+)#|(?P<expression>[^|\[\]{}\n<>]+?))\s*"
+    r"(?:\|(?P<query>[^;|{}\n\[\]#]+))?\}(?(open)\])"
+    r"|#(?P<symbol>[^#]+)#"
+    r"|(?P<text>[^;|\"<>\[\]#{}]+)"
+)
+
+
+@lru_cache(maxsize=1024)
+def _parts(text: str) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    position = 0
+    while position < len(text):
+        found = _PART.match(text, position)
+        if found is None:
+            # TextWorld's parser ends a text where it cannot read on, and a rule of the published grammar has a
+            # stray brace at its end.
+            break
+        position = found.end()
+        if found["text"] is not None:
+            parts.append(Literal(found["text"].replace("\\n", "\n")))
+        elif found["symbol"] is not None:
+            parts.append(Symbol(found["symbol"]))
+        else:
+            inner = Symbol(found["inner"]) if found["inner"] else _expression(found["expression"].strip())
+            parts.append(Evaluated(inner, _query(found["query"] or ""), as_list=bool(found["open"])))
+    return tuple(parts)
+
+
+_TERM = re.compile(r"\s*([\w/-]+)\s*\(([^()]*)\)\s*")
+
+
+@lru_cache(maxsize=1024)
+def _query(text: str) -> tuple[Term, ...]:
+    terms = []
+    for piece in text.split("&") if text.strip() else ():
+        found = _TERM.fullmatch(piece)
+        if found is None:
+            raise InvalidTaskError(f"grammar: cannot read the condition {text!r}")
+        pairs = [argument.strip().partition(":") for argument in found[2].split(",") if argument.strip()]
+        placeholders = tuple((name.strip(), (type_name or name).strip()) for name, _, type_name in pairs)
+        terms.append(Term(found[1], placeholders))
+    return tuple(terms)
+
+
+@lru_cache(maxsize=1024)
+def _expression(source: str) -> Expression:
+    try:
+        return Expression(source, _value(ast.parse(source, mode="eval").body))
+    except SyntaxError:
+        raise InvalidTaskError(f"grammar: cannot read the expression {source!r}") from None
+
+
+_ATTRIBUTES = {"id", "type", "name", "definite", "indefinite"}
+
+
+def _value(node: ast.expr) -> Callable[[Mapping[str, Entity]], Any]:
+    match node:
+        case ast.Constant(value=str(text)):
+            return lambda variables: text
+        case ast.Name(id=name):
+            return lambda variables: variables[name]
+        case ast.Attribute(value=ast.Name(id=name), attr=key) if key in _ATTRIBUTES:
+            return lambda variables: getattr(variables[name], key)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            first, second = _value(left), _value(right)
+            return lambda variables: str(first(variables)) + str(second(variables))
+        case ast.BoolOp(op=operator, values=[left, right]):
+            first, second = _value(left), _value(right)
+            if isinstance(operator, ast.Or):
+                return lambda variables: first(variables) or second(variables)
+            return lambda variables: first(variables) and second(variables)
+    raise InvalidTaskError(f"grammar: the expression {ast.unparse(node)!r} is not supported")

@@ -1,0 +1,115 @@
+"""Text out of a grammar: commands, feedback and lists, worded for one state of the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from envs.alfworld.facts import FactBase
+from envs.alfworld.grammar import (
+    Entity,
+    Expression,
+    Grammar,
+    Literal,
+    Part,
+    Placeholder,
+    Symbol,
+    Term,
+)
+from envs.base import InvalidTaskError
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The world as the grammar sees it."""
+
+    facts: FactBase
+    denied: FactBase
+    """Atoms that an action has made false (and none has made true since)."""
+    entities: Mapping[str, Entity]
+    is_a: Callable[[str, str], bool]
+    """(type, wanted type)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    mapping: Mapping[Placeholder, str]
+    variables: Mapping[str, Entity]
+
+
+def derive(grammar: Grammar, parts: Sequence[Part], context: Context, scene: Scene) -> str:
+    """The text of `parts`. Of a symbol's rules the first whose condition has an answer is used."""
+    pieces = []
+    for part in parts:
+        if isinstance(part, Literal):
+            pieces.append(part.text)
+        elif isinstance(part, Symbol):
+            pieces.append(_symbol(grammar, part, context, scene))
+        else:
+            contexts = _answers(part.query, context, scene) if part.query else [context]
+            items = [_inner(grammar, part.inner, found, scene) for found in contexts]
+            pieces.append(_listing(grammar, items, context, scene) if part.as_list else "".join(items))
+    return "".join(pieces)
+
+
+def _symbol(grammar: Grammar, symbol: Symbol, context: Context, scene: Scene) -> str:
+    for rule in grammar.rules.get(symbol.name, ()):
+        if not rule.condition or next(assignments(rule.condition, context.mapping, scene), None) is not None:
+            return derive(grammar, rule.parts, context, scene)
+    raise InvalidTaskError(f"grammar: no rule for #{symbol.name}#")
+
+
+def _inner(grammar: Grammar, inner: Symbol | Expression, context: Context, scene: Scene) -> str:
+    if isinstance(inner, Symbol):
+        return _symbol(grammar, inner, context, scene)
+    try:
+        return str(inner.value(context.variables))
+    except KeyError as error:
+        raise InvalidTaskError(f"grammar: {inner.source!r} mentions the unknown {error}") from None
+
+
+def _listing(grammar: Grammar, items: Sequence[str], context: Context, scene: Scene) -> str:
+    if not items:
+        return _symbol(grammar, Symbol("list_empty"), context, scene)
+    if len(items) == 1:
+        return items[0]
+    separator = _symbol(grammar, Symbol("list_separator"), context, scene)
+    last = _symbol(grammar, Symbol("list_last_separator"), context, scene)
+    return separator.join(items[:-1]) + last + items[-1]
+
+
+def _answers(query: tuple[Term, ...], context: Context, scene: Scene) -> list[Context]:
+    answers = []
+    for found in assignments(query, context.mapping, scene):
+        variables = {name: scene.entities[value] for (name, _), value in found.items()}
+        answers.append(Context(found, {**context.variables, **variables}))
+    return answers
+
+
+def assignments(
+    query: Sequence[Term], mapping: Mapping[Placeholder, str], scene: Scene
+) -> Iterator[dict[Placeholder, str]]:
+    """Every way to fill a query's placeholders: facts in alphabetical order, no entity under two placeholders.
+
+    A placeholder is its name and its type: one of another type than in `mapping` is a new one (TextWorld's rule).
+    """
+    if not query:
+        yield dict(mapping)
+        return
+    first, rest = query[0], query[1:]
+    negated = first.predicate.startswith("not_")
+    source = scene.denied if negated else scene.facts
+    pattern = [mapping.get(placeholder) for placeholder in first.placeholders]
+    for arguments in sorted(source.match(first.predicate.removeprefix("not_"), pattern)):
+        found = dict(mapping)
+        for placeholder, value in zip(first.placeholders, arguments, strict=True):
+            if not scene.is_a(scene.entities[value].type, placeholder[1]):
+                break
+            if placeholder in found:
+                if found[placeholder] != value:
+                    break
+            elif value in found.values():
+                break
+            found[placeholder] = value
+        else:
+            yield from assignments(rest, found, scene)

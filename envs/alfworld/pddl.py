@@ -1,0 +1,262 @@
+"""PDDL text to typed conditions and action schemas: the ADL subset that household domains use.
+
+Tokens are what white space and parentheses separate, nothing else, as in Fast Downward, on which TextWorld
+stands. It matters: ALFWorld's domain writes `(?l - location, ?r - receptacle)`, whose first type is thus
+called `location,`; nothing is of that type, so an object that is not held can never be examined.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TypeAlias
+
+from envs.base import InvalidTaskError
+
+ROOT_TYPE = "object"
+
+_TOKEN = re.compile(r"[()]|[^\s()]+")
+_COMMENT = re.compile(r";[^\n]*")
+
+Tree: TypeAlias = "str | list[Tree]"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    name: str
+    """Without the question mark."""
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Atom:
+    """A predicate over terms; a term that begins with `?` is a variable, any other a constant."""
+
+    predicate: str
+    terms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    part: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    variables: tuple[Variable, ...]
+    part: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Forall:
+    variables: tuple[Variable, ...]
+    part: Condition
+
+
+Condition: TypeAlias = Atom | Not | And | Or | Exists | Forall
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    atom: Atom
+    adds: bool
+    """True when the atom becomes true, False when it becomes false."""
+    when: Condition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """An action with its parameters open."""
+
+    name: str
+    parameters: tuple[Variable, ...]
+    precondition: Condition
+    effects: tuple[Effect, ...]
+
+
+@dataclass(frozen=True)
+class Domain:
+    supertype: dict[str, str]
+    constants: dict[str, str]
+    """Name -> type."""
+    schemas: tuple[Schema, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    objects: dict[str, str]
+    """Name -> type, the domain's constants included."""
+    init: tuple[Atom, ...]
+    goal: Condition
+    supertype: dict[str, str] = field(default_factory=dict)
+
+    def is_a(self, type_name: str, wanted: str) -> bool:
+        return wanted in self.lineage(type_name)
+
+    def lineage(self, type_name: str) -> Iterator[str]:
+        """The type and its supertypes, up to the root that every type has."""
+        seen = {ROOT_TYPE}
+        while type_name not in seen:
+            yield type_name
+            seen.add(type_name)
+            type_name = self.supertype.get(type_name, ROOT_TYPE)
+        yield ROOT_TYPE
+
+
+@lru_cache(maxsize=4)
+def parse_domain(text: str) -> Domain:
+    """All of a suite's games carry one domain, so it is parsed once a process."""
+    sections = _sections(text, "domain")
+    types = _typed(_flat(sections.get(":types", [])))
+    schemas = tuple(_schema(tree) for tree in _all_sections(text, ":action"))
+    return Domain(
+        supertype=dict(types), constants=dict(_typed(_flat(sections.get(":constants", [])))), schemas=schemas
+    )
+
+
+def parse_problem(text: str, domain: Domain) -> Problem:
+    sections = _sections(text, "problem")
+    objects = {**domain.constants, **dict(_typed(_flat(sections.get(":objects", []))))}
+    init = []
+    for fact in sections.get(":init", []):
+        if isinstance(fact, str) or not fact:
+            raise InvalidTaskError(f"PDDL: an initial fact should be a list, not {fact!r}")
+        if fact[0] != "=":  # numeric fluents (costs, distances) carry no rule of these worlds
+            init.append(_atom(fact))
+    goals = sections.get(":goal", [])
+    if len(goals) != 1:
+        raise InvalidTaskError("PDDL: a problem needs exactly one goal")
+    return Problem(objects, tuple(dict.fromkeys(init)), _condition(goals[0]), domain.supertype)
+
+
+def _parse(text: str) -> Tree:
+    stack: list[list[Tree]] = [[]]
+    for token in _TOKEN.findall(_COMMENT.sub("", text).lower()):
+        if token == "(":
+            stack.append([])
+        elif token == ")":
+            if len(stack) == 1:
+                raise InvalidTaskError("PDDL: a closing parenthesis too many")
+            done = stack.pop()
+            stack[-1].append(done)
+        else:
+            stack[-1].append(token)
+    if len(stack) != 1 or len(stack[0]) != 1:
+        raise InvalidTaskError("PDDL: the text is not one closed (define ...)")
+    return stack[0][0]
+
+
+def _definition(text: str, kind: str) -> list[list[Tree]]:
+    tree = _parse(text)
+    if isinstance(tree, str) or len(tree) < 2 or tree[0] != "define" or tree[1][:1] != [kind]:
+        raise InvalidTaskError(f"PDDL: expected (define ({kind} ...")
+    return [part for part in tree[2:] if isinstance(part, list) and part]
+
+
+def _sections(text: str, kind: str) -> dict[str, list[Tree]]:
+    return {str(part[0]): part[1:] for part in _definition(text, kind)}
+
+
+def _all_sections(text: str, name: str) -> list[list[Tree]]:
+    return [part for part in _definition(text, "domain") if part[0] == name]
+
+
+def _flat(trees: Sequence[Tree]) -> list[str]:
+    words = [tree for tree in trees if isinstance(tree, str)]
+    if len(words) != len(trees):
+        raise InvalidTaskError("PDDL: a list of typed names holds a nested list (`either` is not supported)")
+    return words
+
+
+def _typed(words: Sequence[str]) -> list[tuple[str, str]]:
+    """`a b - t c` -> [(a, t), (b, t), (c, object)]."""
+    pairs: list[tuple[str, str]] = []
+    waiting: list[str] = []
+    position = 0
+    while position < len(words):
+        if words[position] == "-" and position + 1 < len(words):
+            pairs += [(name, words[position + 1]) for name in waiting]
+            waiting = []
+            position += 2
+        else:
+            waiting.append(words[position])
+            position += 1
+    return pairs + [(name, ROOT_TYPE) for name in waiting]
+
+
+def _variables(tree: Tree) -> tuple[Variable, ...]:
+    if isinstance(tree, str):
+        raise InvalidTaskError(f"PDDL: expected a list of variables, found {tree!r}")
+    return tuple(Variable(name.removeprefix("?"), type_name) for name, type_name in _typed(_flat(tree)))
+
+
+def _atom(tree: Sequence[Tree]) -> Atom:
+    predicate, *terms = _flat(tree)
+    return Atom(predicate, tuple(terms))
+
+
+def _condition(tree: Tree) -> Condition:
+    if isinstance(tree, str):
+        raise InvalidTaskError(f"PDDL: expected a condition, found {tree!r}")
+    if not tree:
+        return And(())
+    head, rest = tree[0], tree[1:]
+    match head, len(rest):
+        case "and", _:
+            return And(tuple(_condition(part) for part in rest))
+        case "or", _:
+            return Or(tuple(_condition(part) for part in rest))
+        case "not", 1:
+            return Not(_condition(rest[0]))
+        case "imply", 2:
+            return Or((Not(_condition(rest[0])), _condition(rest[1])))
+        case "exists", 2:
+            return Exists(_variables(rest[0]), _condition(rest[1]))
+        case "forall", 2:
+            return Forall(_variables(rest[0]), _condition(rest[1]))
+        case (("and" | "or" | "not" | "imply" | "exists" | "forall"), _):
+            raise InvalidTaskError(f"PDDL: `{head}` with {len(rest)} parts")
+    return _atom(tree)
+
+
+def _effects(tree: Tree, when: Condition | None = None) -> Iterator[Effect]:
+    if isinstance(tree, str):
+        raise InvalidTaskError(f"PDDL: expected an effect, found {tree!r}")
+    if not tree:
+        return
+    head, rest = tree[0], tree[1:]
+    if head == "and":
+        for part in rest:
+            yield from _effects(part, when)
+    elif head == "when" and len(rest) == 2 and when is None:
+        yield from _effects(rest[1], _condition(rest[0]))
+    elif head == "not" and len(rest) == 1 and isinstance(rest[0], list):
+        yield Effect(_atom(rest[0]), adds=False, when=when)
+    elif head in ("when", "not", "forall"):
+        raise InvalidTaskError(f"PDDL: this form of `{head}` is not supported in an effect")
+    elif head not in ("increase", "decrease", "assign"):
+        yield Effect(_atom(tree), adds=True, when=when)
+
+
+def _schema(section: Sequence[Tree]) -> Schema:
+    if len(section) < 2 or not isinstance(section[1], str):
+        raise InvalidTaskError("PDDL: an action without a name")
+    fields = {str(key): value for key, value in zip(section[2::2], section[3::2], strict=False)}
+    return Schema(
+        name=section[1],
+        parameters=_variables(fields.get(":parameters", [])),
+        precondition=_condition(fields.get(":precondition", [])),
+        effects=tuple(_effects(fields.get(":effect", []))),
+    )

@@ -1,0 +1,47 @@
+"""TextWorld's own PDDL environment behind the interface of `World`, which is proven against it.
+
+Slow (about 0.8 s to start a game, 30 to 50 ms a step) and in need of TextWorld's planner library; used by the
+tests, by `benchmarks/alfworld_step.py`, and by `ALFWorldEnv(engine="textworld")`. Each instance loads a copy of
+that library which stays in memory: unloading it crashes the process at its end.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from envs.alfworld.naming import readable_names
+
+
+class TextWorldWorld:
+    def __init__(self, game: Mapping[str, Any], *, policy: bool = False) -> None:
+        """`policy` asks TextWorld's planner for a plan at every step, as ALFWorld's training set-up does."""
+        if sys.version_info >= (3, 13):
+            # Its grammar evaluates names put into locals(), which PEP 667 no longer lets through.
+            raise RuntimeError("TextWorld 1.7 plays no PDDL game on Python 3.13; use the native engine")
+        from textworld.core import EnvInfos
+        from textworld.envs import PddlEnv
+
+        self._env: Any = PddlEnv(EnvInfos(won=True, admissible_commands=True, policy_commands=policy))
+        self._env.load(dict(game))
+        entities = self._env._entity_infos
+        names = readable_names(info.id for info in entities.values())
+        for info in entities.values():
+            info.name = names[info.id]
+        self._state: Any = None
+
+    def reset(self) -> str:
+        self._state = self._env.reset()
+        return str(self._state["feedback"])
+
+    def step(self, command: str) -> str:
+        self._state, _, _ = self._env.step(command)
+        return str(self._state["feedback"])
+
+    @property
+    def won(self) -> bool:
+        return bool(self._state["won"])
+
+    def commands(self) -> list[str]:
+        return list(self._state["admissible_commands"])

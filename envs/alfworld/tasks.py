@@ -1,0 +1,85 @@
+"""The task tables: 134 published games in the order of the label file, or 134 generated households."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from envs.alfworld.generator import generate_open
+from envs.alfworld.labels import KINDS
+from envs.base import InvalidTaskError, MissingDataError, Suite, Task
+
+PUBLISHED_TASKS = 134
+
+_GAME_NAME = re.compile(r"[A-Za-z_]+-[\w.]+-[\w.]+-[\w.]+-\d+/trial_[\w.]+")
+_MEND = "bring it in with: evalharness data import DIR (or: evalharness data fetch)"
+
+
+def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    """All tasks of a suite; `seed` only matters to `open`, `data` only to `agentboard`."""
+    return _published(data) if suite == "agentboard" else generate_open(seed)
+
+
+def game_path(data: Path | None, name: str) -> Path:
+    """The game file of a published task; `name` is `<task folder>/<trial folder>`."""
+    if not _GAME_NAME.fullmatch(name):
+        raise InvalidTaskError(f"not the name of an ALFWorld game: {name!r}")
+    return _folder(data) / "json_2.1.1" / "valid_unseen" / name / "game.tw-pddl"
+
+
+def read_game(data: Path | None, name: str) -> bytes:
+    path = game_path(data, name)
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise MissingDataError(f"ALFWorld game {name} is not in {path.parent}; {_MEND}") from None
+
+
+def sha256(game: bytes) -> str:
+    return hashlib.sha256(game).hexdigest()
+
+
+def _folder(data: Path | None) -> Path:
+    if data is None:
+        raise MissingDataError(f"the published ALFWorld tasks need the benchmark's data; {_MEND}")
+    return data / "agentboard" / "alfworld"
+
+
+def _published(data: Path | None) -> list[Task]:
+    path = _folder(data) / "test.jsonl"
+    try:
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except FileNotFoundError:
+        raise MissingDataError(f"ALFWorld's labels are not at {path}; {_MEND}") from None
+    except ValueError as error:
+        raise InvalidTaskError(f"{path} is not JSON Lines ({error}); {_MEND}") from None
+    rows.sort(key=lambda row: int(row["id"]))
+    if [row["id"] for row in rows] != list(range(PUBLISHED_TASKS)):
+        raise InvalidTaskError(f"{path} should hold the labels 0 to {PUBLISHED_TASKS - 1}; {_MEND}")
+    return [_task(data, row) for row in rows]
+
+
+def _task(data: Path | None, row: dict[str, Any]) -> Task:
+    name = row["additional_info"]["description"]
+    game = read_game(data, name)
+    task_type, object_type, _, target_type, _ = name.split("/")[0].split("-")
+    return Task(
+        id=f"alfworld/agentboard/{row['id']:03d}",
+        family="alfworld",
+        suite="agentboard",
+        index=row["id"],
+        goal=row["goal"],
+        difficulty=row["difficulty"],
+        kind=KINDS[task_type],
+        labels="official",
+        subgoals=tuple(row["subgoals"]),
+        payload={
+            "game": name,
+            "sha256": sha256(game),
+            "object": object_type.lower(),
+            "target": target_type.lower(),
+        },
+    )

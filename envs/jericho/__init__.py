@@ -1,0 +1,38 @@
+"""Jericho: interactive fiction; the 20 published games, and 20 stories of our own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envs.base import EnvSpec, Suite, Task, TextEnv
+from envs.jericho.actions import ACTIONS
+
+
+def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    if suite == "open":
+        from envs.jericho.open_suite import open_tasks
+
+        return open_tasks(seed)
+    from envs.jericho.tasks import published_tasks
+
+    return published_tasks(data)
+
+
+def _make(data: Path | None) -> TextEnv:
+    from envs.jericho.adapter import JerichoEnv
+
+    return JerichoEnv(data=data)
+
+
+SPEC = EnvSpec(
+    family="jericho",
+    title="Jericho",
+    gym_id="evalharness/Jericho-v0",
+    expected={"agentboard": 20, "open": 20},
+    held_out=True,
+    load_tasks=_load_tasks,
+    make=_make,
+    actions=ACTIONS,
+    envs_per_worker=8,
+    cost=0.5,
+)

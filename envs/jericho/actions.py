@@ -1,0 +1,78 @@
+"""What may be typed: the table of commands, the published cut, and what the interpreter can take."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Final
+
+ACTIONS: Final[Mapping[str, str]] = {
+    "look": "look",
+    "inventory": "inventory",
+    "go": "go {direction}",
+    "go_in": "in",
+    "go_out": "out",
+    "examine": "examine {object}",
+    "search": "search {object}",
+    "read": "read {object}",
+    "take": "take {object}",
+    "drop": "drop {object}",
+    "put_in": "put {object} in {container}",
+    "put_on": "put {object} on {surface}",
+    "open": "open {object}",
+    "close": "close {object}",
+    "unlock": "unlock {object} with {key}",
+    "push": "push {object}",
+    "pull": "pull {object}",
+    "turn_on": "turn on {device}",
+    "turn_off": "turn off {device}",
+    "wear": "wear {object}",
+    "eat": "eat {object}",
+    "enter": "enter {place}",
+    "ask": "ask {person} about {topic}",
+    "give": "give {object} to {person}",
+    "show": "show {object} to {person}",
+    "attack": "attack {creature} with {weapon}",
+    "wait": "wait",
+    "check": "check valid actions",
+}
+"""The commonest commands of interactive fiction. A game knows many more, and any text is passed to it."""
+
+MAX_WORDS: Final = 20
+"""Published rule (AgentBoard's Jericho wrapper): only the first 20 space-separated words are sent."""
+
+MAX_CHARACTERS: Final = 99
+"""Longest line sent to a game: the shortest text buffer of the 20 stories (Infocom's is 100, Inform's 120).
+
+Frotz writes a line into the game's memory without looking at the size that the game declares, so a longer
+one would overwrite what lies behind it; the Z-machine standard (section 15, `read`) says to stop there.
+"""
+
+_TYPOGRAPHY: Final = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
+
+
+def published_cut(action: str) -> str:
+    """Everything before the first comma and the first period, at most 20 words; nothing else is changed."""
+    text = action.split(",")[0].split(".")[0]
+    return " ".join(text.split(" ")[:MAX_WORDS])
+
+
+def is_check(action: str) -> bool:
+    """Whether the action asks for the list of valid actions instead of being played."""
+    lowered = action.lower()
+    return "check" in lowered and "action" in lowered
+
+
+def typeable(text: str) -> str:
+    """The line that a person could have typed: one line of printable ASCII, no longer than a game can hold.
+
+    A second line would be executed on later turns, and a NUL would run the interpreter past its buffer.
+    """
+    lines = text.splitlines() or [""]
+    line = next((line for line in lines if line.strip()), lines[0])  # a lone space is a key to press in menus
+    line = unicodedata.normalize("NFKD", line.translate(_TYPOGRAPHY))
+    line = "".join(character for character in line if not unicodedata.combining(character))
+    line = line.encode("ascii", errors="replace").decode("ascii")
+    return _CONTROL.sub(" ", line)[:MAX_CHARACTERS]

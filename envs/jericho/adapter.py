@@ -1,0 +1,110 @@
+"""The Jericho environment: a Z-machine game, its published wrapper rules, and progress by subgoal phrases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from envs.base import InvalidTaskError, Task, TextEnv, task_of
+from envs.jericho.actions import ACTIONS, is_check, published_cut
+from envs.jericho.candidates import valid_commands
+from envs.jericho.interpreter import Interpreter
+from envs.jericho.labels import game_labels
+from envs.jericho.observation import CHECK_PREFIX, clean, refused
+from envs.jericho.open_suite import RANDOM_SEED, story_of
+from envs.jericho.progress import Progress
+from envs.jericho.tasks import published_story
+
+
+class JerichoEnv(TextEnv):
+    """Interactive fiction. The episode ends when every subgoal phrase has been seen or the game is over.
+
+    `info["solved"]`: the game says that it is won; or the subgoals are complete and the game is not lost,
+    since a task is mostly a first part of a game, of which the game itself has no opinion.
+    """
+
+    def __init__(self, *, data: Path | None = None) -> None:
+        super().__init__(data=data)
+        self._task: Task | None = None
+        self._interpreter: Interpreter | None = None
+        self._progress = Progress(())
+        self._observation = ""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        task = task_of(options)
+        if task.suite == "open":
+            self._interpreter = Interpreter(story_of(task), seed=RANDOM_SEED)
+        else:
+            self._interpreter = Interpreter(published_story(task, self.data))
+        self._task = task
+        self._progress = Progress(task.subgoals)
+        # As published: the label file's opening text stands for the game's own.
+        self._observation = task.payload["opening"] or clean(self._interpreter.opening)
+        return self._observation, self._info(valid=True)
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if self._over:
+            return self._observation, 0.0, True, False, self._info(valid=True)
+        before = self._progress.rate
+        completed: tuple[int, ...] = ()
+        command = published_cut(action)
+        if is_check(command):
+            observation, valid = CHECK_PREFIX + ", ".join(self.valid_actions()), True
+        else:
+            observation = clean(self._game.send(command))
+            valid = not refused(observation)
+            completed = self._progress.update(observation)
+            self._observation = observation
+        gain = self._progress.rate - before
+        return observation, gain, self._over, False, self._info(valid=valid, completed=completed)
+
+    @property
+    def goal(self) -> str:
+        if self._task is None:
+            raise InvalidTaskError("no task yet: call reset() first")
+        return self._task.goal
+
+    def valid_actions(self) -> list[str]:
+        """Commands found to change the world, one for each effect, and `check`; takes 0.1 to 3.5 s."""
+        if self._over:
+            return []
+        return sorted([*valid_commands(self._game, self._observation), ACTIONS["check"]])
+
+    def oracle(self) -> list[str]:
+        if self._task is None:
+            return []
+        payload = self._task.payload
+        return list(payload["plan"] if "plan" in payload else game_labels()[payload["game"]].plan)
+
+    def reference_plans(self) -> dict[str, list[str]]:
+        """The oracle's plan; for a published game also the recorded solution of the whole of it (Jericho's own)."""
+        plans = {"oracle": self.oracle()}
+        if self._task is not None and self._task.suite == "agentboard":
+            plans["walkthrough"] = list(self._game.frotz.get_walkthrough())
+        return plans
+
+    def close(self) -> None:
+        self._interpreter = None
+
+    @property
+    def _game(self) -> Interpreter:
+        if self._interpreter is None:
+            raise InvalidTaskError("no task yet: call reset() first")
+        return self._interpreter
+
+    @property
+    def _over(self) -> bool:
+        return self._progress.complete or self._game.over
+
+    def _info(self, *, valid: bool, completed: tuple[int, ...] = ()) -> dict[str, Any]:
+        victory = self._game.victory
+        lost = self._game.over and not victory
+        return {
+            "progress": self._progress.rate,
+            "success": self._progress.complete,
+            "solved": victory or (self._progress.complete and not lost),
+            "valid": valid,
+            "subgoals_completed": completed,
+        }

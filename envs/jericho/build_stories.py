@@ -1,0 +1,25 @@
+"""`python -m envs.jericho.build_stories`: compile every story that we ship, and write the quests of seed 0.
+
+For maintainers, after a change of a story, of the quest generator or of its themes. A test fails until it is run.
+"""
+
+from __future__ import annotations
+
+from envs.jericho.compiler import STORIES, compile_story
+from envs.jericho.open_suite import QUESTS, quest_story
+from envs.jericho.quest_source import quest_source
+from envs.jericho.quests import make_quest
+
+
+def main() -> None:
+    for number in range(QUESTS):
+        source = (STORIES / quest_story(number)).with_suffix(".inf")
+        source.write_text(quest_source(make_quest(0, number)), encoding="ascii")
+    for source in sorted(STORIES.glob("*.inf")):
+        story = compile_story(source.read_text(encoding="ascii"))
+        source.with_suffix(".z5").write_bytes(story)
+        print(f"{source.stem}: {len(story)} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,118 @@
+"""The tasks of the `agentboard` suite: goals and openings from the user's data, subgoals official or ours."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Task
+from envs.jericho.labels import game_labels
+
+FOLDER: Final = "agentboard/jericho"
+GOALS: Final = "partial_labels.jsonl"
+OFFICIAL: Final = "test.jsonl"
+TEXTS: Final = "game_texts.json"
+
+GAMES: Final = (
+    "905", "acorncourt", "afflicted", "balances", "dragon", "jewel", "library", "omniquest", "reverb",
+    "snacktime", "zenon", "zork1", "zork2", "zork3", "detective", "night", "pentari", "weapon", "huntdark",
+    "loose",
+)  # fmt: skip
+"""In the published order, which is also the order of the rows of the official label file."""
+
+
+@cache
+def _stories() -> dict[str, tuple[str, str]]:
+    """Game -> (path of its story inside the data folder, SHA-256 of the version that the labels quote)."""
+    table = json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
+    return {
+        Path(name).stem: (f"{FOLDER}/{name}", digest)
+        for name, digest in table["files"].items()
+        if name.startswith("roms/")
+    }
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    try:
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    except ValueError as error:
+        raise InvalidTaskError(f"{path} is not JSON lines: {error}; run `evalharness data verify`") from error
+
+
+def _texts(path: Path) -> dict[str, dict[str, Any]]:
+    """Goal and opening of each game as AgentBoard's own source has them, where they were imported."""
+    if not path.is_file():
+        return {}
+    try:
+        texts = json.loads(path.read_text(encoding="utf-8"))
+        goals, openings = texts["game_goals"], texts["game_init_obs"]
+        keys = {game: "darkhunt" if game == "huntdark" else game for game in GAMES}
+        return {game: {"goal": goals[key], "init_obs": openings[key]} for game, key in keys.items()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidTaskError(
+            f"{path} is not as imported: {error!r}; run `evalharness data verify`"
+        ) from error
+
+
+def published_tasks(data: Path | None) -> list[Task]:
+    """All tasks in the published order.
+
+    Goals and opening texts come from the file that has them by game, so that `huntdark` has its own:
+    AgentBoard looks it up as `darkhunt`, misses, and plays it with "Not written yet." for both.
+    """
+    if data is None:
+        raise MissingDataError("Jericho needs the published data: run `evalharness data import DIR`")
+    folder = data / FOLDER
+    written = {row["game"]: row for row in _rows(folder / GOALS)}
+    official = dict(zip(GAMES, _rows(folder / OFFICIAL), strict=False))
+    if not written and not official:
+        raise MissingDataError(f"no {GOALS} in {folder}: run `evalharness data import DIR`")
+    written = written or _texts(folder / TEXTS)
+    return [_task(index, game, written.get(game), official.get(game)) for index, game in enumerate(GAMES)]
+
+
+def _task(index: int, game: str, written: dict[str, Any] | None, official: dict[str, Any] | None) -> Task:
+    source = written or official
+    if source is None:
+        raise InvalidTaskError(f"the Jericho data has no goal for {game}; run `evalharness data verify`")
+    published = (official or {}).get("subgoals") or (written or {}).get("subgoals")
+    subgoals = tuple(published or game_labels()[game].subgoals)
+    labels: LabelSource = "official" if published else "ours"
+    story, digest = _stories()[game]
+    difficulty: Difficulty = (official or source)["difficulty"]
+    return Task(
+        id=f"jericho/agentboard/{index:03d}",
+        family="jericho",
+        suite="agentboard",
+        index=index,
+        goal=source["goal"],
+        difficulty=difficulty,
+        kind=game,
+        labels=labels,
+        subgoals=subgoals,
+        payload={
+            "game": game,
+            "story": story,
+            "sha256": digest,
+            "opening": source.get("init_obs", ""),
+        },
+    )
+
+
+def published_story(task: Task, data: Path | None) -> Path:
+    """The story file, if it is the one whose text the labels quote."""
+    if data is None:
+        raise MissingDataError("Jericho needs the published data: run `evalharness data import DIR`")
+    path = data / str(task.payload["story"])
+    if not path.is_file():
+        raise MissingDataError(f"no story file {path}: run `evalharness data import DIR`")
+    if hashlib.sha256(path.read_bytes()).hexdigest() != task.payload["sha256"]:
+        raise InvalidTaskError(
+            f"{path} is not the version that the labels were made for; run `evalharness data verify`"
+        )
+    return path

@@ -1,0 +1,38 @@
+"""PDDL planning worlds: gripper, blockworld, barman, tyreworld."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envs.base import EnvSpec, Suite, Task, TextEnv
+from envs.pddl.wording import ACTIONS
+
+
+def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    from envs.pddl.tasks import load_tasks
+
+    return load_tasks(suite, data, seed)
+
+
+def _make(data: Path | None) -> TextEnv:
+    from envs.pddl.adapter import PddlTextEnv
+
+    return PddlTextEnv(data=data)
+
+
+SPEC = EnvSpec(
+    family="pddl",
+    title="PDDL",
+    gym_id="evalharness/PDDL-v0",
+    expected={"agentboard": 60, "open": 60},
+    held_out=True,
+    load_tasks=_load_tasks,
+    make=_make,
+    actions={
+        **{name: template.strip() for name, template in ACTIONS.items()},
+        "check": "check valid actions",
+        "look": "look around",
+    },
+    envs_per_worker=32,
+    cost=0.1,
+)

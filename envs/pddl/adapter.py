@@ -1,0 +1,152 @@
+"""PDDL worlds in words: AgentBoard's rules over our grounded engine."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from envs.base import InvalidTaskError, Task, TextEnv, task_of
+from envs.pddl.actions import resolve
+from envs.pddl.engine import World
+from envs.pddl.syntax import PddlError, parse_domain, parse_problem
+from envs.pddl.tasks import DOMAINS, goal_text
+from envs.pddl.wording import action_text, atom_text
+
+CHECK = "check valid actions"
+LOOK = "look around"
+UNCLEAR = "The action is not valid and therefore takes no effect. Please check valid actions."
+NO_EFFECT = (
+    "The action is not valid and therefore takes no effect. Please remember to satisfy the restriction of "
+    "actions. You can also check valid actions."
+)
+NEWS_ONLY = frozenset({"barman", "tyreworld"})
+"""Domains whose observation after an action is what became true, not the whole state."""
+
+
+class PddlTextEnv(TextEnv):
+    """Gripper, blockworld, barman and tyreworld.
+
+    The progress rate is the largest share of the goal's atoms true after any effective action so far
+    (AgentBoard); the first state is not scored.
+
+    >>> env = PddlTextEnv()
+    >>> observation, info = env.reset(options={"task": task})
+    >>> env.step("Unstack b2 from b3.")[0]
+    'B3 is on b1. The b3 is clear. You are holding b2. '
+    """
+
+    def __init__(self, *, data: Path | None = None) -> None:
+        super().__init__(data=data)
+        self._world: World | None = None
+        self._goal = ""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        task = task_of(options)
+        world = _world_of(task)
+        self._world = world
+        self._goal = goal_text(world.goal_atoms)
+        self._kind = task.kind
+        self._news_only = task.kind in NEWS_ONLY
+        # Sorted once by sentence, so that a state is rendered in order by one pass.
+        self._sentences = sorted((atom_text(atom).capitalize(), bit) for atom, bit in world.bit.items())
+        # Subgoals are numbered in the order of their texts, as in Task.subgoals.
+        self._subgoals = [
+            bit for _, bit in sorted(zip(map(atom_text, world.goal_atoms), world.goal_bits, strict=True))
+        ]
+        self._state = world.initial
+        self._progress = 0.0
+        self._completed = 0
+        return self._describe(self._state), self._info(valid=True, completed=())
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        world = self._playing()
+        lowered = action.lower()
+        if "check" in lowered:
+            return self._unchanged("Valid actions are: " + ", ".join(self._listing()), valid=True)
+        if LOOK in lowered:
+            return self._unchanged(self._describe(self._state), valid=True)
+        parsed = resolve(action, world, self._state)
+        if parsed is None:
+            return self._unchanged(UNCLEAR, valid=False)
+        ground = world.find(*parsed)
+        if ground is None or self._state & ground.needs != ground.needs:
+            return self._unchanged(NO_EFFECT, valid=False)
+        after = world.result(self._state, ground)
+        if after == self._state:
+            return self._unchanged(NO_EFFECT, valid=False)
+        return self._moved_to(after)
+
+    @property
+    def goal(self) -> str:
+        return self._goal
+
+    def valid_actions(self) -> list[str]:
+        """The published listing, sorted, without the trailing spaces of its sentences."""
+        return sorted(text.strip() for text in self._listing())
+
+    def oracle(self) -> list[str]:
+        """A shortest plan (see `envs.pddl.oracle`)."""
+        from envs.pddl.oracle import plan
+
+        found = plan(self._playing(), self._kind)
+        return [] if found is None else [action_text(action).strip() for action in found.actions]
+
+    def _playing(self) -> World:
+        if self._world is None:
+            raise InvalidTaskError("step() before reset(options={'task': task})")
+        return self._world
+
+    def _moved_to(self, after: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        world = self._playing()
+        shown = after & ~self._state if self._news_only else after
+        self._state = after
+        progress = max(self._progress, world.satisfied(after) / len(world.goal_bits))
+        reward = progress - self._progress
+        self._progress = progress
+        first = after & world.goal & ~self._completed
+        self._completed |= first
+        completed = tuple(index for index, bit in enumerate(self._subgoals) if first & bit)
+        solved = world.solved(after)
+        observation = self._describe(shown) + (" The goal is satisfied." if solved else "")
+        return observation, reward, solved, False, self._info(valid=True, completed=completed)
+
+    def _unchanged(self, observation: str, *, valid: bool) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        solved = self._playing().solved(self._state)
+        return observation, 0.0, solved, False, self._info(valid=valid, completed=())
+
+    def _info(self, *, valid: bool, completed: tuple[int, ...]) -> dict[str, Any]:
+        solved = self._playing().solved(self._state)
+        return {
+            "progress": self._progress,
+            "success": solved,
+            "solved": solved,
+            "valid": valid,
+            "subgoals_completed": completed,
+        }
+
+    def _describe(self, atoms: int) -> str:
+        return " ".join(sentence for sentence, bit in self._sentences if atoms & bit)
+
+    def _listing(self) -> list[str]:
+        """Applicable actions in words, sorted, then the help actions (the published order is random)."""
+        actions = sorted(map(action_text, self._playing().applicable(self._state)))
+        return [*actions, CHECK, LOOK] if self._news_only else [*actions, CHECK]
+
+
+def _world_of(task: Task) -> World:
+    try:
+        if task.family != "pddl" or task.kind not in DOMAINS:
+            raise PddlError(f"{task.kind!r} is none of {', '.join(DOMAINS)}")
+        return _grounded(task.payload["domain"], task.payload["problem"])
+    except (KeyError, PddlError) as error:
+        raise InvalidTaskError(f"{task.id}: {error}") from error
+
+
+@lru_cache(maxsize=32)
+def _grounded(domain_text: str, problem_text: str) -> World:
+    """Grounding takes 1 to 18 ms; several samples of a task follow one another. A world never changes."""
+    domain = parse_domain(domain_text)
+    return World(domain, parse_problem(problem_text, domain))

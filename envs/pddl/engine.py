@@ -1,0 +1,177 @@
+"""A grounded STRIPS world: a state is an integer, one bit an atom; stepping is two bit operations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from envs.pddl.syntax import Atom, Domain, Operator, PddlError, Problem
+
+MOST_CANDIDATES = 200_000
+"""Ground actions beyond which a problem is refused; the largest published one has fewer than 2,000."""
+
+
+class GroundAction(NamedTuple):
+    name: str
+    arguments: tuple[str, ...]
+    needs: int
+    adds: int
+    deletes: int
+
+    def __str__(self) -> str:
+        return " ".join((self.name, *self.arguments))
+
+
+class World:
+    """One problem, grounded. Immutable: the state is passed in and out.
+
+    Only atoms and actions that are reachable when deletions are ignored exist here, which changes nothing
+    that can be seen. As in pddlgym, an action's arguments are pairwise different objects, and an action's
+    deletions come before its additions.
+
+    >>> world = World(domain, problem)
+    >>> [str(action) for action in world.applicable(world.initial)]
+    ['unstack b2 b3']
+    """
+
+    def __init__(self, domain: Domain, problem: Problem) -> None:
+        if problem.domain != domain.name:
+            raise PddlError(f"the problem is of domain {problem.domain}, not {domain.name}")
+        self.objects: dict[str, str] = {**domain.constants, **problem.objects}
+        self.constants = frozenset(domain.constants)
+        self.operator_names = frozenset(operator.name for operator in domain.operators)
+        self.arity = {operator.name: len(operator.parameters) for operator in domain.operators}
+        reached, reachable = _reach(domain, self.objects, problem.initial)
+        self.atoms: tuple[Atom, ...] = tuple(sorted(reached | set(problem.goal)))
+        """Every atom that can be true, and the goal's; the position is the bit."""
+        self.bit: dict[Atom, int] = {atom: 1 << position for position, atom in enumerate(self.atoms)}
+        self.initial = self.encode(problem.initial)
+        self.goal_bits: tuple[int, ...] = tuple(self.bit[atom] for atom in problem.goal)
+        self.goal = self.encode(problem.goal)
+        self.goal_atoms = problem.goal
+        # A deletion of an atom that can never be true has no bit to clear.
+        self.actions: tuple[GroundAction, ...] = tuple(
+            GroundAction(
+                name, arguments, self.encode(needs), self.encode(adds), self.encode(reached & set(deletes))
+            )
+            for name, arguments, needs, adds, deletes in sorted(reachable)
+        )
+        self._index = {(action.name, action.arguments): action for action in self.actions}
+        self._by_need = [(action.needs, action) for action in self.actions]
+        self._needs_of: dict[str, list[int]] = {name: [] for name in sorted(self.operator_names)}
+        for action in self.actions:
+            self._needs_of[action.name].append(action.needs)
+
+    def encode(self, atoms: Iterable[Atom]) -> int:
+        state = 0
+        for atom in atoms:
+            state |= self.bit[atom]
+        return state
+
+    def decode(self, state: int) -> frozenset[Atom]:
+        return frozenset(atom for atom, bit in self.bit.items() if state & bit)
+
+    def applicable(self, state: int) -> list[GroundAction]:
+        """Every action whose preconditions hold, sorted by name and arguments."""
+        return [action for needs, action in self._by_need if state & needs == needs]
+
+    def has_applicable(self, state: int, name: str) -> bool:
+        return any(state & needs == needs for needs in self._needs_of[name])
+
+    def find(self, name: str, arguments: tuple[str, ...]) -> GroundAction | None:
+        """The ground action, or None when it can never be carried out."""
+        return self._index.get((name, arguments))
+
+    @staticmethod
+    def result(state: int, action: GroundAction) -> int:
+        """The state after an action whose preconditions hold."""
+        return state & ~action.deletes | action.adds
+
+    def satisfied(self, state: int) -> int:
+        """How many of the goal's atoms are true."""
+        return (state & self.goal).bit_count()
+
+    def solved(self, state: int) -> bool:
+        return state & self.goal == self.goal
+
+
+_Candidate = tuple[str, tuple[str, ...], tuple[Atom, ...], tuple[Atom, ...], tuple[Atom, ...]]
+
+
+def _reach(
+    domain: Domain, objects: Mapping[str, str], initial: frozenset[Atom]
+) -> tuple[set[Atom], list[_Candidate]]:
+    """Atoms and ground actions reachable from `initial` when nothing is ever deleted."""
+    fluents = {atom[0] for operator in domain.operators for atom in (*operator.add, *operator.delete)}
+    waiting: list[_Candidate] = []
+    for operator in domain.operators:
+        for candidate in _groundings(operator, domain, objects, initial, fluents):
+            waiting.append(candidate)
+            if len(waiting) > MOST_CANDIDATES:
+                raise PddlError(
+                    f"more than {MOST_CANDIDATES} ground actions; this engine is for small worlds"
+                )
+    reached = set(initial)
+    reachable: list[_Candidate] = []
+    while True:
+        later: list[_Candidate] = []
+        for candidate in waiting:
+            if reached.issuperset(candidate[2]):
+                reachable.append(candidate)
+            else:
+                later.append(candidate)
+        if len(later) == len(waiting):
+            return reached, reachable
+        for _, _, _, added, _ in reachable:
+            reached.update(added)
+        waiting = later
+
+
+def _groundings(
+    operator: Operator,
+    domain: Domain,
+    objects: Mapping[str, str],
+    initial: frozenset[Atom],
+    fluents: set[str],
+) -> Iterator[_Candidate]:
+    """Typed bindings to different objects whose static preconditions hold."""
+    # A binding is a tuple of the constants followed by the parameters' values; atoms refer to places in it.
+    fixed = tuple(domain.constants)
+    first = len(fixed)
+    names = [*fixed, *(variable for variable, _ in operator.parameters)]
+
+    def places(atoms: Iterable[Atom]) -> list[_Places]:
+        return [(atom[0], [names.index(name) for name in atom[1:]]) for atom in atoms]
+
+    static = places(atom for atom in operator.precondition if atom[0] not in fluents)
+    bindings = [fixed]
+    for place, (_, kind) in enumerate(operator.parameters, first):
+        choices = sorted(name for name, has in objects.items() if domain.is_a(has, kind))
+        bindings = [
+            (*binding, name) for binding in bindings for name in choices if name not in binding[first:]
+        ]
+        if len(bindings) > MOST_CANDIDATES:
+            raise _too_many()
+        # A static precondition is checked as soon as its last variable is bound.
+        for atom in static:
+            if max(atom[1], default=-1) == place:
+                bindings = [binding for binding in bindings if _ground(atom, binding) in initial]
+    for atom in static:
+        if max(atom[1], default=-1) < first and _ground(atom, fixed) not in initial:
+            return
+    parts = [places(atoms) for atoms in (operator.precondition, operator.add, operator.delete)]
+    for binding in bindings:
+        needs, adds, deletes = [tuple([_ground(atom, binding) for atom in part]) for part in parts]
+        yield operator.name, binding[first:], needs, adds, deletes
+
+
+_Places = tuple[str, list[int]]
+
+
+def _ground(atom: _Places, binding: tuple[str, ...]) -> Atom:
+    predicate, where = atom
+    return (predicate, *[binding[place] for place in where])
+
+
+def _too_many() -> PddlError:
+    return PddlError(f"more than {MOST_CANDIDATES} ground actions; this engine is for small worlds")

@@ -1,0 +1,191 @@
+"""The open suite: generated problems, each proven solvable, none like another or like a published one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, lru_cache
+from importlib import resources
+from random import Random
+from typing import Any
+
+from envs.base import Difficulty, Task
+from envs.pddl.drafts import DRAFTS, TEMPLATES, Draft
+from envs.pddl.engine import GroundAction, World
+from envs.pddl.form import form
+from envs.pddl.oracle import bound_of
+from envs.pddl.oracle.search import Plan, search
+from envs.pddl.oracle.symmetry import canonical_key
+from envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
+from envs.pddl.tasks import DOMAINS, domain_text, make_task
+
+LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyreworld": (7, 28)}
+"""Shortest-plan length aimed at for the first and the last problem of a domain; those between rise evenly."""
+TOLERANCE = 2
+"""How far from its aim a problem's shortest plan may be."""
+MOST_TURNS = 30
+HARD_FROM = 16
+"""Actions in a shortest plan from which a problem counts as hard."""
+MOST_DRAFTS = 2_000
+BOUND_SLACK = 4
+"""A draft whose lower bound is further below the aim is thrown away unplanned; few of them come close."""
+DRAFTS_A_TEMPLATE = 100
+"""The templates of a domain take turns; one that yields nothing in so many drafts leaves it to the next."""
+MOST_EXPANDED = 4_000
+"""States a plan may cost; a draft that takes more is thrown away, so that every oracle is quick."""
+RANDOM_EPISODES = 5
+MOST_RANDOM_SUCCESSES = 1
+"""A problem that random actions solve in more of `RANDOM_EPISODES` episodes is thrown away."""
+
+
+@lru_cache(maxsize=4)
+def generate_open(suite_seed: int) -> tuple[Task, ...]:
+    """The suite of that seed, 60 tasks in the published order of domains. Takes some seconds of planning."""
+    taken = set(excluded_forms())
+    tasks: list[Task] = []
+    for kind, count in DOMAINS.items():
+        low, high = LENGTHS[kind]
+        for number in range(count):
+            aim = low + (high - low) * number / (count - 1)
+            task = None
+            for attempt in range(MOST_DRAFTS):
+                candidate = _Candidate(suite_seed, kind, number, attempt)
+                plan = candidate.plan(aim)
+                if plan is not None and (name := form(candidate.domain, candidate.problem)) not in taken:
+                    taken.add(name)
+                    task = candidate.task(len(tasks), len(plan.actions))
+                    break
+            if task is None:
+                raise RuntimeError(
+                    f"suite seed {suite_seed}: no {kind} problem {number} in {MOST_DRAFTS} drafts"
+                )
+            tasks.append(task)
+    return tuple(tasks)
+
+
+def open_tasks(suite_seed: int) -> list[Task]:
+    """As `generate_open`; the suite whose table is frozen is rebuilt from it without planning."""
+    table = frozen()
+    if suite_seed != table["suite_seed"]:
+        return list(generate_open(suite_seed))
+    return [
+        _Candidate(suite_seed, row["kind"], row["number"], row["draft"]).task(index, row["plan_length"])
+        for index, row in enumerate(table["tasks"])
+    ]
+
+
+@cache
+def frozen() -> dict[str, Any]:
+    """`open_suite.json`: per task of suite seed 0 the draft that was taken, and what it came to."""
+    text = resources.files("envs.pddl").joinpath("open_suite.json").read_text(encoding="utf-8")
+    table: dict[str, Any] = json.loads(text)
+    return table
+
+
+def freeze(suite_seed: int) -> dict[str, Any]:
+    """The table to be frozen: `python -m envs.pddl.generate > envs/pddl/open_suite.json`."""
+    return {"suite_seed": suite_seed, "tasks": [table_row(task) for task in generate_open(suite_seed)]}
+
+
+def table_row(task: Task) -> dict[str, Any]:
+    domain = parse_domain(task.payload["domain"])
+    plan = _search(World(domain, parse_problem(task.payload["problem"], domain)), task.kind)
+    return {
+        "kind": task.kind,
+        "number": task.payload["number"],
+        "draft": task.payload["draft"],
+        "template": task.payload["template"],
+        "difficulty": task.difficulty,
+        "plan_length": len(plan.actions) if plan else None,
+        "plan_sha256": plan_digest(plan.actions) if plan else None,
+        "content_sha256": task.content_hash,
+    }
+
+
+def plan_digest(actions: Sequence[GroundAction]) -> str:
+    return hashlib.sha256("\n".join(map(str, actions)).encode()).hexdigest()
+
+
+def difficulty_of(plan_length: int) -> Difficulty:
+    return "hard" if plan_length >= HARD_FROM else "easy"
+
+
+class _Candidate:
+    """One draft, walked to its start."""
+
+    def __init__(self, suite_seed: int, kind: str, number: int, attempt: int) -> None:
+        rng = Random(f"pddl open {suite_seed} {kind} {number} {attempt}")
+        templates = TEMPLATES[kind]
+        template = templates[(number + attempt // DRAFTS_A_TEMPLATE) % len(templates)]
+        draft = DRAFTS[kind](rng, number / (DOMAINS[kind] - 1), template)
+        self._source = {"number": number, "draft": attempt, "template": draft.template}
+        self._kind = kind
+        self._domain_text = domain_text(kind)
+        self.domain: Domain = parse_domain(self._domain_text)
+        if draft.walk:
+            draft = _walked(rng, draft, self.domain)
+        self._problem_text = draft.text(f"{kind}-{suite_seed}-{number}", self.domain.name)
+        self.problem: Problem = parse_problem(self._problem_text, self.domain)
+
+    def plan(self, aim: float) -> Plan | None:
+        """A shortest plan of about `aim` actions, if this draft has one and is worth playing."""
+        if not self.problem.goal or self.problem.initial.intersection(self.problem.goal):
+            return None
+        world = World(self.domain, self.problem)
+        first = bound_of(world, self._kind)(world.initial)
+        if not aim - TOLERANCE - BOUND_SLACK <= first <= min(aim + TOLERANCE, MOST_TURNS):
+            return None
+        plan = _search(world, self._kind)
+        if plan is None or len(plan.actions) > MOST_TURNS or abs(len(plan.actions) - aim) > TOLERANCE:
+            return None
+        lucky = sum(_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
+        return plan if lucky <= MOST_RANDOM_SUCCESSES else None
+
+    def task(self, index: int, plan_length: int) -> Task:
+        return make_task(
+            "open",
+            index,
+            self._kind,
+            difficulty_of(plan_length),
+            self._domain_text,
+            self._problem_text,
+            plan_length=plan_length,
+            **self._source,
+        )
+
+
+def _walked(rng: Random, draft: Draft, domain: Domain) -> Draft:
+    text = draft.text("start", domain.name)
+    world = World(domain, parse_problem(text, domain))
+    state = world.initial
+    for _ in range(draft.walk):
+        state = world.result(state, rng.choice(world.applicable(state)))
+    return replace(draft, initial=world.decode(state))
+
+
+def _search(world: World, kind: str) -> Plan | None:
+    return search(world, bound_of(world, kind), canonical_key(world), most=MOST_EXPANDED)
+
+
+def _solved_by_chance(world: World, episode: int) -> bool:
+    rng = Random(episode)
+    state = world.initial
+    for _ in range(MOST_TURNS):
+        state = world.result(state, rng.choice(world.applicable(state)))
+        if world.solved(state):
+            return True
+    return False
+
+
+@cache
+def excluded_forms() -> frozenset[str]:
+    """Forms of the published problems and of the prompts' examples, which no generated problem may have."""
+    text = resources.files("envs.pddl").joinpath("excluded_forms.json").read_text(encoding="utf-8")
+    groups: dict[str, list[str]] = json.loads(text)
+    return frozenset(name for group in groups.values() for name in group)
+
+
+if __name__ == "__main__":
+    print(json.dumps(freeze(0), indent=1))

@@ -1,0 +1,74 @@
+"""A* over a grounded world."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+from envs.pddl.engine import GroundAction, World
+
+DEAD = 1_000_000
+"""A bound this large says that the goal is out of reach."""
+
+Bound = Callable[[int], int]
+"""State -> a number of actions that no plan from there can undercut, or `DEAD`."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    actions: tuple[GroundAction, ...]
+    expanded: int
+    """States expanded, the effort of the search."""
+    minimal: bool
+    """No shorter plan exists (given that the bound is one)."""
+
+
+def search(
+    world: World, bound: Bound, key: Callable[[int], Hashable], *, most: int, weight: int = 1
+) -> Plan | None:
+    """The cheapest plan, or None when there is none or `most` states were expanded in vain.
+
+    States with equal `key` are taken for equal. With `weight` above 1 the plan may be up to that many
+    times too long. Ties go to the deeper state, then to the newer one, so the result is deterministic.
+    """
+    best: dict[Hashable, int] = {key(world.initial): 0}
+    first = bound(world.initial)
+    if first >= DEAD:
+        return None
+    # (estimated length, -depth, -serial, state, key); the way back is kept by serial number.
+    queue: list[tuple[int, int, int, int, Hashable]] = [
+        (weight * first, 0, 0, world.initial, key(world.initial))
+    ]
+    came: dict[int, tuple[int, GroundAction]] = {}
+    serial = 0
+    expanded = 0
+    while queue and expanded < most:
+        _, negative_depth, negative_serial, state, name = heapq.heappop(queue)
+        depth = -negative_depth
+        if best[name] < depth:
+            continue
+        if world.solved(state):
+            return Plan(_way(came, -negative_serial), expanded, weight == 1)
+        expanded += 1
+        for action in world.applicable(state):
+            after = world.result(state, action)
+            after_name = key(after)
+            if best.get(after_name, DEAD) <= depth + 1:
+                continue
+            rest = bound(after)
+            if rest >= DEAD:
+                continue
+            best[after_name] = depth + 1
+            serial += 1
+            came[serial] = (-negative_serial, action)
+            heapq.heappush(queue, (depth + 1 + weight * rest, -depth - 1, -serial, after, after_name))
+    return None
+
+
+def _way(came: dict[int, tuple[int, GroundAction]], serial: int) -> tuple[GroundAction, ...]:
+    actions: list[GroundAction] = []
+    while serial:
+        serial, action = came[serial]
+        actions.append(action)
+    return tuple(reversed(actions))

@@ -1,0 +1,29 @@
+"""ScienceWorld: elementary science experiments in a simulated school."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from envs.base import EnvSpec, TextEnv
+from envs.sciworld.actions import ACTIONS
+from envs.sciworld.tasks import FAMILY, load_tasks
+
+
+def _make(data: Path | None) -> TextEnv:
+    from envs.sciworld.adapter import ScienceWorldEnv
+
+    return ScienceWorldEnv(data=data)
+
+
+SPEC = EnvSpec(
+    family=FAMILY,
+    title="ScienceWorld",
+    gym_id="evalharness/ScienceWorld-v0",
+    expected={"agentboard": 90, "open": 90},
+    held_out=True,
+    load_tasks=load_tasks,
+    make=_make,
+    actions=ACTIONS,
+    envs_per_worker=16,
+    cost=6.0,
+)

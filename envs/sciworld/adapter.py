@@ -1,0 +1,113 @@
+"""ScienceWorld as a `TextEnv`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from envs.base import Info, InvalidTaskError, Task, TextEnv, task_of
+from envs.sciworld.actions import HELP, carried_out
+from envs.sciworld.progress import LabelProgress, score_progress
+from envs.sciworld.simulator import Simulator, SimulatorFault
+
+_RESET = "reset task"
+"""An action upon the simulator's scorer, not upon the world: played when typed, as published, but never offered."""
+
+
+class ScienceWorldEnv(TextEnv):
+    """A school with ten rooms and an outside, full of devices, substances and living things.
+
+    Observations are those of the stock `scienceworld.ScienceWorldEnv.step`; see `docs/environments/sciworld.md`.
+    `SimulatorDiedError` from any call means that the Java process is gone; the next `reset` starts another.
+    """
+
+    def __init__(self, *, data: Path | None = None) -> None:
+        super().__init__(data=data)
+        self._simulator = Simulator()
+        self._task: Task | None = None
+        self._labels: LabelProgress | None = None
+        self._progress = 0.0
+        self._solved = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        task = task_of(options)
+        load_world(self._simulator, task)
+        self._task = task
+        self._labels = LabelProgress(task.subgoals) if task.subgoals else None
+        self._progress = 0.0
+        self._solved = False
+        return first_observation(self._simulator), self._info(valid=True, completed=())
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        before = self._progress
+        text = action.strip()
+        if text == HELP:
+            # Published rule: neither a step of the world nor scored.
+            return self._help(), 0.0, self._ended(False), False, self._info(valid=True, completed=())
+        try:
+            observation = self._simulator.step(text)
+        except SimulatorFault:
+            observation = "The world cannot do that."
+            return observation, 0.0, self._ended(False), False, self._info(valid=False, completed=())
+        score, finished = self._simulator.verdict()
+        self._solved = self._solved or (finished and score >= 1.0)
+        completed: tuple[int, ...] = ()
+        if self._labels is None:
+            self._progress = score_progress(score)
+        else:
+            completed = self._labels.see(observation)
+            self._progress = self._labels.rate
+        info = self._info(valid=carried_out(observation), completed=completed)
+        return observation, self._progress - before, self._ended(score < 0), False, info
+
+    @property
+    def goal(self) -> str:
+        if self._task is None:
+            raise InvalidTaskError("the goal is known after reset()")
+        return self._task.goal
+
+    def valid_actions(self) -> list[str]:
+        return sorted(set(self._simulator.valid_actions()) - {_RESET})
+
+    def oracle(self) -> list[str]:
+        return []
+
+    def close(self) -> None:
+        self._simulator.close()
+
+    def _help(self) -> str:
+        templates = [template for template in self._simulator.templates() if "reset" not in template]
+        return "Choose an action from these valid actions: " + ", ".join([*templates, HELP])
+
+    def _success(self) -> bool:
+        return self._solved if self._labels is None else self._labels.success
+
+    def _ended(self, failed: bool) -> bool:
+        """Under the simulator's own rules a mistake that fails the task ends it; the published rules overlook it."""
+        return self._success() or (failed and self._labels is None)
+
+    def _info(self, *, valid: bool, completed: tuple[int, ...]) -> dict[str, Any]:
+        info = Info(
+            progress=self._progress,
+            success=self._success(),
+            solved=self._solved,
+            valid=valid,
+            subgoals_completed=completed,
+        )
+        return dict(info)
+
+
+def load_world(simulator: Simulator, task: Task) -> None:
+    """Put `task` into the simulator. Raises InvalidTaskError when it is not one of the simulator's."""
+    try:
+        payload = task.payload
+        simulator.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]))
+    except (KeyError, TypeError, ValueError, SimulatorFault) as error:
+        raise InvalidTaskError(f"{task.id} is not a ScienceWorld task: {error}") from error
+
+
+def first_observation(simulator: Simulator) -> str:
+    """The room, then the inventory: what the published benchmark shows first."""
+    return simulator.step("look around") + "\n" + simulator.inventory()

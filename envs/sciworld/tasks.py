@@ -1,0 +1,63 @@
+"""The tasks of both suites."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from envs.base import InvalidTaskError, MissingDataError, Suite, Task
+
+FAMILY = "sciworld"
+
+SIMPLIFICATIONS = "selfWateringFlowerPots,openContainers,openDoors,noElectricalAction"
+"""As the published benchmark loads every task."""
+
+LABELS = Path("agentboard", "scienceworld", "test.jsonl")
+"""Where the labels are in the user's data folder."""
+
+
+def load_tasks(suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
+    """All tasks in order. Raises MissingDataError when the suite's data is absent."""
+    match suite:
+        case "agentboard":
+            return _published(data)
+        case "open":
+            return []
+
+
+def _published(data: Path | None) -> list[Task]:
+    if data is None or not (data / LABELS).is_file():
+        raise MissingDataError(
+            f"the published ScienceWorld labels ({LABELS.as_posix()}) are not in {data or 'any data folder'}; "
+            "get them with: evalharness data import DIR (or: evalharness data fetch)"
+        )
+    lines = (data / LABELS).read_text(encoding="utf-8").splitlines()
+    return [_from_label(index, line) for index, line in enumerate(line for line in lines if line.strip())]
+
+
+def _from_label(index: int, line: str) -> Task:
+    try:
+        row: dict[str, Any] = json.loads(line)
+        world = row["additional_info"]
+        if not row["subgoals"]:
+            raise ValueError("no subgoals")
+        return Task(
+            id=f"{FAMILY}/agentboard/{index:03d}",
+            family=FAMILY,
+            suite="agentboard",
+            index=index,
+            goal=str(row["goal"]),
+            difficulty="hard" if row["difficulty"] == "hard" else "easy",
+            kind=str(world["env_name"]),
+            subgoals=tuple(str(subgoal) for subgoal in row["subgoals"]),
+            payload={
+                "task": str(world["env_name"]),
+                "variation": int(world["var"]),
+                "simplifications": SIMPLIFICATIONS,
+            },
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidTaskError(
+            f"line {index + 1} of {LABELS.as_posix()} is not a label: {error!r}"
+        ) from error

@@ -1,0 +1,123 @@
+"""`evalharness audit`: which tasks can be solved in time, and where label and simulator disagree."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    add_suite_options,
+    chosen_suite,
+    data_folder,
+    titles,
+    write_json,
+)
+
+_DESCRIPTION = """\
+Replay the known plans of every task, and a uniformly random policy beside them. For each task: can it be solved
+within 30 turns, how long is the shortest known plan, do its label and its simulator agree and if not why; for each
+family the ceiling (best known plans) and the floor (chance). The same command continues an interrupted audit.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "audit", help="check labels against simulators; ceilings and floors", description=_DESCRIPTION
+    )
+    parser.add_argument(
+        "selection", nargs="?", default="all", metavar="LIST", help="as for `run --tasks` (default: all)"
+    )
+    add_suite_options(parser)
+    parser.add_argument(
+        "--floor-samples",
+        type=int,
+        default=5,
+        metavar="N",
+        help="random attempts a task (default: 5; 0: no floor)",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="folder for its runs (default: under results/)"
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a row a task as CSV")
+    parser.add_argument(
+        "--all-rows", action="store_true", help="print every task, not only the remarkable ones"
+    )
+    add_data_option(parser)
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from evalharness.audit import audit, totals
+    from evalharness.errors import UserError
+    from evalharness.reference import MAX_TURNS, write_reference
+    from evalharness.report.live import watch
+
+    if args.floor_samples < 0:
+        raise UserError(f"--floor-samples {args.floor_samples}: give 0 or more")
+    data = data_folder(args)
+    suite = chosen_suite(args, data)
+    seed = args.suite_seed or 0
+    names = titles()
+    part = "".join(c if c.isalnum() else "-" for c in args.selection)
+    folder = args.output or Path("results") / f"audit-{suite}-{seed}-{part}-{args.floor_samples}"
+    rows = audit(
+        args.selection,
+        suite,
+        folder=folder,
+        data=data,
+        suite_seed=seed,
+        floor_samples=args.floor_samples,
+        watch=lambda progress: watch(progress, names, Console(stderr=True)),
+    )
+    out = Console(stderr=args.json == "-")
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    for name in ("task", "turns", "in time", "progress", "label and simulator"):
+        table.add_column(name, no_wrap=name != "label and simulator", overflow="fold")
+    shown = 0
+    for row in rows:
+        if not args.all_rows and row.label_agrees and row.ceiling_success:
+            continue
+        shown += 1
+        table.add_row(
+            row.task_id,
+            "-" if row.plan_turns is None else str(row.plan_turns),
+            "yes" if row.ceiling_success else "no",
+            f"{100 * row.ceiling_progress:.0f} %",
+            row.why or "agree",
+        )
+    if shown:
+        out.print(table)
+        out.print()
+    summary = totals(rows)
+    family_table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    for name in ("family", "tasks", "solvable", "ceiling s/p %", "floor s/p %", "disagree"):
+        family_table.add_column(name, justify="left" if name == "family" else "right", no_wrap=True)
+    for family, entry in summary.items():
+        family_table.add_row(
+            names.get(family, family),
+            str(entry["n"]),
+            str(entry["solvable"]),
+            _pair(entry["ceiling_success"], entry["ceiling_progress"]),
+            _pair(entry["floor_success"], entry["floor_progress"]),
+            str(entry["disagreements"]),
+        )
+    out.print(family_table)
+    out.print(
+        f"ceiling: best known plans within {MAX_TURNS} turns; floor: {args.floor_samples} random attempts a task"
+    )
+    if args.csv:
+        write_reference(args.csv, rows)
+    write_json(args.json, {"suite": suite, "families": summary, "tasks": [asdict(row) for row in rows]})
+    return 0
+
+
+def _pair(success: float | None, progress: float | None) -> str:
+    return "-" if success is None or progress is None else f"{100 * success:.1f} / {100 * progress:.1f}"

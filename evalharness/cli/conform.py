@@ -1,0 +1,110 @@
+"""`evalharness conform`: replay recorded transcripts and show where our environments differ."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evalharness.conform import FamilyResult, Transcript
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "conform",
+        help="replay recorded transcripts of the original environments and compare",
+        description="Replay recorded transcripts through our environments and compare goal, observations, progress, "
+        "end, success and validity step by step. What is not compared and where we differ on purpose is listed with "
+        "its reason. Exit status 1 when anything else differs.",
+    )
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl", help="recorded transcripts")
+    parser.add_argument("--family", metavar="NAME", help="only this family's transcripts")
+    parser.add_argument(
+        "--exceptions", type=Path, metavar="FILE", help="further exceptions (YAML, see docs/conformance.md)"
+    )
+    parser.add_argument(
+        "--max-differences",
+        type=int,
+        default=5,
+        metavar="N",
+        help="show the first difference of this many transcripts of a family (default: 5)",
+    )
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="processes (default: one a core)",
+    )
+    add_data_option(parser)
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    import asyncio
+
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from envs import specs
+    from evalharness.conform import conform, load_policies
+    from evalharness.conform.replay import families_of
+
+    if args.workers < 1:
+        raise UserError(f"--workers {args.workers}: give at least 1")
+    policies = load_policies(args.exceptions)
+    console = Console(stderr=args.json == "-", highlight=False)
+    by_family = families_of(_read(args.files, console), specs(), policies)
+    if args.family is not None:
+        if args.family not in by_family:
+            raise UserError(f"no transcript of {args.family!r}; there are: {', '.join(by_family)}")
+        by_family = {args.family: by_family[args.family]}
+    results: dict[str, FamilyResult] = {}
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        for family, transcripts in by_family.items():
+            bar = bars.add_task(family, total=len(transcripts))
+            results[family] = asyncio.run(
+                conform(
+                    specs()[family],
+                    policies[family],
+                    transcripts,
+                    data_folder(args),
+                    workers=args.workers,
+                    progress=lambda bar=bar: bars.advance(bar),  # type: ignore[misc]
+                )
+            )
+    from evalharness.conform.show import show
+
+    show(console, results, policies, max_differences=args.max_differences)
+    ok = all(result.ok for result in results.values())
+    write_json(
+        args.json,
+        {"schema": 1, "ok": ok, "families": {family: result.to_json() for family, result in results.items()}},
+    )
+    return 0 if ok else 1
+
+
+def _read(files: list[Path], console: Console) -> list[Transcript]:
+    from evalharness.conform import read_transcripts
+
+    found: list[Transcript] = []
+    skipped = []
+    for file in files:
+        transcripts = read_transcripts(file)
+        found += transcripts
+        if not transcripts:
+            skipped.append(file.name)
+    if not found:
+        raise UserError(f"no transcripts in {', '.join(skipped)}: no line has steps")
+    if skipped:
+        console.print(f"no transcripts, left out: {', '.join(skipped)}", style="dim")
+    return found

@@ -1,0 +1,141 @@
+"""`evalharness server`: install the vLLM that `run` starts, and say which one that is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING, Any
+
+from evalharness.cli.common import add_json_option, write_json
+
+if TYPE_CHECKING:
+    from evalharness.server.find import Candidate
+
+_INSTALL = """\
+Install vLLM into an environment of its own in the user's data folder ($EVALHARNESS_HOME/server where that is
+set). Its pins and the simulators' exclude each other, so it never touches the environment you are in.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "server", help="install vLLM, or show which one `run` starts", description="The vLLM server."
+    )
+    actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    install = actions.add_parser("install", help="install a vLLM of its own", description=_INSTALL)
+    kind = install.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--cpu", action="store_true", help="the CPU build (3.5 GB; default without an NVIDIA GPU)"
+    )
+    kind.add_argument("--gpu", action="store_true", help="the CUDA build (default with an NVIDIA GPU)")
+    install.add_argument("--version", metavar="V", help="version of vLLM (default: the one tested)")
+    install.add_argument("--force", action="store_true", help="install again although one is there")
+    install.set_defaults(run=_install)
+
+    status = actions.add_parser(
+        "status",
+        help="show which vLLM `run` would start",
+        description="Show which vLLM `run` would start, and every place where it looks.",
+    )
+    status.add_argument("--vllm", metavar="PATH", help="as given to `run`")
+    add_json_option(status)
+    status.set_defaults(run=_status)
+
+    uninstall = actions.add_parser(
+        "uninstall",
+        help="remove the private vLLM",
+        description="Remove the private environment; models in the cache stay.",
+    )
+    uninstall.set_defaults(run=_uninstall)
+
+
+def _install(args: argparse.Namespace) -> int:
+    from evalharness.cli.install_progress import InstallProgress
+    from evalharness.server.find import nvidia_gpu
+    from evalharness.server.install import install_server
+
+    cpu = args.cpu or (not args.gpu and not nvidia_gpu())
+    with InstallProgress(sys.stdout) as progress:
+        install = install_server(cpu=cpu, version=args.version, force=args.force, on_line=progress)
+    what = f"vLLM {install.vllm} ({install.kind}, torch {install.torch}, Python {install.python})"
+    if install.fresh:
+        print(f"installed {what} in {install.seconds:.0f} s: {install.environment}")
+    else:
+        print(f"{what} is already there: {install.environment} (--force installs it again)")
+    return 0
+
+
+def _status(args: argparse.Namespace) -> int:
+    from evalharness.errors import UserError
+    from evalharness.server.demo import demo_path, is_complete
+    from evalharness.server.find import find_server, server_candidates
+
+    candidates = server_candidates(args.vllm)
+    try:
+        used, problem = find_server(args.vllm), None
+    except UserError as error:
+        used, problem = None, str(error)
+    demo = demo_path()
+    result: dict[str, Any] = {
+        "used": None
+        if used is None
+        else {
+            "source": used.source,
+            "path": str(used.path),
+            "version": used.version,
+            "kind": used.kind,
+            "argv": list(used.argv),
+        },
+        "problem": problem,
+        "candidates": [_candidate_json(candidate) for candidate in candidates],
+        "demo_model": str(demo) if is_complete(demo) else None,
+    }
+    if args.json != "-":
+        for line in _status_lines(result):
+            print(line)
+    write_json(args.json, result)
+    return 0
+
+
+def _candidate_json(candidate: Candidate) -> dict[str, Any]:
+    command = candidate.command
+    return {
+        "source": candidate.source,
+        "where": candidate.where,
+        "found": command is not None,
+        "version": command and command.version,
+        "kind": command and command.kind,
+        "problem": candidate.problem,
+    }
+
+
+def _status_lines(result: dict[str, Any]) -> list[str]:
+    used = result["used"]
+    lines = [
+        f"run would start: {_name(used)} from {used['source']}"
+        if used
+        else f"run would start none: {result['problem']}",
+        "",
+        "looked for, in this order:",
+    ]
+    for candidate in result["candidates"]:
+        said = f"{_name(candidate)}: {candidate['where']}" if candidate["found"] else candidate["problem"]
+        if not candidate["found"] and candidate["where"] and candidate["problem"] != "not set":
+            said += f": {candidate['where']}" if candidate["source"] != "PATH" else ""
+        lines.append(f"  {candidate['source']:<20} {said}")
+    demo = result["demo_model"] or "not made yet; the first `evalharness run --model demo` makes it"
+    return [*lines, "", f"demo model: {demo}"]
+
+
+def _name(server: dict[str, Any]) -> str:
+    return f"vLLM {server['version'] or 'of unknown version'} ({server['kind']})"
+
+
+def _uninstall(args: argparse.Namespace) -> int:
+    from evalharness.server.install import uninstall_server
+    from evalharness.server.paths import server_root
+
+    removed = uninstall_server()
+    print(f"removed {server_root()}" if removed else "there is no private vLLM to remove")
+    return 0

@@ -1,0 +1,137 @@
+"""The conformance report for a person: a table, the reasons, and the first differences."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.conform.compare import FIELDS, Difference, FamilyResult
+from evalharness.conform.rules import Policy
+
+CONTEXT = 60
+"""Characters of equal text shown on each side of a change."""
+
+
+def show(
+    console: Console,
+    results: Mapping[str, FamilyResult],
+    policies: Mapping[str, Policy],
+    *,
+    max_differences: int,
+) -> None:
+    console.print(_table(results))
+    _reasons(console, results, policies)
+    for family, result in results.items():
+        firsts = [comparison.failures()[0] for comparison in result.comparisons if not comparison.matched]
+        if not firsts:
+            continue
+        shown = firsts[: max(0, max_differences)]
+        console.print()
+        title = f"{family}: {len(firsts)} of {len(result.comparisons)} transcripts differ"
+        console.print(
+            Text(title + (f"; the first difference of {len(shown)} of them:" if shown else ""), style="bold")
+        )
+        for difference in shown:
+            console.print(_difference(difference), soft_wrap=True)
+
+
+def _table(results: Mapping[str, FamilyResult]) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table.add_column("matched / all", no_wrap=True)
+    for family in results:
+        table.add_column(family, justify="right", no_wrap=True)
+
+    def cell(matched: int, total: int, *, dim: bool = False) -> Text:
+        if not total:
+            return Text("-", style="dim")
+        return Text(f"{matched}/{total}", style="" if matched == total else "red")
+
+    table.add_row("transcripts", *(cell(r.transcripts_matched, len(r.comparisons)) for r in results.values()))
+    table.add_row("steps", *(cell(r.steps_matched, r.steps_replayed) for r in results.values()))
+    for name in FIELDS:
+        tallies = [result.tallies[name] for result in results.values()]
+        table.add_row(
+            name.replace("_", " "), *(cell(tally.equal + tally.excepted, tally.compared) for tally in tallies)
+        )
+    if any(result.excepted() for result in results.values()):
+        table.add_row(
+            "excepted",
+            *(Text(str(sum(r.excepted().values()) or "-"), style="yellow") for r in results.values()),
+        )
+    if any(result.steps_replayed < result.steps for result in results.values()):
+        table.add_row(
+            "not replayed", *(Text(str(r.steps - r.steps_replayed or "-")) for r in results.values())
+        )
+    return table
+
+
+def _reasons(console: Console, results: Mapping[str, FamilyResult], policies: Mapping[str, Policy]) -> None:
+    """Which rules of comparison a family has, and which exceptions really covered something."""
+    lines = []
+    for family, result in results.items():
+        for rule in policies[family].comparison:
+            lines.append(f"{family}: {_names(rule.fields)} {rule.how}: {rule.because}")
+        excepted: dict[str, dict[str, int]] = {}
+        for (name, because), count in sorted(result.excepted().items()):
+            excepted.setdefault(because, {})[name] = count
+        for because, counts in excepted.items():
+            lines.append(f"{family}: {sum(counts.values())} x excepted ({_names(counts)}): {because}")
+    if lines:
+        console.print()
+        for line in lines:
+            console.print(Text(line, style="dim"))
+
+
+def _names(fields: Iterable[str]) -> str:
+    return ", ".join(fields).replace("_", " ")
+
+
+def _difference(difference: Difference) -> Text:
+    transcript = difference.transcript
+    where = f"{transcript.source} (id {transcript.index}, {transcript.script})"
+    place = "" if difference.step is None else f" step {difference.step}, action {_safe(difference.action)}"
+    text = Text(f"  {where}{place}: {difference.field.replace('_', ' ')}\n")
+    if difference.only_recorded or difference.only_ours:
+        recorded, ours = (
+            Text(f"only here {_safe(list(items))[:1000]}")
+            for items in (difference.only_recorded, difference.only_ours)
+        )
+    elif isinstance(difference.recorded, str) and isinstance(difference.ours, str):
+        recorded, ours = _marked(difference.recorded, difference.ours)
+    else:
+        recorded, ours = Text(_safe(difference.recorded)), Text(_safe(difference.ours))
+    if difference.field != "crash":
+        text.append("    recorded: ", style="dim").append_text(recorded).append("\n")
+    return text.append("    ours:     ", style="dim").append_text(ours)
+
+
+def _safe(value: Any) -> str:
+    """Quoted, with control characters escaped, so that no recorded text reaches the terminal raw."""
+    return repr(value).encode("ascii", "backslashreplace").decode() if value is not None else "-"
+
+
+def _marked(recorded: str, ours: str) -> tuple[Text, Text]:
+    """Both texts around their first differing words, the differing words marked."""
+    left, right = _words(recorded), _words(ours)
+    marked = Text(), Text()
+    for tag, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        for text, words in ((marked[0], left[a:b]), (marked[1], right[c:d])):
+            plain = _safe("".join(words))[1:-1]
+            if tag == "equal":
+                if len(plain) > 2 * CONTEXT:
+                    plain = f"{plain[:CONTEXT]} ... {plain[-CONTEXT:]}"
+                text.append(plain)
+            else:
+                text.append(plain[:300], style="bold red")
+    for text in marked:
+        text.truncate(1000, overflow="ellipsis")
+    return marked
+
+
+def _words(text: str) -> list[str]:
+    return [piece for word in text[:20_000].split(" ") for piece in (word, " ")][:-1]

@@ -1,0 +1,57 @@
+"""Questions to a server that is starting: is it up, does it really answer, how long is its context."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+
+async def healthy(session: ClientSession, port: int) -> bool:
+    """Whether /health answers; it does so before the first request has shown that the model runs."""
+    import aiohttp
+
+    try:
+        async with session.get(f"http://127.0.0.1:{port}/health") as response:
+            return response.status == 200
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        return False
+
+
+async def first_request(session: ClientSession, base_url: str, model: str, limit: float) -> str | None:
+    """One real chat request, waiting `limit` seconds: None when it was answered, else what came instead."""
+    import aiohttp
+
+    body = {
+        "model": model,
+        "messages": [{"role": "user", "content": "Say yes."}],
+        "max_tokens": 2,
+        "temperature": 0,
+    }
+    try:
+        async with session.post(
+            f"{base_url}/chat/completions", json=body, timeout=aiohttp.ClientTimeout(total=limit)
+        ) as response:
+            if response.status == 200:
+                return None
+            answer = await response.text()
+            return f"vLLM refused the first chat request (HTTP {response.status}): {_message(answer)}"
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        return f"vLLM did not answer the first chat request ({type(error).__name__})"
+
+
+async def context_length(session: ClientSession, base_url: str) -> int:
+    """Tokens of context, as /v1/models states it."""
+    async with session.get(f"{base_url}/models") as response:
+        models = await response.json()
+    return int(models["data"][0]["max_model_len"])
+
+
+def _message(answer: str) -> str:
+    """The message in an OpenAI-style error body, else the body, shortened."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        answer = json.loads(answer)["error"]["message"]
+    return answer.strip()[:500]

@@ -1,0 +1,3 @@
+"""How the installer marks its own steps among the output of pip and uv."""
+
+STEP = "==> "

@@ -1,0 +1,105 @@
+"""Fixtures: the published data (imported by the product itself), the recorded transcripts, an empty home.
+
+The published data is not part of the project. Tests look for it in `EVALHARNESS_TEST_DATA`, or in `shared/data`
+beside the checkout: a folder that holds `agentboard/` and `golden/`. Tests that need it carry the mark `data` and
+are skipped where it is absent; but on CI (`CI` set) a skipped data test fails the session if the data is there.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from command_line import surroundings
+
+from evalharness.cli import main
+
+
+def _source() -> tuple[Path, bool]:
+    """(where the published data is looked for, whether it is there)"""
+    named = os.environ.get("EVALHARNESS_TEST_DATA")
+    source = Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data"
+    return source, (source / "agentboard").is_dir()
+
+
+@pytest.fixture(scope="session")
+def data_source() -> Path:
+    """The folder with the raw published data, as its owner keeps it."""
+    source, there = _source()
+    if not there:
+        pytest.skip(f"no published data at {source}; name its folder in EVALHARNESS_TEST_DATA")
+    return source
+
+
+@pytest.fixture(scope="session")
+def published_data(data_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with all of the published data, put there by `evalharness data import`."""
+    folder = tmp_path_factory.mktemp("published") / "data"
+    assert main(["data", "import", str(data_source), "--data", str(folder)]) == 0
+    assert main(["data", "verify", "--data", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def golden_dir(data_source: Path) -> Path:
+    """The transcripts recorded from the original environments."""
+    golden = data_source / "golden"
+    if not golden.is_dir():
+        pytest.skip(f"no recorded transcripts at {golden}")
+    return golden
+
+
+@pytest.fixture
+def clean_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty home for everything that the harness keeps; no variable of ours is set."""
+    home = tmp_path / "home"
+    home.mkdir()
+    for name in [name for name in os.environ if name.startswith(("EVALHARNESS_", "XDG_", "HF_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("EVALHARNESS_HOME", str(home / "evalharness"))
+    return home
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Variables for a command in a process of its own: an empty home, the Compass environment installed."""
+    return surroundings(tmp_path)
+
+
+_skipped_data_tests: list[str] = []
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and item.get_closest_marker("data"):
+        report.user_properties.append(("skipped data test", True))
+    return report
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    # On the controller under pytest-xdist too, where no item is at hand: hence the property.
+    if report.skipped and ("skipped data test", True) in map(tuple, report.user_properties):
+        _skipped_data_tests.append(report.nodeid)
+
+
+def _data_was_ignored() -> bool:
+    return bool(os.environ.get("CI")) and _source()[1] and bool(_skipped_data_tests)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if _data_was_ignored() and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if _data_was_ignored():
+        terminalreporter.section("data tests were skipped", red=True)
+        terminalreporter.line(
+            f"The published data is there ({_source()[0]}), so on CI no data test may be skipped, but these were:"
+        )
+        for nodeid in _skipped_data_tests:
+            terminalreporter.line(f"  {nodeid}")

@@ -1,0 +1,44 @@
+"""The example of CONTRIBUTING.md: an environment outside this repository."""
+
+from pathlib import Path
+
+from envs.base import EnvSpec, Suite, Task, TextEnv
+
+GOALS = ("north", "east", "south", "west")
+
+
+def load_tasks(suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
+    return [
+        Task(
+            f"compass/{suite}/{i:03d}",
+            "compass",
+            suite,
+            i,
+            f"face {goal}",
+            "easy",
+            kind="face",
+            subgoals=(goal,),
+        )
+        for i, goal in enumerate(GOALS * 5)
+    ]
+
+
+def make(data: Path | None) -> TextEnv:
+    from compass.adapter import CompassEnv
+
+    return CompassEnv(data=data)
+
+
+SPEC = EnvSpec(
+    family="compass",
+    title="Compass",
+    gym_id="example/Compass-v0",
+    expected={"agentboard": 20, "open": 20},
+    held_out=False,
+    load_tasks=load_tasks,
+    make=make,
+    actions={"turn": "turn {direction}", "check": "check valid actions"},
+    prompt_file=Path(__file__).with_name("compass.yaml"),
+    envs_per_worker=4,
+    step_timeout=3.0,
+)

@@ -1,0 +1,227 @@
+"""PDDL conditions and text grammars, on small worlds of our own."""
+
+from collections.abc import Mapping
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envs.alfworld.facts import FactBase
+from envs.alfworld.grammar import Entity, Symbol, parse_grammar
+from envs.alfworld.naming import readable_names
+from envs.alfworld.narration import Context, Scene, derive
+from envs.alfworld.pddl import (
+    And,
+    Atom,
+    Condition,
+    Exists,
+    Forall,
+    Not,
+    Or,
+    Variable,
+    parse_domain,
+    parse_problem,
+)
+from envs.alfworld.query import Query
+from envs.base import InvalidTaskError
+
+OBJECTS = {"ann": "person", "bob": "person", "hat": "thing", "cup": "thing", "jar": "thing"}
+MEMBERS = {
+    "object": list(OBJECTS),
+    "person": ["ann", "bob"],
+    "thing": ["hat", "cup", "jar"],
+    "ghost": [],
+}
+ARITY = {"red": 1, "likes": 2, "=": 2}
+
+names = st.sampled_from(["x", "y", "z"])
+terms = st.one_of(names.map("?{}".format), st.sampled_from(sorted(OBJECTS)))
+variables = st.lists(
+    st.builds(Variable, names, st.sampled_from(sorted(MEMBERS))), max_size=2, unique_by=lambda v: v.name
+).map(tuple)
+
+
+@st.composite
+def atoms(draw: st.DrawFn) -> Atom:
+    predicate = draw(st.sampled_from(sorted(ARITY)))
+    return Atom(predicate, tuple(draw(terms) for _ in range(ARITY[predicate])))
+
+
+conditions: st.SearchStrategy[Condition] = st.recursive(
+    atoms(),
+    lambda inner: st.one_of(
+        st.builds(Not, inner),
+        st.builds(And, st.lists(inner, max_size=3).map(tuple)),
+        st.builds(Or, st.lists(inner, max_size=3).map(tuple)),
+        st.builds(Exists, variables, inner),
+        st.builds(Forall, variables, inner),
+    ),
+    max_leaves=6,
+)
+worlds = st.lists(
+    st.one_of(
+        st.tuples(st.just("red"), st.tuples(st.sampled_from(sorted(OBJECTS)))),
+        st.tuples(st.just("likes"), st.tuples(*[st.sampled_from(sorted(OBJECTS))] * 2)),
+    ),
+    max_size=12,
+)
+
+
+def is_true(condition: Condition, facts: FactBase, values: Mapping[str, str]) -> bool:
+    """The textbook meaning of a condition, by trying every object for every quantified variable."""
+    match condition:
+        case Atom(predicate, raw):
+            arguments = tuple(values[t[1:]] if t.startswith("?") else t for t in raw)
+            if predicate == "=":
+                return arguments[0] == arguments[1]
+            return facts.holds(predicate, arguments)
+        case Not(part):
+            return not is_true(part, facts, values)
+        case And(parts):
+            return all(is_true(part, facts, values) for part in parts)
+        case Or(parts):
+            return any(is_true(part, facts, values) for part in parts)
+        case Exists(bound, part) | Forall(bound, part):
+            choices = product(*(MEMBERS[variable.type] for variable in bound))
+            results = [
+                is_true(
+                    part,
+                    facts,
+                    {**values, **dict(zip((variable.name for variable in bound), choice, strict=True))},
+                )
+                for choice in choices
+            ]
+            return any(results) if isinstance(condition, Exists) else all(results)
+    raise AssertionError(condition)
+
+
+@settings(max_examples=400, deadline=None)
+@given(conditions, worlds, st.sampled_from(["object", "person", "thing"]))
+def test_a_query_finds_exactly_the_bindings_that_make_its_condition_true(
+    condition: Condition, world: list[tuple[str, tuple[str, ...]]], type_name: str
+) -> None:
+    facts = FactBase()
+    for predicate, arguments in world:
+        facts.add(predicate, arguments)
+    free = [Variable("x", type_name), Variable("y", "thing"), Variable("z", "person")]
+    query = Query(condition, free=free, members=MEMBERS, facts=facts)
+    wanted = {
+        values
+        for values in product(*(MEMBERS[variable.type] for variable in free))
+        if is_true(condition, facts, dict(zip("xyz", values, strict=True)))
+    }
+    found = query.solutions(facts)
+    assert set(found) == wanted
+    assert len(found) == len(wanted)
+    assert query.holds(facts) is bool(wanted)
+
+
+@given(worlds)
+def test_the_indexes_of_a_fact_base_follow_additions_and_removals(
+    world: list[tuple[str, tuple[str, ...]]],
+) -> None:
+    facts = FactBase()
+    for predicate, arguments in world:
+        facts.add(predicate, arguments)
+    for predicate, arguments in world[::2]:
+        facts.discard(predicate, arguments)
+    left = set(world) - set(world[::2])
+    assert set(facts.of("likes")) == {arguments for predicate, arguments in left if predicate == "likes"}
+    for name in OBJECTS:
+        assert set(facts.match("likes", (None, name))) == {
+            a for p, a in left if p == "likes" and a[1] == name
+        }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "(define (problem p)",
+        "(define (problem p)))",
+        "(define)",
+        "(define (domain d))",
+        "(define (problem p) (:init fact) (:goal ()))",
+        "(define (problem p) (:init))",
+        "(define (problem p) (:init) (:goal (not)))",
+        "(define (problem p) (:init) (:goal fact))",
+    ],
+)
+def test_a_malformed_problem_is_named_as_such(text: str) -> None:
+    domain = parse_domain("(define (domain d) (:types thing))")
+    with pytest.raises(InvalidTaskError):
+        parse_problem(text, domain)
+
+
+def test_tokens_are_split_by_white_space_and_parentheses_only() -> None:
+    """As in Fast Downward, `location,` is a type of its own: TextWorld plays the published domain that way."""
+    domain = parse_domain(
+        "(define (domain d) (:action a :parameters () :effect ()"
+        " :precondition (exists (?l - place, ?r - Box) (at ?l))))"
+    )
+    condition = domain.schemas[0].precondition
+    assert isinstance(condition, Exists)
+    assert condition.variables == (Variable("l", "place,"), Variable("r", "box"))
+
+
+GRAMMAR = '''
+grammar :: """ { "intro": [ {"rhs": "You own [{t.indefinite + ' ' + t.name | owns(p:person, t:thing)}]."} ],
+  "list_empty": [{"rhs": "nothing"}], "list_separator": [{"rhs": ", "}],
+  "list_last_separator": [{"rhs": ", and "}] } """;
+action Give { template :: "give {t}"; feedback :: "#given#";  # a comment
+  grammar :: """ { "given": [ {"condition": "owns(p:person, t:thing)", "rhs": "Still yours."},
+                              {"rhs": "{t.name or t.id} is gone.}"} ] } """; }
+'''
+
+
+def _scene(*owned: str) -> Scene:
+    facts = FactBase()
+    for thing in owned:
+        facts.add("owns", ("ann", thing))
+    entities = {name: Entity(name, type_name, name) for name, type_name in OBJECTS.items()}
+    return Scene(facts, FactBase(), entities, lambda type_name, wanted: wanted in (type_name, "object"))
+
+
+@pytest.mark.parametrize(
+    ("owned", "text"),
+    [
+        ((), "You own nothing."),
+        (("hat",), "You own a hat."),
+        (("jar", "cup"), "You own a cup, and a jar."),
+        (("jar", "hat", "cup"), "You own a cup, a hat, and a jar."),
+    ],
+)
+def test_a_list_is_alphabetical_and_in_words(owned: tuple[str, ...], text: str) -> None:
+    assert derive(parse_grammar(GRAMMAR), (Symbol("intro"),), Context({}, {}), _scene(*owned)) == text
+
+
+def test_the_first_rule_whose_condition_holds_is_used() -> None:
+    grammar, scene = parse_grammar(GRAMMAR), _scene("hat")
+    for thing, text in (("hat", "Still yours."), ("cup", "cup is gone.")):
+        context = Context({("t", "thing"): thing}, {"t": scene.entities[thing]})
+        assert derive(grammar, grammar.actions["give"].feedback, context, scene) == text
+        assert derive(grammar, grammar.actions["give"].template, context, scene) == f"give {thing}"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["__import__('os')", "t.__class__", "t.name.upper()", "open(t)", "1", "lambda: t", "t.name if t else t"],
+)
+def test_a_game_cannot_run_code(expression: str) -> None:
+    with pytest.raises(InvalidTaskError):
+        parse_grammar(f'action Give {{ template :: "give {{{expression}}}"; feedback :: "x"; }}')
+
+
+def test_names_count_down_in_alphabetical_order() -> None:
+    names = readable_names(
+        ["mug_bar_1", "mug_bar_3", "mug_bar_2", "sink_bar_1", "sink_bar_1_bar_sinkbasin", "mugtype"]
+    )
+    assert names == {
+        "mug_bar_1": "mug 3",
+        "mug_bar_2": "mug 2",
+        "mug_bar_3": "mug 1",
+        "mugtype": "mugtype ",
+        "sink_bar_1": "sink 1",
+        "sink_bar_1_bar_sinkbasin": "sinkbasin 1",
+    }

@@ -1,0 +1,125 @@
+"""The open suite: stories of ours that can be won, only by doing what their subgoals say, and that are frozen."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from envs import specs
+from envs.base import Task
+from envs.jericho.compiler import STORIES, compile_story
+from envs.jericho.observation import letters
+from envs.jericho.open_suite import QUESTS, quest_story
+from envs.jericho.quest_source import quest_source
+from envs.jericho.quests import make_quest
+
+SPEC = specs()["jericho"]
+TASKS = SPEC.load_tasks("open", None, 0)
+
+
+def _won(task: Task, plan: list[str]) -> bool:
+    environment = SPEC.make(None)
+    _, info = environment.reset(options={"task": task})
+    for action in plan:
+        _, _, terminated, _, info = environment.step(action)
+        if terminated:
+            break
+    return bool(info["success"])
+
+
+def _check_plan(task: Task) -> list[int]:
+    """Play the oracle's plan; returns the turns that completed a subgoal."""
+    environment = SPEC.make(None)
+    opening, info = environment.reset(options={"task": task})
+    assert info["progress"] == 0.0
+    patterns = [letters(subgoal) for subgoal in task.subgoals]
+    assert not any(pattern in letters(opening) for pattern in patterns)
+    plan = environment.oracle()
+    assert 3 <= len(plan) <= 30
+    turns = []
+    for turn, action in enumerate(plan):
+        observation, _, terminated, _, info = environment.step(action)
+        assert sum(pattern in letters(observation) for pattern in patterns) <= 1, (action, observation)
+        assert terminated == (turn == len(plan) - 1)
+        if info["subgoals_completed"]:
+            turns.append(turn)
+    assert (info["progress"], info["success"], info["solved"]) == (1.0, True, True)
+    assert info["subgoals_completed"] == (len(task.subgoals) - 1,)
+    return turns
+
+
+@pytest.mark.parametrize("task", TASKS, ids=lambda task: f"{task.index}-{task.kind}")
+def test_the_plan_wins_and_every_subgoal_on_it_is_needed(task: Task) -> None:
+    plan = SPEC.make(None)
+    plan.reset(options={"task": task})
+    actions = plan.oracle()
+    for turn in _check_plan(task):
+        assert not _won(task, [*actions[:turn], *actions[turn + 1 :]]), actions[turn]
+
+
+def test_the_suite_is_complete_and_needs_no_data() -> None:
+    assert [task.id for task in TASKS] == [f"jericho/open/{i:03d}" for i in range(SPEC.expected["open"])]
+    assert {task.labels for task in TASKS} == {"ours"}
+    assert len({task.goal + str(task.subgoals) for task in TASKS}) == len(TASKS)
+    assert {task.difficulty for task in TASKS} == {"easy", "hard"}
+    for task in TASKS:
+        assert Task.from_json(task.to_json()) == task
+        assert len(task.subgoals) >= 3
+
+
+@pytest.mark.parametrize("source", sorted(STORIES.glob("*.inf")), ids=lambda path: path.stem)
+def test_the_shipped_story_is_what_its_source_compiles_to(source: Path) -> None:
+    assert compile_story(source.read_text(encoding="ascii")) == source.with_suffix(".z5").read_bytes()
+
+
+def test_the_quests_of_seed_0_are_frozen() -> None:
+    for number in range(QUESTS):
+        source = (STORIES / quest_story(number)).with_suffix(".inf").read_text(encoding="ascii")
+        assert quest_source(make_quest(0, number)) == source, "run python -m envs.jericho.build_stories"
+
+
+def test_another_seed_keeps_the_written_stories_and_changes_the_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    others = SPEC.load_tasks("open", None, 5)
+    written = len(TASKS) - QUESTS
+    assert others[:written] == TASKS[:written]
+    assert not {task.content_hash for task in others[written:]} & {task.content_hash for task in TASKS}
+    for task in others[written:]:
+        _check_plan(task)
+    assert len(list((tmp_path / "evalharness" / "stories").glob("*.z5"))) == QUESTS
+    assert not list(tmp_path.rglob("*.part"))
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(1, 10**9), number=st.integers(0, QUESTS - 1))
+def test_any_seed_gives_a_quest_whose_plan_is_short(seed: int, number: int) -> None:
+    quest = make_quest(seed, number)
+    assert quest == make_quest(seed, number)
+    assert 3 <= len(quest.subgoals) <= len(quest.plan) <= 30
+    assert len(set(quest.subgoals)) == len(quest.subgoals)
+    assert len({room.spot for room in quest.rooms}) == len(quest.rooms)
+
+
+@pytest.mark.slow
+def test_random_play_hardly_ever_wins() -> None:
+    """At most 15 % of episodes that pick uniformly among the valid actions, 30 turns each."""
+    environment = SPEC.make(None)
+    won = 0
+    for task in TASKS:
+        stream = random.Random(task.id)
+        environment.reset(options={"task": task})
+        for _ in range(30):
+            actions = [action for action in environment.valid_actions() if action != "check valid actions"]
+            if not actions:
+                break
+            _, _, terminated, _, info = environment.step(stream.choice(actions))
+            if terminated:
+                won += info["success"]
+                break
+    assert won <= 0.15 * len(TASKS)
