@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from command_line import surroundings
 
 from evalharness.cli import main
 
@@ -60,6 +61,12 @@ def clean_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("EVALHARNESS_HOME", str(home / "evalharness"))
     return home
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Variables for a command in a process of its own: an empty home, the Compass environment installed."""
+    return surroundings(tmp_path)
 
 
 _skipped_data_tests: list[str] = []

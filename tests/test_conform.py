@@ -15,7 +15,7 @@ import pytest
 from envs import specs
 from evalharness.cli import main
 from evalharness.conform import load_policies, read_transcripts
-from evalharness.conform.rules import ComparisonRule
+from evalharness.conform.rules import ComparisonRule, ExceptionRule, Policy
 from evalharness.errors import UserError
 
 EXAMPLE = Path(__file__).parent / "example_environment"
@@ -332,6 +332,34 @@ def test_a_rule_applies_where_all_of_its_conditions_hold() -> None:
     assert not rule.applies("observation", "text", None, fields)
     assert not rule.applies("observation", "text", "look", {**fields, "game": "zork3"})
     assert not rule.applies("observation", "text", "look", {"game": "zork1"})
+
+
+def test_an_exception_up_to_order_and_noise_excuses_nothing_else() -> None:
+    rule = ExceptionRule(
+        fields=["observation"],
+        order_of=r"(?m)(?:^\d+:\t|\n|, )",
+        numbers=r"-?\d+(?= degrees)",
+        within=2,
+        because="for the test of exceptions",
+    )
+    assert rule.excuses("a cup, a 10 degrees tea", "a 12 degrees tea, a cup")
+    assert rule.excuses("Which?\n0:\tred\n1:\tblue\n", "Which?\n0:\tblue\n1:\tred\n")
+    assert not rule.excuses("a cup, a 10 degrees tea", "a 13 degrees tea, a cup")
+    assert not rule.excuses("a cup, a 10 degrees tea", "a cup, a tea")
+    assert not rule.excuses("a cup, a tea", "a cup, a cup")
+    assert not rule.excuses("cup 1", "cup 2")  # no number that the rule means
+
+
+def test_a_number_that_answers_a_menu_is_replayed_as_the_same_choice() -> None:
+    policy = Policy(menu=r"(?m)^(?P<number>\d+): (?P<option>.*)$")
+    recorded, ours = "Which?\n0: red\n1: blue", "Which?\n0: blue\n1: red\n2: green"
+    assert policy.same_choice("1", recorded, ours) == "0"
+    assert policy.same_choice(" 0 ", recorded, ours) == "1"
+    assert policy.same_choice("2", recorded, ours) == "2"  # no such option there
+    assert policy.same_choice("blue", recorded, ours) == "blue"
+    assert policy.same_choice("1", "No menu.", ours) == "1"
+    assert policy.same_choice("1", None, ours) == "1"
+    assert Policy().same_choice("1", recorded, ours) == "1"
 
 
 # -- an environment that breaks costs its own transcript only (the example environment, in real processes)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
 import signal
 import subprocess
@@ -12,61 +11,17 @@ import sys
 from pathlib import Path
 
 import chat_server as cs
-import pandas as pd
 import psutil
 import pytest
 from chat_server import ChatServer
+from command_line import assert_same_results, command, evalharness, run_compass, start
 
 from evalharness.store import read_episodes
-
-EXAMPLE = Path(__file__).parent / "example_environment"
-TIMING = ["policy_s", "environment_s", "started", "wall_s"]
-
-
-@pytest.fixture
-def environment(tmp_path: Path) -> dict[str, str]:
-    """The surroundings of a command: an empty home, and the Compass environment installed."""
-    (tmp_path / "faults").mkdir()
-    return {
-        **os.environ,
-        "PYTHONPATH": str(EXAMPLE),
-        "EVALHARNESS_HOME": str(tmp_path / "home"),
-        "COMPASS_FAULTS": str(tmp_path / "faults"),
-        "COLUMNS": "80",
-    }
-
-
-def command(*arguments: object) -> list[str]:
-    return [sys.executable, "-m", "evalharness", *map(str, arguments)]
-
-
-def evalharness(environment: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(*arguments), env=environment, capture_output=True, text=True, timeout=120, check=False
-    )
 
 
 def summary_of(folder: Path) -> dict[str, object]:
     result: dict[str, object] = json.loads((folder / "summary.json").read_text())
     return result
-
-
-def frames(folder: Path) -> list[pd.DataFrame]:
-    return [
-        pd.read_parquet(folder / f"{name}.parquet").drop(columns=TIMING, errors="ignore")
-        for name in ("episodes", "turns")
-    ]
-
-
-def assert_same_results(first: Path, second: Path) -> None:
-    for one, other in zip(frames(first), frames(second), strict=True):
-        pd.testing.assert_frame_equal(one, other)
-
-
-def run_compass(environment: dict[str, str], folder: Path, *more: object) -> subprocess.CompletedProcess[str]:
-    return evalharness(
-        environment, "run", "--suite", "open", "--tasks", "compass", "-o", folder, *more
-    )  # fmt: skip
 
 
 def test_the_oracle_solves_every_task_and_the_table_says_so(
@@ -113,15 +68,6 @@ def test_a_changed_configuration_is_refused(environment: dict[str, str], tmp_pat
     assert done.returncode == 2
     assert "config.seed: 0 there, 1 now" in done.stderr
     assert before == sorted((p.name, p.read_bytes()) for p in (tmp_path / "run").iterdir())
-
-
-async def start(environment: dict[str, str], *arguments: object) -> asyncio.subprocess.Process:
-    return await asyncio.create_subprocess_exec(
-        *command(*arguments),
-        env=environment,
-        stdout=asyncio.subprocess.DEVNULL,
-        stderr=asyncio.subprocess.PIPE,
-    )
 
 
 async def test_kill_and_resume_until_done_equals_an_uninterrupted_run(

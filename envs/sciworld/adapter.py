@@ -32,7 +32,6 @@ class ScienceWorldEnv(TextEnv):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:
-        super().reset(seed=seed)
         task = task_of(options)
         load_world(self._simulator, task)
         self._task = task

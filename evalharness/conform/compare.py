@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalharness.conform.rules import FieldName, Policy
+from evalharness.conform.rules import FieldName, Policy, items
 from evalharness.conform.transcripts import Step, Transcript
 
 FIELDS: tuple[FieldName, ...] = (
@@ -147,20 +147,24 @@ class Comparison:
         if equal:
             tally.equal += 1
             return
-        excuse = next(
-            (rule for rule in self.policy.exceptions if rule.applies(name, recorded, action, fields)), None
+        because = next(
+            (
+                excuse.because
+                for excuse in self.policy.exceptions
+                if excuse.applies(name, recorded, action, fields) and excuse.excuses(recorded, ours)
+            ),
+            None,
         )
-        because = excuse.because if excuse else None
         if because is None:
             tally.different += 1
         else:
             tally.excepted += 1
-        items: list[tuple[str, ...]] = [(), ()]
+        only: list[tuple[str, ...]] = [(), ()]
         if rule is not None and rule.how == "unordered":
-            theirs, found = rule.items(recorded), rule.items(ours)
-            items = [tuple(sorted((theirs - found).elements())), tuple(sorted((found - theirs).elements()))]
+            theirs, found = items(rule.split, recorded), items(rule.split, ours)
+            only = [tuple(sorted((theirs - found).elements())), tuple(sorted((found - theirs).elements()))]
         self.differences.append(
-            Difference(self.transcript, number, action, name, recorded, ours, because, items[0], items[1])
+            Difference(self.transcript, number, action, name, recorded, ours, because, only[0], only[1])
         )
 
 

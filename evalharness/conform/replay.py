@@ -88,8 +88,12 @@ async def _replay(environment: RemoteEnvironment, task: Task, comparison: Compar
     try:
         goal, observation, _ = await environment.reset(task)
         comparison.reset(goal, observation)
+        recorded = comparison.transcript.initial_observation
         for number, step in enumerate(comparison.transcript.steps):
-            comparison.step(number, *await environment.step(step.action))
+            action = comparison.policy.same_choice(step.action, recorded, observation)
+            observation, terminated, info = await environment.step(action)
+            comparison.step(number, observation, terminated, info)
+            recorded = step.observation
     except WorkerError as error:
         comparison.crash(number, str(error))
         return

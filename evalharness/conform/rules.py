@@ -77,11 +77,37 @@ class ComparisonRule(Rule):
         if self.part is not None:
             theirs, found = self.part.search(recorded), self.part.search(ours)
             return theirs is not None and found is not None and theirs[0] == found[0]
-        return self.items(recorded) == self.items(ours)
+        return items(self.split, recorded) == items(self.split, ours)
 
-    def items(self, text: str) -> Counter[str]:
-        """With `unordered`: the items of a text and how often each occurs."""
-        return Counter(item for item in self.split.split(text) if item)
+
+class ExceptionRule(Rule):
+    """With `order_of` or `numbers`, only a difference that is no more than that is excepted."""
+
+    order_of: Regex | None = None
+    """What separates the items that may come in another order."""
+    numbers: Regex | None = None
+    """Numbers that may differ by `within`."""
+    within: float = 0
+
+    def excuses(self, recorded: Any, ours: Any) -> bool:
+        if self.order_of is None and self.numbers is None:
+            return True
+        texts, figures = [str(recorded), str(ours)], []
+        if self.numbers is not None:
+            figures = [sorted(map(float, self.numbers.findall(text))) for text in texts]
+            texts = [self.numbers.sub("#", text) for text in texts]
+            if len(figures[0]) != len(figures[1]):
+                return False
+            if any(abs(a - b) > self.within for a, b in zip(*figures, strict=True)):
+                return False
+        if self.order_of is not None:
+            return items(self.order_of, texts[0]) == items(self.order_of, texts[1])
+        return texts[0] == texts[1]
+
+
+def items(separator: re.Pattern[str], text: str) -> Counter[str]:
+    """The items of a text and how often each occurs."""
+    return Counter(item for item in separator.split(text) if item)
 
 
 class Policy(BaseModel):
@@ -90,8 +116,22 @@ class Policy(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     recorded_as: list[str] = []
     """Other names that recordings have for the family."""
+    menu: Regex | None = None
+    """`(?P<number>..)` and `(?P<option>..)` of a line in a menu that the next action answers by number. Where our menu
+    has the same options in another order, a recorded number is replayed as ours for the same option."""
     comparison: list[ComparisonRule] = []
-    exceptions: list[Rule] = []
+    exceptions: list[ExceptionRule] = []
+
+    def same_choice(self, action: str, recorded_menu: str | None, our_menu: str) -> str:
+        """The action to replay, after the two observations that came before it."""
+        if self.menu is None or recorded_menu is None:
+            return action
+        theirs, ours = (
+            {match["number"]: match["option"] for match in self.menu.finditer(text)}
+            for text in (recorded_menu, our_menu)
+        )
+        option = theirs.get(action.strip())
+        return next((number for number, name in ours.items() if name == option), action) if option else action
 
 
 def load_policies(extra: Path | None = None) -> dict[str, Policy]:

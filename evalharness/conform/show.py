@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rich.console import Console
@@ -75,13 +75,20 @@ def _reasons(console: Console, results: Mapping[str, FamilyResult], policies: Ma
     lines = []
     for family, result in results.items():
         for rule in policies[family].comparison:
-            lines.append(f"{family}: {', '.join(rule.fields)} {rule.how}: {rule.because}".replace("_", " "))
+            lines.append(f"{family}: {_names(rule.fields)} {rule.how}: {rule.because}")
+        excepted: dict[str, dict[str, int]] = {}
         for (name, because), count in sorted(result.excepted().items()):
-            lines.append(f"{family}: {count} x {name} excepted: {because}".replace("_", " "))
+            excepted.setdefault(because, {})[name] = count
+        for because, counts in excepted.items():
+            lines.append(f"{family}: {sum(counts.values())} x excepted ({_names(counts)}): {because}")
     if lines:
         console.print()
         for line in lines:
             console.print(Text(line, style="dim"))
+
+
+def _names(fields: Iterable[str]) -> str:
+    return ", ".join(fields).replace("_", " ")
 
 
 def _difference(difference: Difference) -> Text:

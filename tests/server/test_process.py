@@ -58,7 +58,7 @@ async def start(tag: str, mode: str, folder: Path, grace: float = 1.0) -> Superv
     process = await SupervisedProcess.start(
         [sys.executable, "-S", str(TREE), tag, mode], env=os.environ, log=log, scratch=scratch, grace=grace
     )
-    while "tree is up" not in log.read_text():  # noqa: ASYNC110  (another process writes it)
+    while "tree is up" not in log.read_text():
         await asyncio.sleep(0.05)
     return process
 
@@ -111,7 +111,7 @@ def test_the_tree_ends_when_its_owner_is_ended_by_any_signal(
         assert len(tagged(tag)) >= 6
         owner.send_signal(number)
         owner.wait(60)
-    assert gone(tag)
+    assert gone(lambda: tagged(tag))
     assert not scratch.exists()
 
 

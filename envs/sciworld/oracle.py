@@ -1,0 +1,123 @@
+"""Plans that solve a task: kept ones, or the simulator's gold path fitted to the labels; each proven by replay."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from envs.base import Task
+from envs.sciworld.progress import LabelProgress
+from envs.sciworld.shorten import shorten
+from envs.sciworld.simulator import Simulator, SimulatorFault
+
+MAX_TURNS = 30
+
+
+class Outcome(NamedTuple):
+    """After how many actions each was reached, or None."""
+
+    success: int | None
+    """The task counts as solved by its suite's rule."""
+    solved: int | None
+    """The simulator's own verdict."""
+
+
+def play(simulator: Simulator, task: Task, actions: Sequence[str]) -> Outcome:
+    """Carry out `actions` from the start of `task` until it counts as solved."""
+    payload = task.payload
+    simulator.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]))
+    labels = LabelProgress(task.subgoals)
+    solved = None
+    for number, action in enumerate(actions, 1):
+        try:
+            labels.see(simulator.step(action))
+        except SimulatorFault:
+            break
+        score, finished = simulator.verdict()
+        if solved is None and finished and score >= 1.0:
+            solved = number
+        if task.subgoals and labels.success:
+            return Outcome(number, solved)
+        if not task.subgoals and (solved is not None or score < 0):
+            return Outcome(solved, solved)
+    return Outcome(None, solved)
+
+
+def plan(simulator: Simulator, task: Task) -> list[str]:
+    """A plan for `task`, its end where the task counts as solved; [] when none is known. Leaves `simulator` changed."""
+    for candidate in _candidates(simulator, task):
+        length = play(simulator, task, candidate).success
+        if length is None:
+            continue
+        if length <= MAX_TURNS:
+            return list(candidate[:length])
+        return shorten(candidate, lambda actions: play(simulator, task, actions).success)
+    return []
+
+
+def _candidates(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
+    kept = kept_plans().get(plan_key(task))
+    if kept is not None:
+        yield kept
+    yield from gold_plans(simulator, task)
+
+
+def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
+    """The simulator's own solution, as it is and then fitted to the labels."""
+    payload = task.payload
+    simulator.load(
+        str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=True
+    )
+    gold = simulator.gold_path()
+    yield gold
+    if task.subgoals:
+        yield fit_to_labels(gold, task.subgoals)
+
+
+def plan_key(task: Task) -> str:
+    return f"{task.payload['task']}/{task.payload['variation']}"
+
+
+@cache
+def kept_plans() -> Mapping[str, Sequence[str]]:
+    """Our own plans, by task and variation; made by `python -m envs.sciworld.make_plans`."""
+    text = files("envs.sciworld").joinpath("plans.json").read_text(encoding="utf-8")
+    plans: dict[str, list[str]] = json.loads(text)
+    return plans
+
+
+def fit_to_labels(gold: Sequence[str], subgoals: Sequence[str]) -> list[str]:
+    """The gold path with the label's thing and place put in where the label wants others than the simulator.
+
+    A label names one animal, container or box where the simulator accepts any that serves. At the end comes one try
+    per subgoal.
+    """
+    wanted = [action for action in map(_action_for, subgoals) if action is not None]
+    fitted = list(gold)
+    for prefix in ("focus on ", "pick up ", "move "):
+        ours = [index for index, action in enumerate(fitted) if action.startswith(prefix)]
+        theirs = [action for action in wanted if action.startswith(prefix)]
+        if len(theirs) == 1 and ours:
+            fitted[ours[-1]] = theirs[0]
+    return [*fitted, *wanted]
+
+
+def _action_for(subgoal: str) -> str | None:
+    """The action whose answer is the labelled sentence, where that is plain."""
+    text = subgoal.rstrip(".")
+    for pattern, action in (
+        (r"You focus on the (.+?)( egg)?", r"focus on \1"),
+        (r"You move the (.+) to the inventory", r"pick up \1"),
+        (r"You move the (.+) to the (.+)", r"move \1 to \2"),
+        (r"You move to the (.+)", r"go to \1"),
+        (r"The (.+) is now open", r"open \1"),
+        (r"The (.+) is now activated", r"activate \1"),
+    ):
+        match = re.fullmatch(pattern, text)
+        if match:
+            return match.expand(action)
+    return None
