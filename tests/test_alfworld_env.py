@@ -47,7 +47,7 @@ def play(env: TextEnv, task: Task, actions: list[str]) -> list[Any]:
     return [env.reset(options={"task": task}), env.goal, *(env.step(action) for action in actions)]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(st.integers(0, 133), st.lists(odd_text, max_size=4))
 def test_any_text_survives_and_leaks_into_no_later_episode(index: int, texts: list[str]) -> None:
     task = TASKS[index]
@@ -101,7 +101,7 @@ def test_every_offered_action_is_worded_by_exactly_one_template() -> None:
         for name, template in SPEC.actions.items()
     }
     used = set()
-    for task in TASKS:
+    for task in TASKS[::4]:
         ENV.reset(options={"task": task})
         for action in ["look", *ENV.oracle()]:
             for offered in ENV.valid_actions():

@@ -29,6 +29,7 @@ SPEC = EnvSpec(
     load_tasks=_load_tasks,
     make=_make,
     actions=ACTIONS,
-    envs_per_worker=32,
+    # Measured: 46 MB for the process, 1 MB and half a millisecond a step for each environment.
+    envs_per_worker=64,
     cost=0.5,
 )

@@ -34,5 +34,5 @@ SPEC = EnvSpec(
         "look": "look around",
     },
     envs_per_worker=32,
-    cost=0.05,
+    cost=0.1,
 )

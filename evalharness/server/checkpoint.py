@@ -54,8 +54,10 @@ _LENGTH_KEYS = (
     "max_seq_len",
     "seq_length",
     "model_max_length",
+    "max_target_positions",
     "max_sequence_length",
     "max_seq_length",
+    "seq_len",
 )
 
 
