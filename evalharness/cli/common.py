@@ -69,16 +69,16 @@ def _inert(value: Any) -> Any:
 
 def write_csv(target: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
     if target is not None:
-        _write("--csv", target, csv_text(rows))
+        write_text("--csv", target, csv_text(rows))
 
 
 def write_json(target: str | None, value: Any) -> None:
     if target is None:
         return
-    _write("--json", target, json.dumps(value, indent=2) + "\n")
+    write_text("--json", target, json.dumps(value, indent=2) + "\n")
 
 
-def _write(option: str, target: str, text: str) -> None:
+def write_text(option: str, target: str, text: str) -> None:
     if target == "-":
         sys.stdout.write(text)
         return
