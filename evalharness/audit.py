@@ -84,6 +84,7 @@ def judge(replays: Sequence[Episode], attempts: Sequence[Episode]) -> TaskRefere
         floor_samples=n,
         label_agrees=not reasons,
         why="; ".join(dict.fromkeys(reasons)),
+        labels=first.labels,
     )
 
 

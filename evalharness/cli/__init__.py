@@ -10,7 +10,19 @@ from collections.abc import Sequence
 from evalharness import __version__
 from evalharness.errors import InfrastructureError, UserError
 
-COMMANDS = ("run", "show", "tasks", "play", "audit", "server", "data", "conform", "doctor")
+COMMANDS = (
+    "run",
+    "show",
+    "compare",
+    "leaderboard",
+    "tasks",
+    "play",
+    "audit",
+    "server",
+    "data",
+    "conform",
+    "doctor",
+)
 """In the order in which the help lists them."""
 
 _EPILOG = """\
