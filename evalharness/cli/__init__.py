@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from evalharness import __version__
 from evalharness.errors import InfrastructureError, UserError
 
-COMMANDS = ("run", "show", "tasks", "play", "audit", "server", "data", "conform", "doctor")
+COMMANDS = ("run", "show", "tasks", "play", "perturb", "audit", "server", "data", "conform", "doctor")
 """In the order in which the help lists them."""
 
 _EPILOG = """\
