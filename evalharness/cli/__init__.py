@@ -17,6 +17,7 @@ COMMANDS = (
     "leaderboard",
     "tasks",
     "play",
+    "perturb",
     "audit",
     "server",
     "data",

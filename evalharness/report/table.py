@@ -47,7 +47,8 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
         )
     notes = [
         f"model {printable(summary['model']['name'], single_line=True)} · suite {summary['suite']} · "
-        f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
+        + (f"perturbation {summary['perturbation']} · " if summary["perturbation"] else "")
+        + f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
         + (f" in {duration(summary['wall_s'])}" if "wall_s" in summary else "")
     ]
     tokens = summary["tokens"]
