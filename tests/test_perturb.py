@@ -213,9 +213,9 @@ def test_published_plans_score_the_same_in_other_words(family: str, published_da
         same_curves(task, names_of(family), published_data)
 
 
-def check_refusals(family: str, task: Task) -> None:
+def check_refusals(family: str, task: Task, data: Path | None = None) -> None:
     """The old form gets the refusal of any unknown text, and the world stays as it was."""
-    environment, _ = start(task)
+    environment, _ = start(task, data)
     try:
         plan = environment.oracle() or environment.valid_actions()[:5]
         for name in names_of(family):
@@ -245,9 +245,9 @@ def test_the_old_form_gets_the_environments_own_refusal(family: str) -> None:
     check_refusals(family, open_tasks(family)[0])
 
 
-def check_listing(family: str, task: Task) -> None:
+def check_listing(family: str, task: Task, data: Path | None = None) -> None:
     """Each action that the world lists under a perturbation is accepted as it is listed."""
-    environment, _ = start(task)
+    environment, _ = start(task, data)
     try:
         for name in names_of(family):
             voice = Voice(SPECS[family], name)
@@ -259,7 +259,10 @@ def check_listing(family: str, task: Task) -> None:
             assert shown.startswith(prefix)
             listed = [item.strip() for item in shown.removeprefix(prefix).split(", ")]
             plain = [item.strip() for item in raw.removeprefix(prefix).split(", ")]
-            assert sorted(voice.to_world(item).strip() for item in listed) == sorted(plain)
+            heard = [voice.to_world(item).strip() for item in listed]
+            assert UNKNOWN_WORD not in heard
+            # ScienceWorld lists `go OBJ` and takes `go to OBJ`, the prompt's form, as well.
+            assert len(heard) == len(plain) if family == "sciworld" else sorted(heard) == sorted(plain)
             assert check in listed
     finally:
         environment.close()
@@ -268,6 +271,13 @@ def check_listing(family: str, task: Task) -> None:
 @pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
 def test_the_list_of_valid_actions_is_in_the_new_form(family: str) -> None:
     check_listing(family, open_tasks(family)[0])
+
+
+@pytest.mark.data
+def test_scienceworld_refuses_the_old_form_and_lists_the_new(published_data: Path) -> None:
+    task = SPECS["sciworld"].load_tasks("agentboard", published_data, 0)[0]
+    check_refusals("sciworld", task, published_data)
+    check_listing("sciworld", task, published_data)
 
 
 def test_the_reasons_of_a_refusal_are_given_in_the_new_form() -> None:
