@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+from command_line import evalharness
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +16,7 @@ from envs.base import Task, TextEnv
 from evalharness.errors import UserError
 from evalharness.perturb import UNKNOWN_WORD, Voice, normal_name
 from evalharness.prompt import load_prompt
+from evalharness.store import read_episodes
 from evalharness.surface import Action
 
 FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
@@ -210,9 +213,9 @@ def test_published_plans_score_the_same_in_other_words(family: str, published_da
         same_curves(task, names_of(family), published_data)
 
 
-def check_refusals(family: str, task: Task) -> None:
+def check_refusals(family: str, task: Task, data: Path | None = None) -> None:
     """The old form gets the refusal of any unknown text, and the world stays as it was."""
-    environment, _ = start(task)
+    environment, _ = start(task, data)
     try:
         plan = environment.oracle() or environment.valid_actions()[:5]
         for name in names_of(family):
@@ -242,9 +245,9 @@ def test_the_old_form_gets_the_environments_own_refusal(family: str) -> None:
     check_refusals(family, open_tasks(family)[0])
 
 
-def check_listing(family: str, task: Task) -> None:
+def check_listing(family: str, task: Task, data: Path | None = None) -> None:
     """Each action that the world lists under a perturbation is accepted as it is listed."""
-    environment, _ = start(task)
+    environment, _ = start(task, data)
     try:
         for name in names_of(family):
             voice = Voice(SPECS[family], name)
@@ -256,8 +259,11 @@ def check_listing(family: str, task: Task) -> None:
             assert shown.startswith(prefix)
             listed = [item.strip() for item in shown.removeprefix(prefix).split(", ")]
             plain = [item.strip() for item in raw.removeprefix(prefix).split(", ")]
-            assert sorted(voice.to_world(item).strip() for item in listed) == sorted(plain)
-            assert listed[-1] == check
+            heard = [voice.to_world(item).strip() for item in listed]
+            assert UNKNOWN_WORD not in heard
+            # ScienceWorld lists `go OBJ` and takes `go to OBJ`, the prompt's form, as well.
+            assert len(heard) == len(plain) if family == "sciworld" else sorted(heard) == sorted(plain)
+            assert check in listed
     finally:
         environment.close()
 
@@ -267,9 +273,57 @@ def test_the_list_of_valid_actions_is_in_the_new_form(family: str) -> None:
     check_listing(family, open_tasks(family)[0])
 
 
+@pytest.mark.data
+def test_scienceworld_refuses_the_old_form_and_lists_the_new(published_data: Path) -> None:
+    task = SPECS["sciworld"].load_tasks("agentboard", published_data, 0)[0]
+    check_refusals("sciworld", task, published_data)
+    check_listing("sciworld", task, published_data)
+
+
 def test_the_reasons_of_a_refusal_are_given_in_the_new_form() -> None:
     voice = Voice(SPECS["babyai"], "joined+verbs")
     told = "You cannot go to red ball 1, as there is no path leading to it."
     assert voice.observation(told) == "You cannot walk to red ball1, as there is no path leading to it."
     barrier = "There is a barrier in front of you, you can't move forward."
     assert voice.observation(barrier) == "There is a barrier in front of you, you can't step forward."
+
+
+def test_a_perturbed_run_is_a_run_of_its_own(environment: dict[str, str], tmp_path: Path) -> None:
+    options = [
+        "run",
+        "--suite",
+        "open",
+        "--tasks",
+        "alfworld:0-1",
+        "--model",
+        "oracle",
+        "-o",
+        tmp_path / "run",
+    ]
+    done = evalharness(environment, *options, "--perturb", "P4+P1")
+    assert done.returncode == 0, done.stderr
+    assert "perturbation P1+P4" in done.stdout
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["perturbation"] == "P1+P4"
+    episodes = list(read_episodes(tmp_path / "run"))
+    assert [(e.perturbation, e.success) for e in episodes] == [("P1+P4", True)] * 2
+    said = " ".join(turn.action or "" for episode in episodes for turn in episode.turns)
+    assert re.search(r"[a-z][0-9]", said)
+    assert not re.search(r"[a-z] [0-9]", said)
+    refused = evalharness(environment, *options)
+    assert refused.returncode == 2
+    assert "perturb" in refused.stderr
+    unknown = evalharness(environment, *options, "--perturb", "P9")
+    assert unknown.returncode == 2
+    assert "evalharness perturb list alfworld" in unknown.stderr
+
+
+def test_the_command_shows_both_forms_at_80_columns(environment: dict[str, str]) -> None:
+    for family, name in (("alfworld", "P3"), ("pddl", "verbs"), ("sciworld", "joined")):
+        shown = evalharness(environment, "perturb", "show", family, name)
+        assert shown.returncode == 0, shown.stderr
+        assert max(map(len, shown.stdout.splitlines())) <= 80
+    shown = evalharness(environment, "perturb", "show", "alfworld", "P3")
+    assert "from {receptacle} take {object}" in shown.stdout
+    assert "take {object} from {receptacle}" in shown.stdout
+    listed = evalharness(environment, "perturb", "list")
+    assert all(family in listed.stdout for family in FAMILIES)
