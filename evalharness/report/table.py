@@ -83,25 +83,24 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
 
 def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
     """Score between floor (chance) and ceiling (best known plans), in percent; None where no reference is stored."""
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
-    for name in ("success", "progress"):
-        table.add_column(f"{name}: floor", justify="right", no_wrap=True)
-        for column in ("score", "ceiling", "corrected"):
-            table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("rate", no_wrap=True)
+    for column in ("floor", "score", "ceiling", "chance-corrected"):
+        table.add_column(column, justify="right", no_wrap=True)
     for family, entry in summary["families"].items():
         reference = entry.get("reference")
         if reference is None:
             continue
-        cells = []
-        for rate in ("success_rate", "progress_rate"):
-            cells += [
+        for rate, name in (("success_rate", "success"), ("progress_rate", "progress")):
+            table.add_row(
+                titles.get(family, family) if name == "success" else "",
+                name,
                 _percent(reference["floor"][rate]),
                 _percent(entry[rate]),
                 _percent(reference["ceiling"][rate]),
                 _percent(reference["chance_corrected"][rate]),
-            ]
-        table.add_row(titles.get(family, family), *cells)
+            )
     return table if table.row_count else None
 
 
