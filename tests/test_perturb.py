@@ -209,8 +209,8 @@ def test_every_oracle_plan_scores_the_same_in_other_words(family: str) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("family", FAMILIES)
 def test_published_plans_score_the_same_in_other_words(family: str, published_data: Path) -> None:
-    # A Java process is started for every task of ScienceWorld: a ninth of them, of all kinds, has to do.
-    stride = 9 if family == "sciworld" else 1
+    # A Java process is started for every task of ScienceWorld: three tasks have to do.
+    stride = 30 if family == "sciworld" else 1
     for task in SPECS[family].load_tasks("agentboard", published_data, 0)[::stride]:
         same_curves(task, names_of(family), published_data)
 
