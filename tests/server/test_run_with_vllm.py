@@ -39,7 +39,7 @@ async def test_a_checkpoint_is_served_killed_resumed_and_scored(
     run = tmp_path / "run"
     options = (
         "run", "--model", tiny_checkpoint, "--model-name", name, "--vllm", server_python, "--suite", "open",
-        "--tasks", "compass", "--max-turns", 4, "--max-tokens", 24, "--concurrency", 2, "-o", run,
+        "--tasks", "compass", "--samples", 10, "--max-turns", 4, "--max-tokens", 24, "--concurrency", 2, "-o", run,
     )  # fmt: skip
     process = await start(environment, *options)
     ended = asyncio.create_task(process.communicate())
@@ -51,14 +51,15 @@ async def test_a_checkpoint_is_served_killed_resumed_and_scored(
     process.kill()
     await ended
     assert not psutil.wait_procs(servers, timeout=30)[1]
-    kept = [episode.task_id for episode in read_episodes(run)]
+    kept = [(episode.task_id, episode.sample) for episode in read_episodes(run)]
+    assert 0 < len(kept) < 200  # killed in the middle
 
     done = await asyncio.to_thread(evalharness, environment, *options)
     assert done.returncode == 0, done.stderr
     assert not serving(name)
-    played = [episode.task_id for episode in read_episodes(run)]
+    played = [(episode.task_id, episode.sample) for episode in read_episodes(run)]
     assert played[: len(kept)] == kept
-    assert len(played) == len(set(played)) == 20
+    assert len(played) == len(set(played)) == 200
     summary = json.loads((run / "summary.json").read_text())
     assert summary["tokens"]["completion"] > 0
     manifest = json.loads((run / "manifest.json").read_text())
