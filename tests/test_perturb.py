@@ -290,6 +290,12 @@ def test_the_reasons_of_a_refusal_are_given_in_the_new_form() -> None:
     assert voice.observation(barrier) == "There is a barrier in front of you, you can't step forward."
 
 
+def test_a_thing_told_apart_by_its_place_keeps_it() -> None:
+    voice = Voice(SPECS["sciworld"], "order")
+    said = voice.action("pour cup containing blue paint in art studio in jug")
+    assert said == "into jug pour cup containing blue paint in art studio"
+
+
 def test_a_perturbed_run_is_a_run_of_its_own(environment: dict[str, str], tmp_path: Path) -> None:
     options = [
         "run",

@@ -37,12 +37,13 @@ WORDING = Wording(
         "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
     },
     listing="Choose an action from these valid actions: ",
-    # Forms that the simulator lists or takes beside those of the prompt.
+    # Forms that the simulator lists or takes beside those of the prompt. The last `in` is the one of the action: things
+    # are told apart by their places ("cup in art studio").
     also={
         "go": r"go (?:to )?(?P<location>.+)",
-        "pour": r"pour (?P<substance>.+?) (?:in|into) (?P<container>.+)",
-        "dunk": r"dunk (?P<container>.+?) (?:in|into) (?P<liquid>.+)",
-        "move": r"move (?P<object>.+?) (?:to|in|into) (?P<container>.+)",
+        "pour": r"pour (?P<substance>.+) (?:in|into) (?P<container>.+)",
+        "dunk": r"dunk (?P<container>.+) (?:in|into) (?P<liquid>.+)",
+        "move": r"move (?P<object>.+) (?:to|in|into) (?P<container>.+)",
     },
     numbered=r"flower pot",
 )
