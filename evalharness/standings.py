@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from envs.base import EnvSpec
 from evalharness import stats
 from evalharness.errors import UserError
 from evalharness.published import MAIN, PublishedRow, family_columns, load_table
@@ -87,6 +88,16 @@ class Benchmark:
     held_out: Mapping[str, int]
     titles: Mapping[str, str]
 
+    @classmethod
+    def of(cls, specs: Mapping[str, EnvSpec]) -> Benchmark:
+        """Of the published suite."""
+        sizes = {family: spec.expected[PUBLISHED_SUITE] for family, spec in specs.items()}
+        return cls(
+            sizes=sizes,
+            held_out={family: n for family, n in sizes.items() if specs[family].held_out},
+            titles={family: spec.title for family, spec in specs.items()},
+        )
+
 
 def make_leaderboard(
     runs: Sequence[ScoredRun],
@@ -96,7 +107,7 @@ def make_leaderboard(
     sort: str | None = None,
 ) -> Leaderboard:
     """Raises UserError where rows do not belong in one table, or `sort` is no column."""
-    _require_one_table(list(runs), published)
+    require_one_table(list(runs), published)
     rows = load_table(MAIN) if published else []
     reference = load_reference(PUBLISHED_SUITE)
     standings = [_published(row, benchmark, reference) for row in rows]
@@ -115,7 +126,8 @@ def make_leaderboard(
     return _sorted(board, sort) if sort else board
 
 
-def _require_one_table(runs: list[ScoredRun], published: bool) -> None:
+def require_one_table(runs: list[ScoredRun], published: bool) -> None:
+    """Raises UserError where runs are not of one protocol, or (`published`) not of the published rows'."""
     if not published:
         if not runs:
             raise UserError("--no-published leaves nothing: name a run folder")
