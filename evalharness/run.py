@@ -19,13 +19,13 @@ from evalharness.config import RunConfig
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.frames import write_parquet
 from evalharness.manifest import make_manifest
+from evalharness.perturb import Voice, voices
 from evalharness.policy.resolve import Opened, Prepared, prepare
 from evalharness.progress import FamilyProgress, Progress
 from evalharness.prompt import load_prompt
 from evalharness.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.store import RunStore, read_episodes
 from evalharness.summary import is_complete, write_summary
-from evalharness.surface import ActionSurface
 from evalharness.tasks import nearest, select
 from evalharness.workers import EnvironmentPool, RemoteEnvironment
 
@@ -73,6 +73,7 @@ def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwa
     )
     families = sorted({task.family for task in tasks})
     prompts = {family: load_prompt(specs[family], config.prompts) for family in families}
+    spoken = voices(specs, families, config.perturb)
     counts = {f: FamilyProgress(sum(t.family == f for t in tasks) * config.samples) for f in families}
     progress = Progress(counts)
 
@@ -88,7 +89,7 @@ def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwa
         store.resume(manifest)
         for finished in read_episodes(folder):
             progress.count_episode(finished.family, finished.success, finished.progress, resumed=True)
-        session = _Session(config, specs, store, progress, prompts, data)
+        session = _Session(config, specs, store, progress, prompts, spoken, data)
         owed = [
             Job(task, sample)
             for task in tasks
@@ -151,6 +152,7 @@ class _Session:
     store: RunStore
     progress: Progress
     prompts: Mapping[str, tuple[Any, str]]
+    voices: Mapping[str, Voice]
     data: Path | None
 
     def pools(self, owed: list[Job]) -> dict[str, EnvironmentPool]:
@@ -179,11 +181,10 @@ class _Session:
             pools = self.pools(owed)
             for pool in pools.values():
                 stack.push_async_callback(pool.close)
-            surfaces = {family: ActionSurface(self.specs[family].actions) for family in pools}
             self.progress.started = time.monotonic()
             scheduler = Scheduler(
                 pools=pools,
-                play=lambda job, environment: self._play(job, environment, opened, surfaces),
+                play=lambda job, environment: self._play(job, environment, opened),
                 on_episode=self._keep,
                 on_failure=self._note_failure,
                 concurrency=self.config.concurrency,
@@ -196,9 +197,7 @@ class _Session:
                 return str(error)
             return None
 
-    async def _play(
-        self, job: Job, environment: RemoteEnvironment, opened: Opened, surfaces: Mapping[str, ActionSurface]
-    ) -> episodes.Episode:
+    async def _play(self, job: Job, environment: RemoteEnvironment, opened: Opened) -> episodes.Episode:
         task: Task = job.task
         prompt, prompt_hash = self.prompts[task.family]
         counts = self.progress.families[task.family]
@@ -210,8 +209,7 @@ class _Session:
                 lambda world: opened.policy.session(task, job.sample, world),
                 prompt=prompt,
                 prompt_hash=prompt_hash,
-                canonical=surfaces[task.family],
-                surface=surfaces[task.family],
+                voice=self.voices[task.family],
                 sample=job.sample,
                 max_turns=self.config.max_turns,
                 on_turn=self.progress.count_turn,

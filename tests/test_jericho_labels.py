@@ -46,7 +46,7 @@ def test_the_plan_completes_every_subgoal_within_30_turns(published_data: Path, 
 def test_the_games_recorded_solutions_complete_our_subgoals(published_data: Path) -> None:
     """An independent check: nobody made those with our labels in mind.
 
-    Not so in afflicted, whose solution avoids Nikolai until he has left his office, far beyond 30 turns.
+    Not so in afflicted, whose solution goes to Nikolai's office only after he has left it, far beyond 30 turns.
     """
     missed = []
     for task in _tasks(published_data):

@@ -62,7 +62,7 @@ class BabyAIEnv(TextEnv):
                 self._valid = True  # as published, the validity of the step before stays
         else:
             self._valid = True
-            outcome = self._world.perform(actions.moves[sentence])
+            outcome = self._rules.perform(self._world, actions.moves[sentence])
             self._actions = None
             self._solved = self._solved or outcome.succeeded
             observation = describe(self._world.view)
@@ -85,6 +85,15 @@ class BabyAIEnv(TextEnv):
         task = self._require_task()
         world = _world_of(task)
         return Oracle(world, _rules_of(task, world)).plan()
+
+    def reference_plans(self) -> dict[str, list[str]]:
+        """The oracle's plan and, where labels decide, the direct way to the mission."""
+        plans = {"oracle": self.oracle()}
+        task = self._require_task()
+        if task.suite == "agentboard":
+            world = _world_of(task)
+            plans["mission"] = Oracle(world, MissionRules(world, milestones(world))).plan()
+        return {name: plan for name, plan in plans.items() if plan}
 
     def _available(self) -> Actions:
         """The action dictionary of the present view, made when first needed."""

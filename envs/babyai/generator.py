@@ -21,6 +21,7 @@ from typing import Any
 from envs.babyai.actions import CHECK, available
 from envs.babyai.levels import LEVELS
 from envs.babyai.mission import milestones
+from envs.babyai.observation import describe
 from envs.babyai.oracle import Oracle
 from envs.babyai.rules import MissionRules
 from envs.babyai.world import World
@@ -71,6 +72,8 @@ class OpenCase:
     plan_turns: int
     """Length of the oracle's plan."""
     plan_sha256: str
+    observation_sha256: str
+    """Of the first observation: says at once when another version of the simulator makes another level."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -92,13 +95,20 @@ def generate_level(level: str, suite_seed: int) -> Iterator[OpenCase]:
     """The cases of one level."""
     digest = hashlib.sha256(f"babyai/open/{suite_seed}/{level}".encode()).digest()
     seed = 10_000 + int.from_bytes(digest[:3], "big")  # far from 1234 to 1237, the published seeds
-    found: set[tuple[str, str]] = set()
+    found: list[OpenCase] = []
     while len(found) < PER_LEVEL:
         case = _accept(level, seed)
-        if case is not None and (case.goal, case.plan_sha256) not in found:
-            found.add((case.goal, case.plan_sha256))
+        if case is not None and not any(_alike(case, other) for other in found):
+            found.append(case)
             yield case
         seed += 1
+
+
+def _alike(one: OpenCase, other: OpenCase) -> bool:
+    """Of the same goal, and starting with the same observation or solved by the same plan."""
+    return one.goal == other.goal and (
+        one.observation_sha256 == other.observation_sha256 or one.plan_sha256 == other.plan_sha256
+    )
 
 
 def _accept(level: str, seed: int) -> OpenCase | None:
@@ -110,6 +120,7 @@ def _accept(level: str, seed: int) -> OpenCase | None:
     wanted = milestones(world)
     if len(wanted) < 2 or _random_successes(world, seed) > LUCKY:
         return None
+    observation = describe(world.view)
     plan = Oracle(world, MissionRules(world, wanted)).plan(limit=LONGEST_PLAN)
     if len(plan) < SHORTEST_PLAN:
         return None
@@ -120,7 +131,8 @@ def _accept(level: str, seed: int) -> OpenCase | None:
         subgoals=tuple(milestone.text for milestone in wanted),
         difficulty="hard" if len(plan) >= HARD_FROM else "easy",
         plan_turns=len(plan),
-        plan_sha256=hashlib.sha256("\n".join(plan).encode()).hexdigest(),
+        plan_sha256=_sha256("\n".join(plan)),
+        observation_sha256=_sha256(observation),
         parameters=dict(parameters),
     )
 
@@ -140,7 +152,8 @@ def _random_successes(world: World, seed: int) -> int:
         chance = random.Random(f"{seed}/{attempt}")
         for _ in range(MAX_TURNS):
             moves = available(world.view, world.direction).moves
-            outcome = world.perform(moves[chance.choice(sorted(moves.keys() - {CHECK}))])
+            sentence = chance.choice(sorted(moves.keys() - {CHECK}))
+            outcome = world.perform(moves[sentence], stop_at_end=True)
             if outcome.succeeded or outcome.failed:
                 successes += outcome.succeeded
                 break
@@ -153,6 +166,10 @@ def _random_successes(world: World, seed: int) -> int:
 def content_hash(cases: list[OpenCase]) -> str:
     """SHA-256 over the canonical JSON of all cases."""
     text = json.dumps([asdict(case) for case in cases], sort_keys=True, separators=(",", ":"))
+    return _sha256(text)
+
+
+def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 

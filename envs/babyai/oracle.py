@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from envs.babyai.actions import available
 from envs.babyai.errands import Errand, label_errand, mission_errand
@@ -29,6 +29,12 @@ PASSES = ((1, 6000), (4, 1000), (12, 1000))
 tried. The first goes straight for the subgoals, the last weighs every turn."""
 
 
+class _Plan(NamedTuple):
+    sentences: list[str]
+    accomplished: bool
+    """The simulator says that the mission is accomplished."""
+
+
 class Oracle:
     """A planner for one task, on a world of its own that is in its first state."""
 
@@ -38,39 +44,51 @@ class Oracle:
         self._maps: dict[Any, dict[Cell, int]] = {}
 
     def plan(self, *, limit: int = 40) -> list[str]:
-        """At most `limit` sentences that solve the task with full progress; [] when none are found."""
+        """At most `limit` sentences that solve the task with full progress; [] when none are found.
+
+        Where labels decide, a plan that also accomplishes the mission is preferred to a shorter one that does not.
+        """
         start, progress = self._world.state(), self._rules.remaining
-        best: list[str] = []
+        best = _Plan([], accomplished=False)
         for sentence_cost, budget in PASSES:
             self._world.restore(start)
             self._rules.restore(progress)
-            best = self._search(sentence_cost, len(best) - 1 if best else limit, budget) or best
+            best = self._search(sentence_cost, budget, limit, best)
+            limit = len(best.sentences) - 1 if best.accomplished else limit
         self._world.restore(start)
         self._rules.restore(progress)
-        return best
+        return best.sentences
 
-    def _search(self, sentence_cost: int, limit: int, budget: int) -> list[str]:
+    def _search(self, sentence_cost: int, budget: int, limit: int, best: _Plan) -> _Plan:
+        """A plan better than `best`, or `best`."""
         world, rules = self._world, self._rules
         numbers = count()
         said: dict[int, tuple[int, str]] = {}  # node -> (node before it, sentence that led here)
-        first = (world.state(), rules.remaining)
+        first = (world.state(), rules.remaining, False)
         frontier = [(0, 0, next(numbers), *first)]
         seen = {first}
         while frontier and budget > 0:
-            _, length, node, state, remaining = heapq.heappop(frontier)
+            _, length, node, state, remaining, accomplished = heapq.heappop(frontier)
             if length >= limit:
                 continue
             world.restore(state)
-            for sentence, moves in available(world.view, world.direction).moves.items():
+            choices = available(world.view, world.direction).moves
+            # Fewest moves first: of sentences that do equally well, `go to` wins against `pickup`.
+            for sentence, moves in sorted(choices.items(), key=lambda choice: len(choice[1])):
                 if not moves:
                     continue
                 world.restore(state)
                 rules.restore(remaining)
-                verdict = rules.judge(world.perform(moves), describe(world.view))
+                outcome = rules.perform(world, moves)
+                verdict = rules.judge(outcome, describe(world.view))
                 budget -= 1
+                done_well = accomplished or outcome.succeeded
                 if verdict.success and rules.progress == 1:
-                    return _sentences(said, node, sentence)
-                child = (world.state(), rules.remaining)
+                    if done_well:
+                        return _Plan(_sentences(said, node, sentence), accomplished=True)
+                    if not best.sentences or (not best.accomplished and length + 1 < len(best.sentences)):
+                        best = _Plan(_sentences(said, node, sentence), accomplished=False)
+                child = (world.state(), rules.remaining, done_well)
                 if verdict.done or child in seen:
                     continue
                 seen.add(child)
@@ -80,7 +98,7 @@ class Oracle:
                     said[number] = (node, sentence)
                     cost = sentence_cost * (length + 1) + estimate
                     heapq.heappush(frontier, (cost, length + 1, number, *child))
-        return []
+        return best
 
     def _estimate(self, state: State) -> int | None:
         """What is still to be paid, roughly; None in a dead end. The world is in `state`."""

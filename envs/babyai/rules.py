@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from envs.babyai.actions import Moves
 from envs.babyai.labels import LabelProgress
 from envs.babyai.mission import Milestone, MissionProgress
 from envs.babyai.world import Outcome, World
@@ -37,6 +38,10 @@ class PublishedRules:
         """Go back to a value of `remaining`."""
         self.labels.restore(remaining)
 
+    def perform(self, world: World, moves: Moves) -> Outcome:
+        """Moves go on after the mission's end."""
+        return world.perform(moves)
+
     def announces_completion(self, outcome: Outcome) -> bool:
         """Any end at the last move counts as completion in the text, even a failure; so does full progress."""
         return outcome.ended or self.labels.rate == 1
@@ -66,6 +71,10 @@ class MissionRules:
     def restore(self, remaining: Iterable[int]) -> None:
         """Go back to a value of `remaining`."""
         self.milestones.restore(remaining)
+
+    def perform(self, world: World, moves: Moves) -> Outcome:
+        """The world stops with the mission's end."""
+        return world.perform(moves, stop_at_end=True)
 
     def announces_completion(self, outcome: Outcome) -> bool:
         return outcome.succeeded

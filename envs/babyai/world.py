@@ -70,8 +70,11 @@ class World:
         """The compass direction the agent faces: east, south, west, north (0 to 3)."""
         return int(self.simulator.agent_dir)
 
-    def perform(self, moves: Moves) -> Outcome:
-        """Carry out moves until one leaves the view as it was (that one is still made)."""
+    def perform(self, moves: Moves, *, stop_at_end: bool = False) -> Outcome:
+        """Carry out moves until one leaves the view as it was (that one is still made).
+
+        `stop_at_end`: also until the mission is accomplished or has failed.
+        """
         ended = succeeded = failed = False
         for move in moves:
             _, reward, ended, _, _ = self.simulator.step(move)
@@ -80,7 +83,7 @@ class World:
             view = look(self.simulator)
             unchanged = view == self.view
             self.view = view
-            if unchanged:
+            if unchanged or (stop_at_end and ended):
                 break
         return Outcome(ended, succeeded, failed)
 

@@ -18,6 +18,7 @@ COMMANDS = (
     "plot",
     "tasks",
     "play",
+    "perturb",
     "audit",
     "server",
     "data",

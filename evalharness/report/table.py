@@ -17,7 +17,7 @@ def _percent(value: float | None, interval: Sequence[float] | None = None) -> st
         return "-"
     text = f"{100 * value:5.1f}"
     if interval is not None:
-        text += f" [{100 * interval[0]:.1f}, {100 * interval[1]:.1f}]"
+        text += f" [{100 * interval[0]:.1f},{100 * interval[1]:.1f}]"
     return text
 
 
@@ -27,11 +27,11 @@ def _rates(entry: Mapping[str, Any], *names: str) -> list[str]:
 
 def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType:
     """Success, progress and grounding in percent, each with its 95 % interval; what the numbers are not, below."""
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
     for name in ("success %", "progress %", "grounding %"):
-        table.add_column(f"{name} [95 % CI]", no_wrap=True)
+        table.add_column(f"{name} [95% CI]", no_wrap=True)
     for family, entry in summary["families"].items():
         count = str(entry["n"]) if entry["n"] == entry["expected"] else f"{entry['n']}/{entry['expected']}"
         rates = _rates(entry, "success_rate", "progress_rate", "grounding_accuracy")
@@ -47,7 +47,8 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
         )
     notes = [
         f"model {printable(summary['model']['name'], single_line=True)} · suite {summary['suite']} · "
-        f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
+        + (f"perturbation {summary['perturbation']} · " if summary["perturbation"] else "")
+        + f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
         + (f" in {duration(summary['wall_s'])}" if "wall_s" in summary else "")
     ]
     tokens = summary["tokens"]
