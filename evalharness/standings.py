@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envs.base import EnvSpec
 from evalharness import stats
@@ -14,6 +14,9 @@ from evalharness.reference import MAX_TURNS, TaskReference, chance_corrected, co
 from evalharness.score import family_score, group_by_family, held_out_score
 from evalharness.scored_run import ScoredRun, require_same
 from evalharness.tasks import nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = 1
 HELD_OUT = "held_out"
@@ -70,6 +73,36 @@ class Leaderboard:
     @property
     def columns(self) -> list[str]:
         return [f"{family}_{measure}" for family in (*self.titles, HELD_OUT) for measure in MEASURES]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row a model; fractions 0..1, None where there is none."""
+        rows = []
+        for standing in self.standings:
+            row: dict[str, Any] = {
+                "series": standing.series,
+                "name": standing.name,
+                "source": "run" if standing.ours else "published",
+                "folder": standing.folder,
+                "suite": standing.suite,
+                "max_turns": standing.max_turns,
+                "held_in": " ".join(standing.held_in),
+                "labels": _pairs(standing.labels or {}),
+                "played": _pairs({f: f"{n}/{of}" for f, (n, of) in (standing.played or {}).items()}),
+                "notes": "; ".join(standing.notes),
+            }
+            for column in self.columns:
+                low, high = standing.ci95.get(column, (None, None))
+                row[column] = standing.values.get(column)
+                row[f"{column}_ci95_low"], row[f"{column}_ci95_high"] = low, high
+                row[f"{column}_chance_corrected"] = standing.chance_corrected.get(column)
+            rows.append(row)
+        return rows
+
+    def frame(self) -> pd.DataFrame:
+        """`rows` as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -304,3 +337,7 @@ def _notes(run: ScoredRun, played: Mapping[str, tuple[int, int]], withheld: str 
     if run.perturbation:
         notes.append(f"perturbation {run.perturbation}")
     return notes
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in values.items())

@@ -81,7 +81,7 @@ def _show(args: argparse.Namespace) -> int:
         "md": report.markdown,
         "latex": report.latex,
         "html": page,
-        "csv": lambda board: csv_text(report.flat_rows(board)),
+        "csv": lambda board: csv_text(board.rows()),
         "json": lambda board: json.dumps(board.to_json(), indent=2) + "\n",
     }
     text = writers[form](board)
