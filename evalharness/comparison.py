@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalharness import stats
 from evalharness.errors import UserError
 from evalharness.scored_run import ScoredRun, TaskScore, require_same
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = 1
 HELD_OUT = "held_out"
@@ -60,6 +63,23 @@ class Comparison:
     """Task ids with more success in the run than in the baseline."""
     lost: tuple[str, ...]
     notes: tuple[str, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row for each difference."""
+        rows = []
+        for difference in self.differences:
+            row = asdict(difference)
+            row["ci95_low"], row["ci95_high"] = row.pop("ci95")
+            rows.append(
+                {"baseline_run": str(self.baseline.folder), "compared_run": str(self.run.folder)} | row
+            )
+        return rows
+
+    def frame(self) -> pd.DataFrame:
+        """`rows` as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -211,8 +231,6 @@ def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out:
         if key not in _EXPECTED_TO_DIFFER | {"tasks", "limit"}
         and baseline.config.get(key) != run.config.get(key)
     ]
-    if baseline.perturbation != run.perturbation:
-        changed.append(f"perturbation {baseline.perturbation or 'none'} and {run.perturbation or 'none'}")
     prompts = [
         family
         for family, sha in baseline.manifest["identity"]["prompts_sha256"].items()

@@ -33,7 +33,6 @@ class ScoredRun:
     manifest: Mapping[str, Any]
     scores: tuple[EpisodeScore, ...]
     """Sorted by task and sample."""
-    perturbation: str | None
 
     @property
     def name(self) -> str:
@@ -49,6 +48,11 @@ class ScoredRun:
         """`agentboard`, `open`, or `open, seed 3`."""
         seed = self.config["suite_seed"]
         return f"{self.manifest['suite']}, seed {seed}" if seed else str(self.manifest["suite"])
+
+    @property
+    def perturbation(self) -> str | None:
+        name: str | None = self.config.get("perturb")
+        return name
 
     @property
     def max_turns(self) -> int:
@@ -81,18 +85,11 @@ class ScoredRun:
 def load_scored_run(folder: Path) -> ScoredRun:
     """Raises UserError when `folder` holds no run, or no finished episode."""
     manifest = read_manifest(folder)
-    scores = []
-    perturbations = set()
-    for episode in read_episodes(folder):
-        scores.append(EpisodeScore.of(episode))
-        perturbations.add(episode.perturbation)
+    scores = [EpisodeScore.of(episode) for episode in read_episodes(folder)]
     if not scores:
         raise UserError(f"{folder} holds no finished episode yet; continue it with `evalharness run`")
-    if len(perturbations) > 1:
-        listed = ", ".join(sorted(str(p or "none") for p in perturbations))
-        raise UserError(f"{folder} mixes perturbations ({listed}): its mean would be of nothing")
     scores.sort(key=lambda s: (s.family, s.task_id, s.sample))
-    return ScoredRun(folder, manifest, tuple(scores), perturbations.pop())
+    return ScoredRun(folder, manifest, tuple(scores))
 
 
 def require_same(runs: list[ScoredRun], what: str, value: Callable[[ScoredRun], object], advice: str) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from envs.base import EnvSpec
 from evalharness import stats
 from evalharness.errors import UserError
 from evalharness.published import MAIN, PublishedRow, family_columns, load_table
@@ -13,6 +14,9 @@ from evalharness.reference import MAX_TURNS, TaskReference, chance_corrected, co
 from evalharness.score import family_score, group_by_family, held_out_score
 from evalharness.scored_run import ScoredRun, require_same
 from evalharness.tasks import nearest
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SCHEMA = 1
 HELD_OUT = "held_out"
@@ -70,6 +74,36 @@ class Leaderboard:
     def columns(self) -> list[str]:
         return [f"{family}_{measure}" for family in (*self.titles, HELD_OUT) for measure in MEASURES]
 
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row a model; fractions 0..1, None where there is none."""
+        rows = []
+        for standing in self.standings:
+            row: dict[str, Any] = {
+                "series": standing.series,
+                "name": standing.name,
+                "source": "run" if standing.ours else "published",
+                "folder": standing.folder,
+                "suite": standing.suite,
+                "max_turns": standing.max_turns,
+                "held_in": " ".join(standing.held_in),
+                "labels": _pairs(standing.labels or {}),
+                "played": _pairs({f: f"{n}/{of}" for f, (n, of) in (standing.played or {}).items()}),
+                "notes": "; ".join(standing.notes),
+            }
+            for column in self.columns:
+                low, high = standing.ci95.get(column, (None, None))
+                row[column] = standing.values.get(column)
+                row[f"{column}_ci95_low"], row[f"{column}_ci95_high"] = low, high
+                row[f"{column}_chance_corrected"] = standing.chance_corrected.get(column)
+            rows.append(row)
+        return rows
+
+    def frame(self) -> pd.DataFrame:
+        """`rows` as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": SCHEMA,
@@ -87,6 +121,16 @@ class Benchmark:
     held_out: Mapping[str, int]
     titles: Mapping[str, str]
 
+    @classmethod
+    def of(cls, specs: Mapping[str, EnvSpec]) -> Benchmark:
+        """Of the published suite."""
+        sizes = {family: spec.expected[PUBLISHED_SUITE] for family, spec in specs.items()}
+        return cls(
+            sizes=sizes,
+            held_out={family: n for family, n in sizes.items() if specs[family].held_out},
+            titles={family: spec.title for family, spec in specs.items()},
+        )
+
 
 def make_leaderboard(
     runs: Sequence[ScoredRun],
@@ -96,7 +140,7 @@ def make_leaderboard(
     sort: str | None = None,
 ) -> Leaderboard:
     """Raises UserError where rows do not belong in one table, or `sort` is no column."""
-    _require_one_table(list(runs), published)
+    require_one_table(list(runs), published)
     rows = load_table(MAIN) if published else []
     reference = load_reference(PUBLISHED_SUITE)
     standings = [_published(row, benchmark, reference) for row in rows]
@@ -115,7 +159,8 @@ def make_leaderboard(
     return _sorted(board, sort) if sort else board
 
 
-def _require_one_table(runs: list[ScoredRun], published: bool) -> None:
+def require_one_table(runs: list[ScoredRun], published: bool) -> None:
+    """Raises UserError where runs are not of one protocol, or (`published`) not of the published rows'."""
     if not published:
         if not runs:
             raise UserError("--no-published leaves nothing: name a run folder")
@@ -292,3 +337,7 @@ def _notes(run: ScoredRun, played: Mapping[str, tuple[int, int]], withheld: str 
     if run.perturbation:
         notes.append(f"perturbation {run.perturbation}")
     return notes
+
+
+def _pairs(values: Mapping[str, str]) -> str:
+    return " ".join(f"{key}={value}" for key, value in values.items())

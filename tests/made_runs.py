@@ -62,7 +62,6 @@ def make_run(
     *,
     name: str = "model",
     labels: Mapping[str, str] | None = None,
-    perturbation: str | None = None,
     goals: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Path:
@@ -86,5 +85,5 @@ def make_run(
             given = outcomes[task.family][task.index]
             samples = [given] if isinstance(given[0], bool) else given
             for sample, outcome in enumerate(samples):
-                store.append(_episode(task, sample, outcome, perturbation))  # type: ignore[arg-type]
+                store.append(_episode(task, sample, outcome, config.perturb))  # type: ignore[arg-type]
     return folder

@@ -88,7 +88,7 @@ def test_a_part_of_a_family_is_said_to_be_one(tmp_path: Path, capsys: pytest.Cap
     [
         ({"suite": "open"}, "suite open"),
         ({"max_turns": 15}, "at most 15 turns"),
-        ({"perturbation": "P1"}, "perturbation P1"),
+        ({"perturb": "P1"}, "perturbation P1"),
     ],
 )
 def test_other_protocols_are_refused_beside_published_rows(

@@ -15,6 +15,7 @@ COMMANDS = (
     "show",
     "compare",
     "leaderboard",
+    "plot",
     "tasks",
     "play",
     "perturb",

@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from evalharness.comparison import SCHEMA, compare_runs
-    from evalharness.report.comparison import comparison_rows, print_comparison, print_method
+    from evalharness.report.comparison import print_comparison, print_method
     from evalharness.scored_run import load_scored_run
 
     comparisons = compare_runs([load_scored_run(folder) for folder in (args.baseline, *args.runs)])
@@ -39,6 +39,6 @@ def run(args: argparse.Namespace) -> int:
         print_comparison(console, comparison)
         console.print()
     print_method(console, comparisons)
-    write_csv(args.csv, list(comparison_rows(comparisons)))
+    write_csv(args.csv, [row for comparison in comparisons for row in comparison.rows()])
     write_json(args.json, {"schema": SCHEMA, "comparisons": [c.to_json() for c in comparisons]})
     return 0

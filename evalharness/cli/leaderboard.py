@@ -63,17 +63,11 @@ def _show(args: argparse.Namespace) -> int:
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
     from evalharness.scored_run import load_scored_run
-    from evalharness.standings import PUBLISHED_SUITE, Benchmark, make_leaderboard
+    from evalharness.standings import Benchmark, make_leaderboard
 
-    installed = specs().values()
-    benchmark = Benchmark(
-        sizes={spec.family: spec.expected[PUBLISHED_SUITE] for spec in installed},
-        held_out={spec.family: spec.expected[PUBLISHED_SUITE] for spec in installed if spec.held_out},
-        titles={spec.family: spec.title for spec in installed},
-    )
     board = make_leaderboard(
         [load_scored_run(folder) for folder in args.runs],
-        benchmark,
+        Benchmark.of(specs()),
         published=not args.no_published,
         sort=args.sort,
     )
@@ -87,7 +81,7 @@ def _show(args: argparse.Namespace) -> int:
         "md": report.markdown,
         "latex": report.latex,
         "html": page,
-        "csv": lambda board: csv_text(report.flat_rows(board)),
+        "csv": lambda board: csv_text(board.rows()),
         "json": lambda board: json.dumps(board.to_json(), indent=2) + "\n",
     }
     text = writers[form](board)
@@ -111,11 +105,11 @@ def _check(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
     from evalharness.published_audit import audit_published
     from evalharness.report.published_audit import print_findings
-    from evalharness.standings import PUBLISHED_SUITE
+    from evalharness.standings import Benchmark
 
     if args.runs:
         raise UserError("--check audits the published tables and takes no run; leave the run folders out")
-    findings = audit_published({spec.family: spec.expected[PUBLISHED_SUITE] for spec in specs().values()})
+    findings = audit_published(Benchmark.of(specs()).sizes)
     print_findings(Console(stderr=args.json == "-"), findings)
     write_json(args.json, {"findings": [asdict(finding) for finding in findings]})
     return 0

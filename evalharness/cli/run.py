@@ -101,7 +101,7 @@ _OWN = ("run", "debug", "config", "data", "json", "workers", "suite")
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from evalharness import run as evaluation
+    from evalharness import evaluation
     from evalharness.cli.common import titles
     from evalharness.config import make_config, read_config
     from evalharness.report.live import watch

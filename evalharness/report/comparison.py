@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from rich.console import Console
 from rich.padding import Padding
@@ -104,18 +102,3 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
         ),
         style="dim",
     )
-
-
-def comparison_rows(comparisons: Sequence[Comparison]) -> Iterator[dict[str, Any]]:
-    """A flat row for each difference, for CSV."""
-    for comparison in comparisons:
-        for difference in comparison.differences:
-            row = asdict(difference)
-            low, high = row.pop("ci95")
-            yield {
-                "baseline_run": str(comparison.baseline.folder),
-                "compared_run": str(comparison.run.folder),
-                **row,
-                "ci95_low": low,
-                "ci95_high": high,
-            }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from rich.console import Console
 from rich.table import Table
@@ -211,32 +210,3 @@ def latex(board: Leaderboard) -> str:
     lines += ["\\bottomrule", "\\end{tabular}"]
     lines += [f"% {printable(note, single_line=True)}" for note in footnotes(board)]
     return "\n".join(lines) + "\n"
-
-
-def flat_rows(board: Leaderboard) -> list[dict[str, Any]]:
-    """A row a model; fractions 0..1, empty where there is none."""
-    rows = []
-    for standing in board.standings:
-        row: dict[str, Any] = {
-            "series": standing.series,
-            "name": standing.name,
-            "source": "run" if standing.ours else "published",
-            "folder": standing.folder,
-            "suite": standing.suite,
-            "max_turns": standing.max_turns,
-            "held_in": " ".join(standing.held_in),
-            "labels": _pairs(standing.labels or {}),
-            "played": _pairs({f: f"{n}/{of}" for f, (n, of) in (standing.played or {}).items()}),
-            "notes": "; ".join(standing.notes),
-        }
-        for column in board.columns:
-            low, high = standing.ci95.get(column, (None, None))
-            row[column] = standing.values.get(column)
-            row[f"{column}_ci95_low"], row[f"{column}_ci95_high"] = low, high
-            row[f"{column}_chance_corrected"] = standing.chance_corrected.get(column)
-        rows.append(row)
-    return rows
-
-
-def _pairs(values: Mapping[str, str]) -> str:
-    return " ".join(f"{key}={value}" for key, value in values.items())

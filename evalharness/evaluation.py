@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
@@ -17,6 +15,7 @@ from envs.base import EnvSpec, Task
 from evalharness import episode as episodes
 from evalharness.config import RunConfig
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.event_loop import run_to_end
 from evalharness.frames import write_parquet
 from evalharness.manifest import make_manifest
 from evalharness.perturb import Voice, voices
@@ -98,7 +97,7 @@ def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwa
         ]
         stopped = None
         if owed or not (folder / "manifest.json").exists():
-            stopped = _run_async(session.play_all(prepared, manifest, owed))
+            stopped = run_to_end(session.play_all(prepared, manifest, owed))
         progress.status = "writing the tables"
         write_parquet(folder)
         timing = {"wall_s": progress.elapsed, "sessions": len(_sessions(folder))}
@@ -109,38 +108,6 @@ def _sessions(folder: Path) -> list[Any]:
     from evalharness.store import read_manifest
 
     return list(read_manifest(folder)["sessions"])
-
-
-def _run_async(coroutine: Any) -> str | None:
-    """Run to the end on uvloop where it is installed; SIGTERM ends the run as orderly as Ctrl-C does."""
-    try:
-        import uvloop
-    except ImportError:  # Windows
-        factory = None
-    else:
-        factory = uvloop.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
-        loop = runner.get_loop()
-        task = loop.create_task(coroutine)
-        terminated = False
-
-        def terminate() -> None:
-            nonlocal terminated
-            terminated = True
-            task.cancel()
-
-        loop.add_signal_handler(signal.SIGTERM, terminate)
-
-        async def wait() -> str | None:
-            result: str | None = await task
-            return result
-
-        try:
-            return runner.run(wait())
-        except asyncio.CancelledError:
-            if terminated:
-                raise SystemExit(128 + signal.SIGTERM) from None
-            raise KeyboardInterrupt from None
 
 
 @dataclass
