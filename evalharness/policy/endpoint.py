@@ -12,7 +12,7 @@ import json
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import aiohttp
@@ -40,6 +40,9 @@ class EndpointError(InfrastructureError):
     def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
         super().__init__(message)
         self.tries = tries
+
+    def details(self) -> dict[str, Any]:
+        return {"tries": [asdict(failed) for failed in self.tries]}
 
 
 @dataclass(frozen=True)
