@@ -91,8 +91,10 @@ class ChatEndpoint:
         timeout: float = 600.0,
         tries: int = 6,
         on_retry: Callable[[str], None] = lambda reason: None,
+        on_overload: Callable[[], None] = lambda: None,
     ) -> None:
-        """`timeout` is seconds for one try, first byte to last; `on_retry` is told why a try failed."""
+        """`timeout` is seconds for one try, first byte to last; `on_retry` is told why a try failed, `on_overload`
+        that it was refused because the server has too much to do (429, 503)."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -103,6 +105,7 @@ class ChatEndpoint:
         self._timeout = timeout
         self._tries = tries
         self._on_retry = on_retry
+        self._on_overload = on_overload
         self._http: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
@@ -226,6 +229,8 @@ class ChatEndpoint:
         if status == 200:
             return _read_completion(raw)
         message = _error_message(raw)
+        if status in (429, 503):
+            self._on_overload()
         if status in (400, 413, 422) and _is_context_overflow(message):
             raise ContextOverflowError(message)
         if status in (408, 409, 425, 429) or status >= 500:
