@@ -1,4 +1,4 @@
-"""Environment workers on the nodes of a Ray cluster. Without `--cluster` nothing in here is imported."""
+"""Environment workers on the nodes of a Ray cluster. Ray is imported only for `--cluster`."""
 
 from evalharness.cluster.connect import Workplace, workplace
 

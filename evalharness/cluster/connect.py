@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def workplace(
     # Before the import: Ray reads it then.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     try:
-        import ray
+        ray: Any = import_module("ray")
     except ImportError:
         raise UserError("--cluster needs Ray: pip install 'evalharness[ray]'") from None
     from evalharness.cluster.ray_worker import RayWorker

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,15 @@ from ray.exceptions import RayError
 
 from envs.base import EnvSpec
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.workers import WorkerError, WorkerProcess
+from evalharness.timing import CallTimes
+from evalharness.workers import Usage, WorkerError, WorkerProcess
 
 _START_TIMEOUT = 600.0
 """Seconds until an actor runs: a node may be started by an autoscaler, and install packages."""
 _NETWORK_TIMEOUT = 30.0
 """Seconds for a call's way there and back, on top of what it may take there."""
+_USAGE_EVERY = 5.0
+"""Seconds between looks at a worker's memory: a look at a process tree costs milliseconds."""
 _CORES = 0.1
 """Of a node, reserved for one worker. Less than a worker uses while it steps, because most wait for the model; and
 when a node dies the others must have room for its workers."""
@@ -36,14 +41,20 @@ class Host:
 
         # Standard error of an actor is a file of the node, which `ray logs` shows.
         self._worker = WorkerProcess(specs()[family], Path(data) if data else None, Path("/dev/stderr"))
+        self._looked = time.monotonic()
 
     async def call(self, slot: int, op: str, timeout: float, arguments: dict[str, Any]) -> dict[str, Any]:
         try:
-            return {"result": await self._worker.call(slot, op, timeout, **arguments)}
+            result = await self._worker.call(slot, op, timeout, **arguments)
         except UserError as error:
             return {"refused": str(error)}
         except InfrastructureError as error:
             return {"error": str(error)}
+        answer = {"result": result, "took": self._worker.last_call.took_s}
+        if time.monotonic() - self._looked >= _USAGE_EVERY:
+            self._looked = time.monotonic()
+            answer["usage"] = asdict(self._worker.usage())
+        return answer
 
     async def close(self) -> None:
         await self._worker.close()
@@ -57,6 +68,8 @@ class RayWorker:
         self.data = data
         self.broken = False
         self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
+        self.last_call = CallTimes()
+        self._usage = Usage()
         self._actor: Any = None
         self._lock = asyncio.Lock()
 
@@ -74,7 +87,9 @@ class RayWorker:
 
         After that the worker is broken for good.
         """
+        asked = time.perf_counter()
         async with self._lock:
+            waited = time.perf_counter() - asked
             if self.broken:
                 raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
             limit = timeout + _NETWORK_TIMEOUT
@@ -105,7 +120,13 @@ class RayWorker:
         if "error" in answer:
             self.kill()
             raise WorkerError(answer["error"])
+        self.last_call = CallTimes(waited, answer["took"])
+        self._usage = Usage(**answer.get("usage", asdict(self._usage)))
         return answer["result"]
+
+    def usage(self) -> Usage:
+        """As the node said some seconds ago."""
+        return self._usage
 
     def kill(self) -> None:
         """The actor, and with it the worker process: the kernel is asked for that when a worker starts."""
