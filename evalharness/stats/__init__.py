@@ -7,6 +7,8 @@ from evalharness.stats.intervals import (
     Interval,
     bootstrap_mean,
     bootstrap_weighted_mean,
+    rate_interval,
+    score_mean,
     wilson,
 )
 from evalharness.stats.paired import (
@@ -33,5 +35,7 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
+    "rate_interval",
+    "score_mean",
     "wilson",
 ]
