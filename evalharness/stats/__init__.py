@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         Interval,
         bootstrap_mean,
         bootstrap_weighted_mean,
+        rate_interval,
+        score_mean,
         wilson,
     )
     from evalharness.stats.paired import (
@@ -45,6 +47,8 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
+    "rate_interval",
+    "score_mean",
     "wilson",
 ]
 
