@@ -15,6 +15,7 @@ COMMANDS = (
     "show",
     "compare",
     "leaderboard",
+    "analyze",
     "plot",
     "tasks",
     "play",

@@ -16,12 +16,14 @@ from evalharness.stats.paired import (
     permutation_test,
 )
 from evalharness.stats.power import detectable_mean_difference, detectable_success_difference, mcnemar_power
+from evalharness.stats.ratios import bootstrap_ratios, ratios
 
 __all__ = [
     "RESAMPLES",
     "Z_95",
     "Interval",
     "bootstrap_mean",
+    "bootstrap_ratios",
     "bootstrap_weighted_mean",
     "detectable_mean_difference",
     "detectable_success_difference",
@@ -33,5 +35,6 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
+    "ratios",
     "wilson",
 ]
