@@ -17,6 +17,7 @@ COMMANDS = (
     "show",
     "compare",
     "leaderboard",
+    "analyze",
     "plot",
     "tasks",
     "play",
