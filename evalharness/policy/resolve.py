@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from evalharness.server.managed import ManagedServer
 
 Status = Callable[[str], None]
-Serve = Callable[..., AbstractAsyncContextManager["ManagedServer"]]
-"""Called with the arguments of a `ManagedServer`; its context is that server, ready."""
+Serve = Callable[..., "ManagedServer"]
+"""Called with the arguments of a `ManagedServer`; one that is running already may come back."""
 
 
 @dataclass(frozen=True)
