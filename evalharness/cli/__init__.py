@@ -17,6 +17,8 @@ COMMANDS = (
     "leaderboard",
     "analyze",
     "plot",
+    "export",
+    "track",
     "tasks",
     "play",
     "perturb",
