@@ -12,7 +12,7 @@ Scores = Mapping[str, float]
 
 
 def scores(summary: Mapping[str, Any]) -> dict[str, float]:
-    """Every number of a summary: `babyai/success_rate`, `babyai/success_rate_ci95_low`, `held_out/progress_rate`, ..."""
+    """Every number of a summary: `babyai/success_rate`, `babyai/success_rate_ci95_low`, `held_out/progress_rate`..."""
     found: dict[str, float] = {}
     groups = dict(summary["families"]) | ({"held_out": summary["held_out"]} if summary["held_out"] else {})
     for group, entry in groups.items():
