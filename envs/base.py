@@ -18,7 +18,12 @@ LabelSource = Literal["official", "ours", "simulator"]
 
 
 class MissingDataError(Exception):
-    """Data that the user has to supply is absent; the message names the command that gets it."""
+    """Data that the user has to supply is absent; the message ends with the commands that get it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}; get the data with: evalharness data fetch, or from a folder: evalharness data import DIR"
+        )
 
 
 class InvalidTaskError(Exception):

@@ -19,7 +19,7 @@ from evalharness.event_loop import run_to_end
 from evalharness.frames import write_parquet
 from evalharness.manifest import make_manifest
 from evalharness.perturb import Voice, voices
-from evalharness.policy.resolve import Opened, Prepared, prepare
+from evalharness.policy.resolve import Opened, Prepared, Serve, prepare
 from evalharness.progress import FamilyProgress, Progress
 from evalharness.prompt import load_prompt
 from evalharness.scheduler import Job, RunAbortedError, Scheduler
@@ -57,11 +57,13 @@ def default_workers(spec: EnvSpec) -> int:
     return cores if spec.envs_per_worker >= 8 else 2 * cores
 
 
-def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwatched) -> Outcome:
+def evaluate(
+    config: RunConfig, *, data: Path | None = None, watch: Watch = unwatched, serve: Serve | None = None
+) -> Outcome:
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
-    `data` is the user's data folder. Raises UserError for what the user can mend; infrastructure failures are
-    recorded and told in the outcome.
+    `data` is the user's data folder; `serve` gives the run a model server that outlives it (`prepare`).
+    Raises UserError for what the user can mend; infrastructure failures are recorded and told in the outcome.
     """
     specs = installed_specs()
     for family in config.workers:
@@ -81,7 +83,7 @@ def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwa
 
     folder = config.folder()
     with RunStore(folder) as store, watch(progress):
-        prepared = prepare(config, specs, set_status)
+        prepared = prepare(config, specs, set_status, serve=serve)
         manifest = make_manifest(
             config, tasks, specs, {f: sha for f, (_, sha) in prompts.items()}, prepared.identity
         )

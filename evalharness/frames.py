@@ -107,7 +107,9 @@ def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "finish_reason": turn.finish_reason,
             "prompt_tokens": turn.prompt_tokens,
             "completion_tokens": turn.completion_tokens,
+            "tries": 1 + len(turn.failed_tries),
             "policy_s": turn.policy_s,
+            "latency_s": turn.latency_s,
             "environment_s": turn.environment_s,
         }
 
@@ -133,7 +135,7 @@ def _schemas() -> tuple[Any, Any]:
         **{"thought": text, "action": text, "observation": text, "progress": real, "valid": flag},
         **{"format_errors": pa.list_(text), "subgoals_completed": pa.list_(whole), "reply": text},
         **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole},
-        **{"policy_s": real, "environment_s": real},
+        **{"tries": whole, "policy_s": real, "latency_s": real, "environment_s": real},
         **{"error": flag, "progressed": flag, "repeated": flag, "place": text},
     }
     return pa.schema(list(episodes.items())), pa.schema(list(turns.items()))

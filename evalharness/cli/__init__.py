@@ -12,6 +12,8 @@ from evalharness.errors import InfrastructureError, UserError
 
 COMMANDS = (
     "run",
+    "sweep",
+    "bon",
     "show",
     "compare",
     "leaderboard",

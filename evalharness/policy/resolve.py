@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envs.base import EnvSpec
 from evalharness.config import SCRIPTED, RunConfig
@@ -18,7 +18,12 @@ from evalharness.policy.base import Policy
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 
+if TYPE_CHECKING:
+    from evalharness.server.managed import ManagedServer
+
 Status = Callable[[str], None]
+Serve = Callable[..., AbstractAsyncContextManager["ManagedServer"]]
+"""Called with the arguments of a `ManagedServer`; its context is that server, ready."""
 
 
 @dataclass(frozen=True)
@@ -46,13 +51,18 @@ def sampling_of(config: RunConfig) -> Sampling:
     return Sampling(config.temperature, config.top_p, config.max_tokens, config.seed)
 
 
-def prepare(config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Status) -> Prepared:
-    """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand."""
+def prepare(
+    config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Status, *, serve: Serve | None = None
+) -> Prepared:
+    """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
+
+    `serve` starts the model's server, where one is needed; without it the run gets a server of its own.
+    """
     if config.model in SCRIPTED or config.model.startswith("replay:"):
         return _scripted(config, specs)
     if config.is_endpoint:
         return _endpoint(config)
-    return _managed(config, on_status)
+    return _managed(config, on_status, serve)
 
 
 def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
@@ -115,7 +125,7 @@ def _endpoint(config: RunConfig) -> Prepared:
     return Prepared({"kind": "endpoint", "name": name}, opened)
 
 
-def _managed(config: RunConfig, on_status: Status) -> Prepared:
+def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepared:
     """A vLLM of our own: everything that can be checked is checked before it is started."""
     from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
@@ -148,7 +158,7 @@ def _managed(config: RunConfig, on_status: Status) -> Prepared:
 
     @asynccontextmanager
     async def opened(folder: Path, status: Status) -> AsyncIterator[Opened]:
-        async with ManagedServer(
+        async with (serve or ManagedServer)(
             command=command,
             model=model,
             served_name=name,
