@@ -19,6 +19,8 @@ COMMANDS = (
     "leaderboard",
     "analyze",
     "plot",
+    "export",
+    "track",
     "tasks",
     "play",
     "perturb",
