@@ -16,6 +16,8 @@ COMMANDS = (
     "compare",
     "leaderboard",
     "plot",
+    "report",
+    "view",
     "tasks",
     "play",
     "perturb",
