@@ -12,10 +12,17 @@ from evalharness.errors import InfrastructureError, UserError
 
 COMMANDS = (
     "run",
+    "sweep",
+    "bon",
     "show",
     "compare",
     "leaderboard",
+    "analyze",
     "plot",
+    "export",
+    "track",
+    "report",
+    "view",
     "tasks",
     "play",
     "perturb",

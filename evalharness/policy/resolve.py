@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envs.base import EnvSpec
 from evalharness.config import RunConfig
@@ -20,7 +20,12 @@ from evalharness.policy.endpoint import ChatEndpoint, Sampling
 from evalharness.policy.replicas import Replica, Replicas
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 
+if TYPE_CHECKING:
+    from evalharness.server.managed import ManagedServer
+
 Status = Callable[[str], None]
+Serve = Callable[..., "ManagedServer"]
+"""Called with the arguments of a `ManagedServer`; one that is running already may come back."""
 _CONNECTIONS = 1024
 """Of one client at most: above any concurrency that is worth having."""
 
@@ -64,13 +69,18 @@ def sampling_of(config: RunConfig) -> Sampling:
     return Sampling(config.temperature, config.top_p, config.max_tokens, config.seed)
 
 
-def prepare(config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Status) -> Prepared:
-    """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand."""
+def prepare(
+    config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Status, *, serve: Serve | None = None
+) -> Prepared:
+    """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
+
+    `serve` gives the model's servers, where some are needed; without it the run gets servers of its own.
+    """
     if config.is_scripted:
         return _scripted(config, specs)
     if config.is_endpoint:
         return _endpoint(config)
-    return _managed(config, on_status)
+    return _managed(config, on_status, serve)
 
 
 def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
@@ -146,7 +156,7 @@ def _endpoint(config: RunConfig) -> Prepared:
     return Prepared({"kind": "endpoint", "name": name}, opened)
 
 
-def _managed(config: RunConfig, on_status: Status) -> Prepared:
+def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepared:
     """A vLLM of our own: everything that can be checked is checked before it is started."""
     from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
@@ -181,7 +191,7 @@ def _managed(config: RunConfig, on_status: Status) -> Prepared:
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
         servers = [
-            ManagedServer(
+            (serve or ManagedServer)(
                 command=command,
                 model=model,
                 served_name=name,

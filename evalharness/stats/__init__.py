@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         Interval,
         bootstrap_mean,
         bootstrap_weighted_mean,
+        rate_interval,
+        score_mean,
         wilson,
     )
     from evalharness.stats.paired import (
@@ -28,12 +30,14 @@ if TYPE_CHECKING:
         detectable_success_difference,
         mcnemar_power,
     )
+    from evalharness.stats.ratio import bootstrap_ratios, ratios
 
 __all__ = [
     "RESAMPLES",
     "Z_95",
     "Interval",
     "bootstrap_mean",
+    "bootstrap_ratios",
     "bootstrap_weighted_mean",
     "detectable_mean_difference",
     "detectable_success_difference",
@@ -45,10 +49,13 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
+    "rate_interval",
+    "ratios",
+    "score_mean",
     "wilson",
 ]
 
-_MODULES = ("intervals", "best_of_k", "paired", "power")
+_MODULES = ("intervals", "best_of_k", "paired", "power", "ratio")
 
 
 def __getattr__(name: str) -> Any:
