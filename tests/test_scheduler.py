@@ -35,7 +35,11 @@ def compass(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> EnvSpec:
 
 def jobs_of(family: str, turns: list[float]) -> list[Job]:
     return [
-        Job(Task(f"{family}/open/{i:03d}", family, "open", i, "g", "easy", "k", subgoals=("east",)), 0, expected)
+        Job(
+            Task(f"{family}/open/{i:03d}", family, "open", i, "g", "easy", "k", subgoals=("east",)),
+            0,
+            expected,
+        )
         for i, expected in enumerate(turns)
     ]
 
@@ -141,7 +145,9 @@ async def test_a_worker_whose_memory_grows_is_replaced_between_episodes(
         await pool.close()
 
 
-async def test_a_pool_grows_only_while_there_is_memory(compass: EnvSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_pool_grows_only_while_there_is_memory(
+    compass: EnvSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pool = EnvironmentPool(compass, None, max_workers=3, size=1)
     assert pool.grow()
     monkeypatch.setattr("evalharness.pool.available_bytes", lambda: 100)
@@ -184,7 +190,9 @@ def test_lengths_are_remembered_by_the_content_of_the_task(tmp_path: Path) -> No
     assert again.expected_turns(two, 30) == 30
 
 
-@pytest.mark.parametrize("damage", ["", "[]", "{", '{"schema": 1, "turns": [1], "turn_cpu_s": {}}', '{"schema": 9}'])
+@pytest.mark.parametrize(
+    "damage", ["", "[]", "{", '{"schema": 1, "turns": [1], "turn_cpu_s": {}}', '{"schema": 9}']
+)
 def test_a_spoilt_memory_is_no_memory(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "history.json"
     path.write_text(damage)

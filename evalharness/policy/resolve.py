@@ -115,6 +115,8 @@ def _client(config: RunConfig, url: str, name: str, key: str | None, reports: Re
         api_key=key,
         connections=config.concurrency or _CONNECTIONS,
         timeout=config.timeout,
+        # With another server to go to, waiting for this one to come back is not worth as much.
+        tries=6 if len(config.endpoints) < 2 else 3,
         on_retry=reports.status,
         on_overload=reports.overload,
     )
