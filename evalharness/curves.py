@@ -15,13 +15,11 @@ from evalharness.standings import Leaderboard
 from evalharness.store import read_episodes
 
 Row = dict[str, Any]
-_RESAMPLES = 2_000
-"""For bands: drawn, never quoted; a run has hundreds of them."""
 DIFFICULTIES = ("easy", "hard")
 
 
 def _band(values: Sequence[float]) -> Row:
-    low, high = stats.bootstrap_mean(values, resamples=_RESAMPLES)
+    low, high = stats.score_mean(values)
     return {"ci95_low": low, "ci95_high": high}
 
 
@@ -71,10 +69,8 @@ def by_difficulty(label: str, run: ScoredRun) -> Iterator[Row]:
 
 
 def _rate_interval(measure: str, values: Sequence[float]) -> Row:
-    if measure == "success" and all(value in (0.0, 1.0) for value in values):
-        low, high = stats.wilson(round(sum(values)), len(values))
-        return {"ci95_low": low, "ci95_high": high}
-    return _band(values)
+    low, high = stats.rate_interval(values, binary=measure == "success")
+    return {"ci95_low": low, "ci95_high": high}
 
 
 def by_family(board: Leaderboard, labels: Mapping[int, str]) -> Iterator[Row]:
@@ -100,8 +96,11 @@ def by_family(board: Leaderboard, labels: Mapping[int, str]) -> Iterator[Row]:
             }
 
 
-CURVES = ("best_success", "best_progress", "every_success")
-"""At least one of k succeeds (pass@k); expected best progress of k; all k succeed (pass^k)."""
+CURVE_NAMES = {
+    "best_success": "any of k succeeds (pass@k)",
+    "best_progress": "best progress of k",
+    "every_success": "all k succeed (pass^k)",
+}
 
 
 def best_of_k(label: str, run: ScoredRun) -> Iterator[Row]:
@@ -116,7 +115,7 @@ def best_of_k(label: str, run: ScoredRun) -> Iterator[Row]:
         if not complete.size:
             continue
         solved, progress = complete[:, :, 0].sum(axis=1), complete[:, :, 1]
-        for curve in CURVES:
+        for curve in CURVE_NAMES:
             for k in range(1, samples + 1):
                 values = _estimate(curve, solved, progress, k)
                 yield {

@@ -17,7 +17,7 @@ from evalharness.frames import write_parquet
 from evalharness.history import History, history_path
 from evalharness.manifest import make_manifest
 from evalharness.perturb import voices
-from evalharness.policy.resolve import prepare
+from evalharness.policy.resolve import Serve, prepare
 from evalharness.progress import FamilyProgress, Progress
 from evalharness.prompt import load_prompt
 from evalharness.scheduler import Job
@@ -47,11 +47,13 @@ class Outcome:
         return 0 if self.stopped is None and is_complete(self.summary) else 3
 
 
-def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwatched) -> Outcome:
+def evaluate(
+    config: RunConfig, *, data: Path | None = None, watch: Watch = unwatched, serve: Serve | None = None
+) -> Outcome:
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
-    `data` is the user's data folder. Raises UserError for what the user can mend; infrastructure failures are
-    recorded and told in the outcome.
+    `data` is the user's data folder; `serve` gives the run a model server that outlives it (`prepare`).
+    Raises UserError for what the user can mend; infrastructure failures are recorded and told in the outcome.
     """
     specs = installed_specs()
     for family in config.workers:
@@ -71,7 +73,7 @@ def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwa
 
     folder = config.folder()
     with RunStore(folder) as store, watch(progress):
-        prepared = prepare(config, specs, set_status)
+        prepared = prepare(config, specs, set_status, serve=serve)
         manifest = make_manifest(
             config, tasks, specs, {f: sha for f, (_, sha) in prompts.items()}, prepared.identity
         )

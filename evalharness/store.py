@@ -110,6 +110,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`earlier` with as many samples as `now`, if that is more: attempts that are there stay as good as they were, so
+    a run of 4 samples goes on to 10."""
+    before, wanted = (identity.get("config", {}).get("samples", 1) for identity in (earlier, now))
+    if not before < wanted:
+        return earlier
+    return {**earlier, "config": {**earlier["config"], "samples": wanted}}
+
+
 class RunStore:
     """The one writer of a run folder. Use as a context manager: it holds the folder's lock."""
 
@@ -168,7 +177,9 @@ class RunStore:
                 )
             return
         earlier = read_manifest(self.folder)
-        changed = differences(earlier.get("identity", {}), manifest["identity"])
+        changed = differences(
+            _with_more_samples(earlier.get("identity", {}), manifest["identity"]), manifest["identity"]
+        )
         if changed:
             raise UserError(
                 f"{self.folder} holds a run of another configuration:\n  "
@@ -180,11 +191,16 @@ class RunStore:
         self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest; when the run is continued, add this session to it."""
+        """Write the manifest; when the run is continued, add this session to it (and the samples that joined)."""
         path = self.folder / MANIFEST
         if path.exists():
             earlier = read_manifest(self.folder)
-            manifest = {**earlier, "sessions": [*earlier["sessions"], *manifest["sessions"]]}
+            manifest = {
+                **earlier,
+                "identity": manifest["identity"],
+                "digest": manifest["digest"],
+                "sessions": [*earlier["sessions"], *manifest["sessions"]],
+            }
         write_atomically(path, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
 
     @staticmethod

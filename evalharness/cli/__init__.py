@@ -12,9 +12,12 @@ from evalharness.errors import InfrastructureError, UserError
 
 COMMANDS = (
     "run",
+    "sweep",
+    "bon",
     "show",
     "compare",
     "leaderboard",
+    "analyze",
     "plot",
     "tasks",
     "play",

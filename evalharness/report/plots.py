@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.curves import DIFFICULTIES, Row
+from evalharness.curves import CURVE_NAMES, DIFFICULTIES, Row
 from evalharness.errors import UserError
 from evalharness.report.text import printable
 
@@ -202,20 +202,13 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     return figure
 
 
-_CURVE_NAMES = {
-    "best_success": "any of k succeeds (pass@k)",
-    "best_progress": "best progress of k",
-    "every_success": "all k succeed (pass^k)",
-}
-
-
 def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """One run: a colour a curve. Several: a colour a run, dashes a curve."""
     figure, panels = _family_panels(rows, titles, "k samples of a task (bands: 95 % over tasks)")
     runs = _values(rows, "run")
     for family, axes in panels.items():
         for i, run in enumerate(runs):
-            for j, (curve, name) in enumerate(_CURVE_NAMES.items()):
+            for j, (curve, name) in enumerate(CURVE_NAMES.items()):
                 own = _select(rows, family=family, run=run, curve=curve)
                 if own:
                     label = name if len(runs) == 1 else f"{_label(run)}: {name}"
