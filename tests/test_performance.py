@@ -76,6 +76,11 @@ def test_a_cache_that_is_too_small_is_said_even_at_the_bound() -> None:
     assert "500 requests out of its full key-value cache" in told["advice"]
 
 
+def test_a_server_that_was_down_is_said() -> None:
+    times = {"sciworld": FamilyTimes(90, 2700, 1000.0, 900.0, 0.0, 40.0, 5.0)}
+    assert "down for 60 s" in report(measured(times=times, down_s=60.0), TITLES)["advice"]
+
+
 def test_few_episodes_in_many_places_are_said() -> None:
     few = {"sciworld": FamilyTimes(5, 150, 500.0, 480.0, 0.0, 10.0, 0.0)}
     assert "on average 5 of 32 episodes were in flight" in report(measured(times=few), TITLES)["advice"]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from envs.base import EnvSpec
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
-from evalharness.policy.base import Policy
+from evalharness.policy.base import FailedTry, Policy
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
 from evalharness.policy.replicas import Replica, Replicas
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
@@ -53,6 +53,8 @@ class Opened:
     """What is only known once it runs: the server's version and arguments."""
     metrics: Callable[[], Sequence[str]] = lambda: ()
     """Where the servers that are up now tell how busy they are."""
+    down_s: Callable[[], float] = lambda: 0.0
+    """Seconds without a server so far, while it was started again."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,13 @@ def _client(config: RunConfig, url: str, name: str, key: str | None, reports: Re
         # With another server to go to, waiting for this one to come back is not worth as much.
         tries=6 if len(config.endpoints) < 2 else 3,
         on_retry=reports.status,
-        on_failed_try=lambda failed: reports.overload() if failed.kind == "busy" else None,
+        on_failed_try=lambda failed: reports.overload() if _too_much(failed) else None,
     )
+
+
+def _too_much(failed: FailedTry) -> bool:
+    """429, or 503 with or without a Retry-After."""
+    return failed.kind == "busy" or failed.error.startswith("HTTP 503")
 
 
 def _metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:
@@ -220,7 +227,9 @@ def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepa
             }
             if len(replicas) > 1:
                 facts["placement"] = placed
-            yield Opened(group, failure=group.failure, facts=facts, metrics=_metrics_of(group))
+            yield Opened(
+                group, group.failure, facts=facts, metrics=_metrics_of(group), down_s=lambda: group.down_s
+            )
 
     return Prepared(identity, opened)
 
