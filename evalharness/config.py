@@ -51,6 +51,10 @@ class RunConfig(BaseModel):
     """Further endpoints that serve the same model under the same name."""
     replicas: int = Field(default=1, ge=1)
     """How many vLLM servers are started for the model."""
+    cluster: str | None = None
+    """Where the workers run: `ray://host:10001`, `host:6379`, `auto`, or `local`; None: processes of this machine."""
+    cluster_install: bool = False
+    """Have Ray install the simulators' libraries on the nodes."""
     vllm: str | None = None
     vllm_args: str = ""
     api_key_env: str | None = None
@@ -60,6 +64,7 @@ class RunConfig(BaseModel):
     _OPERATIONAL = frozenset(
         {
             *("output", "concurrency", "workers", "more_endpoints", "replicas"),
+            *("cluster", "cluster_install"),
             *("vllm", "api_key_env", "timeout", "attempts", "prompts"),
         }
     )

@@ -14,6 +14,7 @@ from typing import Any
 from envs.base import EnvSpec, Task
 from evalharness import episode as episodes
 from evalharness import performance
+from evalharness.cluster import Workplace
 from evalharness.config import RunConfig
 from evalharness.errors import InfrastructureError
 from evalharness.history import History, history_path, pool_sizes
@@ -67,6 +68,7 @@ class Engine:
     prompts: Mapping[str, tuple[Any, str]]
     voices: Mapping[str, Voice]
     data: Path | None
+    place: Workplace
     events: list[dict[str, Any]] = field(default_factory=list)
     """Deaths and restarts of servers."""
     _longest_s: float = 0.0
@@ -80,7 +82,7 @@ class Engine:
         self, prepared: Prepared, manifest: dict[str, Any], owed: list[Job], history: History
     ) -> str | None:
         """Returns why the run stopped early, or None."""
-        self._cores = usable_cores()
+        self._cores = self.place.cores or usable_cores()
         self._history = history
         self._latencies = Latencies()
         self._throttle = self._make_throttle(len(owed))
@@ -133,7 +135,7 @@ class Engine:
         pinned = self.config.concurrency
         if pinned is None and self.config.is_scripted:
             # Nothing waits for a model: as many episodes as processes can be at work.
-            pinned = max(2 * usable_cores(), sum(self.config.workers.values()))
+            pinned = max(2 * self._cores, sum(self.config.workers.values()))
         return Throttle(pinned, ceiling=max(1, min(CEILING, owed)))
 
     def _make_pools(self, owed: list[Job]) -> dict[str, EnvironmentPool]:
@@ -159,6 +161,7 @@ class Engine:
                 log=self.store.folder / "workers.log",
                 size=pinned or sizes[family],
                 episodes_per_worker=per_worker,
+                make_worker=self.place.make_worker,
             )
         return pools
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envs import specs as installed_specs
+from evalharness.cluster import workplace
 from evalharness.config import RunConfig
 from evalharness.engine import Engine
 from evalharness.errors import UserError
@@ -80,7 +81,6 @@ def evaluate(
         store.resume(manifest)
         for finished in read_episodes(folder):
             progress.count_episode(finished.family, finished.success, finished.progress, resumed=True)
-        engine = Engine(config, specs, store, progress, prompts, spoken, data)
         history = History.load(history_path())
         owed = [
             Job(task, sample, history.expected_turns(task, config.max_turns))
@@ -90,7 +90,9 @@ def evaluate(
         ]
         stopped, timing = None, earlier_timing(folder)
         if owed or not (folder / "manifest.json").exists():
-            stopped = run_to_end(engine.play_all(prepared, manifest, owed, history))
+            with workplace(config.cluster, install=config.cluster_install, on_status=set_status) as place:
+                engine = Engine(config, specs, store, progress, prompts, spoken, data, place)
+                stopped = run_to_end(engine.play_all(prepared, manifest, owed, history))
             timing = engine.timing({family: spec.title for family, spec in specs.items()})
         progress.status = "writing the tables"
         write_parquet(folder)

@@ -94,6 +94,7 @@ def make_manifest(
                     "workers": dict(config.workers),
                     "endpoints": list(config.endpoints),
                     "replicas": config.replicas,
+                    "cluster": config.cluster,
                 },
             }
         ],

@@ -103,6 +103,18 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="environment processes of a family (default: by cores and measured cost); may be repeated",
     )
     how.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="run the environments on a Ray cluster: ray://host:10001, host:6379, auto (the one this machine belongs "
+        "to), or local (a Ray of our own on this machine)",
+    )
+    how.add_argument(
+        "--cluster-install",
+        action="store_const",
+        const=True,
+        help="have Ray install the simulators' libraries on nodes that lack them",
+    )
+    how.add_argument(
         "--vllm", metavar="PATH", help="the vLLM to start (default: see `evalharness server status`)"
     )
     how.add_argument("--vllm-args", metavar="ARGS", help='passed to vLLM as they are: "--max-model-len 4096"')

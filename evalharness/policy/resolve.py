@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 import shlex
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from envs.base import EnvSpec
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
-from evalharness.policy.base import FailedTry, Policy
+from evalharness.policy.base import Policy
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
 from evalharness.policy.replicas import Replica, Replicas
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from evalharness.server.managed import ManagedServer
 
 Status = Callable[[str], None]
-Serve = Callable[..., AbstractAsyncContextManager["ManagedServer"]]
-"""Called with the arguments of a `ManagedServer`; its context is that server, ready."""
+Serve = Callable[..., "ManagedServer"]
+"""Called with the arguments of a `ManagedServer`; one that is running already may come back."""
 _CONNECTIONS = 1024
 """Of one client at most: above any concurrency that is worth having."""
 
@@ -76,7 +76,7 @@ def prepare(
 ) -> Prepared:
     """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
 
-    `serve` starts the model's server, where one is needed; without it the run gets a server of its own.
+    `serve` gives the model's servers, where some are needed; without it the run gets servers of its own.
     """
     if config.is_scripted:
         return _scripted(config, specs)
@@ -130,13 +130,8 @@ def _client(config: RunConfig, url: str, name: str, key: str | None, reports: Re
         # With another server to go to, waiting for this one to come back is not worth as much.
         tries=6 if len(config.endpoints) < 2 else 3,
         on_retry=reports.status,
-        on_failed_try=lambda failed: reports.overload() if _too_much(failed) else None,
+        on_overload=reports.overload,
     )
-
-
-def _too_much(failed: FailedTry) -> bool:
-    """429, or 503 with or without a Retry-After."""
-    return failed.kind == "busy" or failed.error.startswith("HTTP 503")
 
 
 def _metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:
@@ -199,50 +194,45 @@ def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepa
 
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+        servers = [
+            (serve or ManagedServer)(
+                command=command,
+                model=model,
+                served_name=name,
+                log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
+                extra_args=extra,
+                on_status=reports.status if index == 0 else None,
+                variables=variables,
+            )
+            for index, variables in enumerate(placed)
+        ]
         async with AsyncExitStack() as stack:
-
-            async def start(index: int) -> Replica:
-                server = await stack.enter_async_context(
-                    (serve or ManagedServer)(
-                        command=command,
-                        model=model,
-                        served_name=name,
-                        log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
-                        extra_args=extra,
-                        on_status=reports.status if index == 0 else lambda text: None,
-                        variables=placed[index],
-                    )
+            for server in servers:
+                stack.push_async_callback(server.stop)
+            await asyncio.gather(*(server.start() for server in servers))
+            replicas = [
+                Replica(
+                    "vLLM" if len(servers) == 1 else f"vLLM {index + 1}",
+                    _client(config, server.base_url, name, None, reports),
+                    server,
                 )
-                title = "vLLM" if len(placed) == 1 else f"vLLM {index + 1}"
-                return Replica(title, _client(config, server.base_url, name, None, reports), server)
-
-            replicas = await _all_or_none([start(index) for index in range(len(placed))])
+                for index, server in enumerate(servers)
+            ]
             group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
             stack.push_async_callback(group.close)
             await asyncio.gather(*(replica.endpoint.start() for replica in replicas))
             facts: dict[str, Any] = {
                 "vllm": command.version,
-                "argv": replicas[0].server.argv if replicas[0].server else [],
-                "replicas": len(replicas),
+                "argv": servers[0].argv,
+                "replicas": len(servers),
             }
-            if len(replicas) > 1:
+            if len(servers) > 1:
                 facts["placement"] = placed
             yield Opened(
                 group, group.failure, facts=facts, metrics=_metrics_of(group), down_s=lambda: group.down_s
             )
 
     return Prepared(identity, opened)
-
-
-async def _all_or_none(starts: Sequence[Coroutine[Any, Any, Replica]]) -> list[Replica]:
-    """Side by side; when one fails the others are ended and its error is raised."""
-    tasks = []
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(start) for start in starts]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
 
 
 def _placement(config: RunConfig, kind: str, extra: Sequence[str]) -> list[dict[str, str]]:

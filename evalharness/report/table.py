@@ -45,7 +45,17 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
             *_rates(score, "success_rate", "progress_rate"),
             "",
         )
-    notes = [
+    return Group(
+        table,
+        "",
+        *(Text(note, style="dim") for note in notes(summary, titles)),
+        *(Text(warning, style="yellow") for warning in warnings(summary, titles)),
+    )
+
+
+def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """What the numbers are of; plain sentences."""
+    found = [
         f"model {printable(summary['model']['name'], single_line=True)} · suite {summary['suite']} · "
         + (f"perturbation {summary['perturbation']} · " if summary["perturbation"] else "")
         + f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
@@ -57,33 +67,32 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
     ]
     tokens = summary["tokens"]
     if tokens["completion"]:
-        notes.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion")
+        found.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion")
     if summary["turns"] and summary["format_error_turns"]:
         share = 100 * summary["format_error_turns"] / summary["turns"]
-        notes.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
+        found.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
     if summary["trimmed_episodes"]:
-        notes.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
+        found.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
     if ours := [titles.get(f, f) for f, who in summary["labels"].items() if who == "ours"]:
-        notes.append(f"labels: ours for {', '.join(ours)}")
-    notes += performance_lines(summary.get("performance"))
-    warnings = []
+        found.append(f"labels: ours for {', '.join(ours)}")
+    if not summary["held_out"] and len(summary["families"]) > 1:
+        found.append(f"held-out score withheld: {summary['held_out_withheld']}")
+    return found + performance_lines(summary.get("performance"))
+
+
+def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """What is missing from the numbers."""
+    found = []
     for family, entry in summary["families"].items():
         title = titles.get(family, family)
         if entry["infrastructure_failures"]:
-            warnings.append(
+            found.append(
                 f"{title}: {entry['infrastructure_failures']} episodes could not be played (infrastructure; see "
                 "errors.jsonl); they are in no mean, and the same command tries them again"
             )
         elif entry["n"] < entry["selected"]:
-            warnings.append(f"{title}: {entry['selected'] - entry['n']} episodes are still to play")
-    if not summary["held_out"] and len(summary["families"]) > 1:
-        notes.append(f"held-out score withheld: {summary['held_out_withheld']}")
-    return Group(
-        table,
-        "",
-        *(Text(note, style="dim") for note in notes),
-        *(Text(warning, style="yellow") for warning in warnings),
-    )
+            found.append(f"{title}: {entry['selected'] - entry['n']} episodes are still to play")
+    return found
 
 
 _PARTS = {
