@@ -230,3 +230,6 @@ class EnvSpec:
     """Seconds after which starting an episode counts as hung."""
     cost: float = 1.0
     """Typical CPU milliseconds of one step, for ordering the longest work first."""
+    place: Callable[[str, str], str | None] | None = None
+    """(valid action in lower case, '' for the start; its observation) -> where the agent is then, None where these do
+    not tell. Only for the analysis of behaviour; without it the family has no figures about places."""

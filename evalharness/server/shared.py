@@ -112,5 +112,8 @@ class _Lent:
     async def restart(self) -> None:
         await self._there(self._server.restart())
 
+    async def kill(self) -> None:
+        await self._there(self._server.kill())
+
     async def wait_dead(self) -> None:
         await self._there(self._server.wait_dead())

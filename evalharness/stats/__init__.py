@@ -30,12 +30,14 @@ if TYPE_CHECKING:
         detectable_success_difference,
         mcnemar_power,
     )
+    from evalharness.stats.ratio import bootstrap_ratios, ratios
 
 __all__ = [
     "RESAMPLES",
     "Z_95",
     "Interval",
     "bootstrap_mean",
+    "bootstrap_ratios",
     "bootstrap_weighted_mean",
     "detectable_mean_difference",
     "detectable_success_difference",
@@ -48,11 +50,12 @@ __all__ = [
     "pass_hat_k",
     "permutation_test",
     "rate_interval",
+    "ratios",
     "score_mean",
     "wilson",
 ]
 
-_MODULES = ("intervals", "best_of_k", "paired", "power")
+_MODULES = ("intervals", "best_of_k", "paired", "power", "ratio")
 
 
 def __getattr__(name: str) -> Any:

@@ -100,12 +100,12 @@ def bootstrap_weighted_mean(
         draws = generator.integers(0, len(values), size=(resamples, len(values)))
         total += weight * values[draws].mean(axis=1)
     total /= sum(weights)
-    tail = _expanded_tail(sorted_strata, weights, (1 - confidence) / 2)
+    tail = expanded_tail(sorted_strata, weights, (1 - confidence) / 2)
     low, high = np.quantile(total, [tail, 1 - tail])
     return float(low), float(high)
 
 
-def _expanded_tail(strata: Sequence[NDArray[np.float64]], weights: Sequence[float], tail: float) -> float:
+def expanded_tail(strata: Sequence[NDArray[np.float64]], weights: Sequence[float], tail: float) -> float:
     """The bootstrap percentile that gives `tail` its nominal probability; `tail` itself where nothing varies."""
     resampled = unbiased = fourth = 0.0
     for values, weight in zip(strata, weights, strict=True):

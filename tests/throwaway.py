@@ -1,0 +1,48 @@
+"""Environments of their own for packages whose pins do not go together with ours, made for one test session."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+
+def _run(*command: object) -> None:
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=420, check=False)
+    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
+
+
+def _uv() -> list[str]:
+    """uv installs seventy packages in the time that pip takes for five; it is in the extra `dev`."""
+    beside = Path(sys.executable).with_name("uv")
+    found = str(beside) if beside.exists() else shutil.which("uv")
+    assert found, "uv is missing: pip install -r constraints-dev.txt"
+    return [found]
+
+
+def python_of_at_least(version: str) -> str:
+    """An interpreter of this version or newer; skips where the machine has none."""
+    command = [*_uv(), "python", "find", "--no-python-downloads", "--no-project", f">={version}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no Python {version} or newer on this machine")
+    return done.stdout.strip()
+
+
+def make(folder: Path, *packages: Sequence[str], python: str = sys.executable) -> Path:
+    """A virtual environment with the packages, each group in one go; returns its interpreter."""
+    _run(*_uv(), "venv", "-q", "--python", python, folder)
+    interpreter = folder / "bin" / "python"
+    for group in packages:
+        _run(*_uv(), "pip", "install", "-q", "--python", interpreter, *group)
+    return interpreter
+
+
+def overlay(folder: Path, *packages: str) -> Path:
+    """A folder for PYTHONPATH: the packages over those of this interpreter."""
+    _run(*_uv(), "pip", "install", "-q", "--python", sys.executable, "--target", folder, *packages)
+    return folder
