@@ -34,7 +34,18 @@ SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real run, of two samples a task, by the random policy."""
     folder = tmp_path_factory.mktemp("runs") / "played"
-    options = ["--suite", "open", "--tasks", "babyai:0-2", "--samples", "2", "--temperature", "1", "--max-turns", "4"]
+    options = [
+        "--suite",
+        "open",
+        "--tasks",
+        "babyai:0-2",
+        "--samples",
+        "2",
+        "--temperature",
+        "1",
+        "--max-turns",
+        "4",
+    ]
     assert main(["run", "--model", "random", *options, "-o", str(folder)]) == 0
     return folder
 
@@ -208,7 +219,7 @@ def test_harbors_models_accept_every_trajectory(played: Path, tmp_path: Path) ->
         tmp_path / "venv",
         ["--no-deps", "harbor==0.25.0"],
         ["pydantic"],
-        python=throwaway.python_of_at_least("3.12"),
+        python=throwaway.python_of_at_least(12),
     )
     folder = export(played, "atif", tmp_path / "atif")
     done = subprocess.run(
