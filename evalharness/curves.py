@@ -18,8 +18,13 @@ Row = dict[str, Any]
 DIFFICULTIES = ("easy", "hard")
 
 
+_RESAMPLES = 2_000
+"""For bands: drawn, never quoted; a run has dozens of them."""
+
+
 def _band(values: Sequence[float]) -> Row:
-    low, high = stats.score_mean(values)
+    """Of estimates from several samples: their spread over tasks, all that is known of their distribution."""
+    low, high = stats.bootstrap_mean(values, resamples=_RESAMPLES)
     return {"ci95_low": low, "ci95_high": high}
 
 
@@ -44,7 +49,7 @@ def progress_by_turn(label: str, folder: Path, max_turns: int) -> Iterator[Row]:
                 "turn": turn + 1,
                 "tasks": len(column),
                 "progress": float(column.mean()),
-                **_band(column.tolist()),
+                **_rate_interval("progress", column.tolist()),
             }
 
 
@@ -139,3 +144,25 @@ def _estimate(
         estimator = stats.pass_at_k if curve == "best_success" else stats.pass_hat_k
         values = estimator(progress.shape[1], solved, k)
     return np.asarray(values)
+
+
+UNPERTURBED = "unperturbed"
+
+
+def by_perturbation(label: str, runs: Sequence[ScoredRun]) -> Iterator[Row]:
+    """Success and progress of one model's runs under perturbations, the unperturbed one first."""
+    ordered = sorted(runs, key=lambda run: run.perturbation is not None)
+    for family in sorted({family for run in runs for family in run.manifest["counts"]}):
+        for measure in ("success", "progress"):
+            for run in ordered:
+                values = [getattr(t, measure) for t in run.tasks.values() if t.family == family]
+                if values:
+                    yield {
+                        "run": label,
+                        "family": family,
+                        "perturbation": run.perturbation or UNPERTURBED,
+                        "measure": measure,
+                        "tasks": len(values),
+                        "rate": float(np.mean(values)),
+                        **_rate_interval(measure, values),
+                    }

@@ -144,17 +144,19 @@ def _schemas() -> tuple[Any, Any]:
 def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both tables for pandas: text as `string`, whole numbers as `int64` (`Int64` where one may be missing).
 
-    From the parquet files where these are as new as the episodes; a run that is still going on has none yet.
+    From the parquet files where these hold every episode; a run that is still going on has none yet.
     """
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
-    written = (folder / EPISODES).stat().st_mtime_ns if (folder / EPISODES).exists() else 0
     schemas = _schemas()
-    if all(path.exists() and path.stat().st_mtime_ns >= written for path in paths) and all(
+    whole = all(path.exists() for path in paths) and all(
         pq.read_schema(path).names == schema.names for path, schema in zip(paths, schemas, strict=True)
+    )
+    if whole and (
+        not (folder / EPISODES).exists() or all(_made_from(path) == _size(folder) for path in paths)
     ):
         tables = [pq.read_table(path) for path in paths]
     else:  # a run that is still going on, or one that an earlier version wrote with fewer columns
@@ -171,12 +173,33 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     )
 
 
+_MADE_FROM = b"evalharness.episodes_bytes"
+"""Key of a table's metadata: how long `episodes.jsonl` was when the table was made. That file only grows, so its
+length tells whether a table is out of date; times of change do not, on a clock that has been set back."""
+
+
+def _size(folder: Path) -> int:
+    path = folder / EPISODES
+    return path.stat().st_size if path.exists() else 0
+
+
+def _made_from(path: Path) -> int | None:
+    """None for a table that is not there, not readable, or does not say."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int((pq.read_schema(path).metadata or {})[_MADE_FROM])
+    except (OSError, KeyError, ValueError, pa.ArrowException):
+        return None
+
+
 def write_parquet(folder: Path) -> None:
     """Write both tables anew, sorted by family, task, sample and turn."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schemas = _schemas()
+    schemas = [schema.with_metadata({_MADE_FROM: str(_size(folder))}) for schema in _schemas()]
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
     temporary = tuple(path.with_name(f".{path.name}.tmp") for path in paths)
     try:

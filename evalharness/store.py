@@ -134,21 +134,32 @@ class RunStore:
             if parent.exists():
                 break
             self._created.append(parent)
+        while self._lock is None:
+            self._lock = self._try_lock()
+        return self
+
+    def _try_lock(self) -> IO[bytes] | None:
+        """The locked file; None when another process removed it (a run that was refused) before we had it."""
+        path = self.folder / LOCK
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = (self.folder / LOCK).open("ab")
+            file = path.open("ab")
         except OSError as error:
             raise UserError(
                 f"cannot write to {self.folder}: {error.strerror}; choose another with -o DIR"
             ) from None
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._lock.close()
+            file.close()
             raise UserError(
                 f"another evalharness is writing to {self.folder}; wait for it, or choose another folder with -o DIR"
             ) from None
-        return self
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()
+        return None
 
     def __exit__(self, *exception: object) -> None:
         for file in self._files.values():
@@ -267,6 +278,7 @@ class RunStore:
                 "kind": type(error).__name__,
                 "error": str(error),
                 "final": final,
+                **(error.details() if isinstance(error, InfrastructureError) else {}),
             },
         )
 

@@ -71,7 +71,7 @@ def play(
     if known is not None and known[0] != kind:
         raise UserError(f"{folder} holds a {known[0]} study; choose another folder with -o DIR")
     outcomes: dict[str, Outcome] = {}
-    with SharedServers(folder / "server.log") as serve:
+    with SharedServers(folder) as serve:
         for number, (name, config) in enumerate(runs.items(), start=1):
             on_run(name, number, len(runs))
             outcomes[name] = evaluate(

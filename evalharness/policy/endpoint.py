@@ -12,7 +12,7 @@ import json
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import aiohttp
@@ -40,6 +40,9 @@ class EndpointError(InfrastructureError):
     def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
         super().__init__(message)
         self.tries = tries
+
+    def details(self) -> dict[str, Any]:
+        return {"tries": [asdict(failed) for failed in self.tries]}
 
 
 @dataclass(frozen=True)
@@ -81,12 +84,12 @@ class ChatEndpoint:
         timeout: float = 600.0,
         tries: int = 6,
         on_retry: Callable[[str], None] = lambda reason: None,
-        on_failed_try: Callable[[FailedTry], None] = lambda failed: None,
+        on_overload: Callable[[], None] = lambda: None,
     ) -> None:
         """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
         pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
         or 503 with Retry-After) is asked again for as long as the call's time lasts. `on_retry` is told in words why
-        a try failed, `on_failed_try` gets the record."""
+        a try failed, `on_overload` that it was refused because the server has too much to do (429, 503)."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -97,7 +100,7 @@ class ChatEndpoint:
         self._timeout = timeout
         self._tries = tries
         self._on_retry = on_retry
-        self._on_failed_try = on_failed_try
+        self._on_overload = on_overload
         self._http: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
@@ -205,7 +208,6 @@ class ChatEndpoint:
                     FailedTry(failure.kind, str(failure), now - began, waited=0.0 if last else pause)
                 )
                 self._on_retry(str(failure))
-                self._on_failed_try(failed[-1])
                 if last:
                     raise EndpointError(
                         f"{self.base_url}: {failure}, {len(failed)} tries in {now - started:.0f} s"
@@ -232,6 +234,8 @@ class ChatEndpoint:
                         raise TryFailedError("too_long", f"an answer of more than {_REPLY_LIMIT} bytes")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise TryFailedError(_kind(error), f"{type(error).__name__}: {error}".rstrip(": ")) from None
+        if response.status in (429, 503):
+            self._on_overload()
         return read_answer(url, response.status, response.headers, raw)
 
 

@@ -39,16 +39,18 @@ def published_table(sweep: Sweep) -> Table:
 
 def turned_table(sweep: Sweep) -> Table:
     """The same with a row a run, for more columns than a terminal is wide."""
-    table = _table("", "n", *(f"{measure} % [95 % CI]" for measure in MEASURES))
+    table = _table("", "n")
+    for measure in MEASURES:
+        table.add_column(f"{measure} % [95 % CI]", no_wrap=True)
     for column in sweep.columns:
         cells = []
         for measure in MEASURES:
             low, high = column.ci95[measure]
-            cells.append(f"{_percent(column.rates[measure])} [{_percent(low)}, {_percent(high)}]")
+            cells.append(f"{_percent(column.rates[measure]):>5} [{_percent(low)}, {_percent(high)}]")
         table.add_row(column.name, str(column.n), *cells)
     table.add_section()
-    table.add_row(Text("Average", style="bold"), "", *(_percent(sweep.average[m]) for m in MEASURES))
-    table.add_row("Std", "", *(f"{100 * sweep.std_population[m]:.2f}" for m in MEASURES))
+    table.add_row(Text("Average", style="bold"), "", *(f"{_percent(sweep.average[m]):>5}" for m in MEASURES))
+    table.add_row("Std", "", *(f"{100 * sweep.std_population[m]:6.2f}" for m in MEASURES))
     return table
 
 

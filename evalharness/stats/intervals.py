@@ -11,6 +11,8 @@ from scipy.special import ndtr, stdtrit
 Interval = tuple[float, float]
 
 RESAMPLES = 10_000
+_ROUNDING = 1e-9
+"""A mean of fractions may end this far outside 0..1."""
 _SEED = 20_250_101
 """Bootstrap intervals are part of the result, so the same episodes must give the same interval."""
 Z_95 = 1.959963984540054
@@ -40,9 +42,10 @@ def score_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
     """
     data = np.sort(np.asarray(values, dtype=np.float64))
     n = data.size
-    if n == 0 or data.min() < 0 or data.max() > 1:
+    if n == 0 or data[0] < -_ROUNDING or data[-1] > 1 + _ROUNDING:
         raise ValueError("the values have to be fractions 0..1, one at least")
-    mean = min(1.0, max(0.0, float(data.mean())))
+    data = data.clip(0.0, 1.0)
+    mean = float(data.mean())
     most = mean * (1 - mean)
     dispersion = float(np.var(data, ddof=1)) / most if n > 1 and most > 1e-12 else 1.0
     t = float(stdtrit(max(n - 1, 1), (1 + confidence) / 2))
