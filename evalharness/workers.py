@@ -72,6 +72,8 @@ class WorkerProcess:
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
         self._requests = 0
+        self._answered = False
+        """It has started."""
 
     @property
     def pid(self) -> int | None:
@@ -96,7 +98,7 @@ class WorkerProcess:
 
         After that the worker is broken for good: its process group is dead.
         """
-        asked = time.perf_counter()
+        asked, started = time.perf_counter(), self._answered
         async with self._lock:
             waited = time.perf_counter() - asked
             if self.broken:
@@ -106,6 +108,7 @@ class WorkerProcess:
                     self._process = await self._start()
                     timeout += _START_TIMEOUT
                 answer = await asyncio.wait_for(self._exchange(slot, op, arguments), timeout)
+                self._answered = True
             except TimeoutError:
                 self.kill()
                 raise WorkerError(f"{self.spec.title} did not answer {op!r} within {timeout:.0f} s") from None
@@ -122,7 +125,11 @@ class WorkerProcess:
             raise WorkerError(
                 f"{self.spec.title} raised {answer['kind']} in {op!r}: {answer['error']}\n{answer['where']}"
             )
-        self.last_call = CallTimes(waited, answer["took"])
+        if started:
+            self.last_call = CallTimes(waited_s=waited, took_s=answer["took"])
+        else:
+            whole = time.perf_counter() - asked
+            self.last_call = CallTimes(start_s=whole - answer["took"], took_s=answer["took"])
         return answer["result"]
 
     async def _exchange(self, slot: int, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -194,6 +201,7 @@ class RemoteEnvironment:
     async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:
         result = await self.worker.call(self.slot, op, timeout, **arguments)
         self.times.environment_s += self.worker.last_call.took_s
+        self.times.start_s += self.worker.last_call.start_s
         self.times.worker_s += self.worker.last_call.waited_s
         return result
 
