@@ -34,8 +34,9 @@ COMMANDS = (
 )
 """In the order in which the help lists them."""
 
-_EPILOG = """\
-exit status: 0 done, 2 bad request, 3 ended with infrastructure failures, 130 interrupted with Ctrl-C
+EXIT_STATUS = "0 done, 2 bad request, 3 ended with infrastructure failures, 130 interrupted with Ctrl-C"
+_EPILOG = f"""\
+exit status: {EXIT_STATUS}
 
 first steps:
   evalharness server install --cpu                       a vLLM of its own (leave out --cpu with a GPU)
