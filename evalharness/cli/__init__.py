@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 
@@ -26,6 +27,7 @@ COMMANDS = (
     "data",
     "conform",
     "doctor",
+    "completion",
 )
 """In the order in which the help lists them."""
 
@@ -56,6 +58,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The console script: returns the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal of another encoding shows \\u2026 for what it cannot, instead of ending the command.
+            stream.reconfigure(errors="backslashreplace")
     parser = make_parser()
     args = parser.parse_args(arguments)
     try:

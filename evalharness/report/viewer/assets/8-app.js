@@ -44,7 +44,9 @@ class App {
     replace(this.main, this.view.element);
     const view = this.view;
     await view.start();
-    if (view === this.view) document.body.dataset.ready = location.hash || '#';
+    if (view !== this.view) return;
+    document.body.dataset.ready = location.hash || '#';
+    performance.mark('shown');
   }
 
   drawBar(values) {
