@@ -105,22 +105,31 @@ def test_the_overview_has_the_numbers_of_show(compass: dict[str, Any], look: Cal
     assert page.title() == "random · oracle · evalharness"
 
 
-def test_filters_and_search_leave_what_they_say(compass: dict[str, Any], look: Callable[..., Page]) -> None:
-    page = look(compass["one"], "#family=compass")
-    lines = (compass["folder"] / "random" / "episodes.jsonl").read_text().splitlines()
-    episodes = [json.loads(line) for line in lines]
-    assert page.locator(".count").inner_text() == "60 episodes"
-    solved = sum(episode["success"] for episode in episodes)
-    page.select_option("select[name=outcome]", "success")
-    assert page.locator(".count").inner_text() == f"{solved} of 60 episodes"
-    assert "outcome=success" in page.url
+def test_filters_and_search_leave_what_they_say(tmp_path: Path, look: Callable[..., Page]) -> None:
+    outcomes = [SOLVED] * 4 + [HALF] * 3 + [NOTHING] * 2
+    folder = make_run(tmp_path / "run", {"babyai": outcomes, "pddl": [SOLVED] * 5})
+    page = look(report(folder, tmp_path / "r.html"), "#family=babyai")
+    count = page.locator(".count")
+    assert count.inner_text() == "9 episodes"
+    for outcome, expected in (("success", 4), ("unsolved", 5), ("partial", 3), ("none", 2)):
+        page.select_option("select[name=outcome]", outcome)
+        assert count.inner_text() == f"{expected} of 9 episodes"
+    page.select_option("select[name=level]", "easy")
+    assert shown_rows(page) == ["babyai/agentboard/007"]
+    assert "outcome=none" in page.url
+    assert "level=easy" in page.url
+    page.reload()
+    page.locator(".rows .row").wait_for()
+    assert shown_rows(page) == ["babyai/agentboard/007"]
     page.select_option("select[name=outcome]", "")
-    page.fill("input[type=search]", "FACE NORTH")
-    assert page.locator(".count").inner_text() == "15 of 60 episodes"
+    page.select_option("select[name=level]", "")
+    page.fill("input[type=search]", "TASK 8")
+    assert shown_rows(page) == ["babyai/agentboard/008"]
     page.fill("input[type=search]", "")
-    page.get_by_role("button", name="turns").click()
-    longest = max(len(episode["turns"]) for episode in episodes)
-    assert page.locator(".rows .row .turns").first.inner_text() == str(longest)
+    page.get_by_role("button", name="progress").click()
+    assert shown_rows(page)[-1] == "babyai/agentboard/008"
+    page.get_by_role("button", name="progress").click()
+    assert shown_rows(page)[0] == "babyai/agentboard/007"
 
 
 def test_the_turns_can_be_searched_too(tmp_path: Path, look: Callable[..., Page]) -> None:
