@@ -23,14 +23,19 @@ SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
 
 
-@pytest.fixture
-def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
-    """Two runs of the whole suite with names as long as people give them, seen from beside them."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def whole_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs of every task, their names as long as people give them."""
+    folder = tmp_path_factory.mktemp("runs")
     for name, outcome in (("a", NOTHING), ("b", SOLVED)):
         long = f"llama-3-8b-agentrefine-lr2e-5-epoch-3-{name}"
-        make_run(Path(name), {family: [outcome] * n for family, n in SIZES.items()}, name=long)
-    return "a", "b"
+        make_run(folder / name, {family: [outcome] * n for family, n in SIZES.items()}, name=long)
+    return folder
+
+
+@pytest.fixture
+def runs(whole_suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(whole_suite)
 
 
 @pytest.fixture
@@ -54,7 +59,7 @@ COMMANDS = [
 @pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
 def test_output_fits_80_columns_without_escapes(
     arguments: tuple[str, ...],
-    runs: tuple[str, str],
+    runs: None,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -68,7 +73,7 @@ def test_output_fits_80_columns_without_escapes(
 
 
 def test_in_a_pipe_a_row_is_one_line(
-    runs: tuple[str, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However long: what greps for a task gets all of it."""
     monkeypatch.delenv("COLUMNS", raising=False)

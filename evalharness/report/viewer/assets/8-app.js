@@ -119,9 +119,10 @@ class App {
           await this.data.load();
           const values = this.values();
           if (!values.task && !values.compare && !document.activeElement.closest('input, select')) {
-            const top = scrollY;
+            const top = scrollY, rows = this.view.rows?.element.scrollTop;
             await this.route();
             scrollTo(0, top);
+            if (rows !== undefined) this.view.rows.element.scrollTop = rows;
           }
         }
         this.say(`live · ${plural(state.episodes, 'episode')}`);
