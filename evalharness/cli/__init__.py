@@ -19,6 +19,7 @@ COMMANDS = (
     "leaderboard",
     "analyze",
     "plot",
+    "diversity",
     "export",
     "track",
     "report",
