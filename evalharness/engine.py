@@ -75,6 +75,7 @@ class Engine:
     _wall_s: float = 0.0
     _allowed_place_s: float = 0.0
     _client_cpu_s: float = 0.0
+    _down_s: float = 0.0
     _sessions: int = 1
 
     async def play_all(
@@ -117,6 +118,7 @@ class Engine:
                 self._wall_s = self.progress.elapsed
                 self._client_cpu_s = time.process_time() - self._cpu_before
                 self._allowed_place_s = self._throttle.allowed_place_s()
+                self._down_s = opened.down_s()
                 await self._stop(watching)
             return None
 
@@ -244,6 +246,7 @@ class Engine:
             concurrency=self._throttle.limit,
             highest_concurrency=self._throttle.highest,
             pinned=self._throttle.pinned is not None,
+            down_s=self._down_s,
             server=self._insight.summary(self._wall_s),
         )
         told = performance.report(measured, titles)

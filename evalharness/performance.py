@@ -40,6 +40,8 @@ class Measured:
     """Episodes in flight allowed at the end."""
     highest_concurrency: int
     pinned: bool
+    down_s: float = 0.0
+    """The model's server was being started again."""
     server: Mapping[str, Any] | None = None
     """What the model's server said of itself (`ServerInsight.summary`)."""
 
@@ -129,6 +131,10 @@ def _server_advice(run: Measured) -> str | None:
 
 
 def _low_advice(run: Measured, bounds: Mapping[str, float], titles: Mapping[str, str]) -> str:
+    if run.down_s > 0.2 * run.wall_s:
+        return (
+            f"the server was down for {run.down_s:.0f} s: it died and was started again; server.log says why"
+        )
     shares = _shares(run)
     in_environments = shares["environment"] + shares["waiting_for_worker"]
     cpu = run.client_cpu_s / run.wall_s

@@ -197,6 +197,8 @@ class RunStore:
                 + "\n  ".join(changed)
                 + "\nchoose another folder with -o DIR, or give the same options to continue that run"
             )
+        for path in self.folder.glob(".*.tmp"):  # a session that was killed was writing these
+            path.unlink()
         self._drop_torn_line(self.folder / EPISODES)
         self._drop_torn_line(self.folder / ERRORS)
         self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}

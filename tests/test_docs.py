@@ -121,7 +121,7 @@ def test_every_command_of_the_docs_runs_or_parses(where: str, words: list[str], 
             if key not in ("run", "debug", "data", "json", "config")
         }
         fields.setdefault("suite", "open")
-        assert make_config(fields).suite == fields["suite"]
+        assert make_config(fields).model == args.model[0]
 
 
 def inline() -> Iterator[tuple[str, str]]:

@@ -63,6 +63,15 @@ def test_an_episode_reads_back_as_it_was(tmp_path: Path) -> None:
     assert list(read_episodes(tmp_path)) == [make_episode(0), make_episode(1)]
 
 
+def test_what_a_killed_session_was_writing_is_cleared_away(tmp_path: Path) -> None:
+    write_run(tmp_path, 1)
+    for name in (".manifest.json.4711.tmp", ".episodes.parquet.tmp"):
+        (tmp_path / name).write_bytes(b"half")
+    with RunStore(tmp_path) as store:
+        store.resume(MANIFEST)
+    assert not list(tmp_path.glob(".*.tmp"))
+
+
 def test_a_changed_configuration_is_refused_with_the_difference(tmp_path: Path) -> None:
     write_run(tmp_path, 1)
     before = (tmp_path / "manifest.json").read_bytes()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envs.base import EnvSpec
-from evalharness.errors import UserError
+from evalharness.errors import InfrastructureError, UserError
 
 if TYPE_CHECKING:
     from evalharness.workers import Worker
@@ -77,8 +77,11 @@ def _join(ray: Any, address: str, staging: Path, install: bool) -> None:
         ray.init(**options)
     except ImportError as error:  # ray:// needs gRPC, which Ray alone does not bring
         raise UserError(f"--cluster {address}: {error}; pip install 'evalharness[ray]'") from None
-    except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+    except Exception as error:  # Ray raises bare ones, too
         told = str(error).strip().splitlines()
+        ray.shutdown()
+        if address == "local":
+            raise InfrastructureError(f"Ray did not start: {error}") from None
         raise UserError(
             f"--cluster {address}: {told[0] if told else type(error).__name__}; is the cluster up (`ray status` on "
             "its head node), and are its Ray and Python the same as here?"

@@ -82,6 +82,8 @@ class Replicas:
     ) -> None:
         """`on_event` is told of every death and restart."""
         self.replicas = replicas
+        self.down_s = 0.0
+        """Seconds that servers were being started again, as a mean over the replicas."""
         self._on_status = on_status
         self._on_event = on_event
         self._changed = asyncio.Event()
@@ -179,6 +181,9 @@ class Replicas:
                 self._changed.set()
                 return
             replica.up = True
+            seconds = time.monotonic() - replica.down_since
+            self.down_s += seconds / len(self.replicas)
+            self._on_event(f"{replica.name} is up again, {seconds:.0f} s later")
             self._on_status("")
             self._changed.set()
 

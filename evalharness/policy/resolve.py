@@ -53,6 +53,8 @@ class Opened:
     """What is only known once it runs: the server's version and arguments."""
     metrics: Callable[[], Sequence[str]] = lambda: ()
     """Where the servers that are up now tell how busy they are."""
+    down_s: Callable[[], float] = lambda: 0.0
+    """Seconds without a server so far, while it was started again."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,8 @@ def _client(config: RunConfig, url: str, name: str, key: str | None, reports: Re
         api_key=key,
         connections=config.concurrency or _CONNECTIONS,
         timeout=config.timeout,
+        # With another server to go to, waiting for this one to come back is not worth as much.
+        tries=6 if len(config.endpoints) < 2 else 3,
         on_retry=reports.status,
         on_overload=reports.overload,
     )
@@ -224,7 +228,9 @@ def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepa
             }
             if len(servers) > 1:
                 facts["placement"] = placed
-            yield Opened(group, failure=group.failure, facts=facts, metrics=_metrics_of(group))
+            yield Opened(
+                group, group.failure, facts=facts, metrics=_metrics_of(group), down_s=lambda: group.down_s
+            )
 
     return Prepared(identity, opened)
 

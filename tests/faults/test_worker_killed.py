@@ -42,13 +42,14 @@ async def test_a_worker_that_dies_or_hangs_is_replaced_and_its_episodes_start_ov
     assert not any(failure["final"] for failure in failures)
 
 
+@pytest.mark.data
 async def test_a_killed_java_process_is_replaced_and_its_episodes_start_over(
-    environment: dict[str, str], tmp_path: Path
+    environment: dict[str, str], tmp_path: Path, published_data: Path
 ) -> None:
     """ScienceWorld's simulator is a Java process under the worker."""
     arguments = (
-        "run", "--suite", "open", "--tasks", "sciworld:0-2", "--model", "random", "--samples", 2, "--max-turns", 12,
-        "--workers", "sciworld=1", "--concurrency", 2, "-o",
+        "run", "--suite", "agentboard", "--data", published_data, "--tasks", "sciworld:0-2", "--model", "random",
+        "--samples", 2, "--max-turns", 12, "--workers", "sciworld=1", "--concurrency", 2, "-o",
     )  # fmt: skip
     whole = await asyncio.to_thread(evalharness, environment, *arguments, tmp_path / "whole")
     assert whole.returncode == 0, whole.stderr
