@@ -20,6 +20,7 @@ COMMANDS = (
     "leaderboard",
     "analyze",
     "plot",
+    "diversity",
     "export",
     "track",
     "report",
