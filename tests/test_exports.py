@@ -219,7 +219,7 @@ def test_harbors_models_accept_every_trajectory(played: Path, tmp_path: Path) ->
         tmp_path / "venv",
         ["--no-deps", "harbor==0.25.0"],
         ["pydantic"],
-        python=throwaway.python_of_at_least("3.12"),
+        python=throwaway.python_of_at_least(12),
     )
     folder = export(played, "atif", tmp_path / "atif")
     done = subprocess.run(

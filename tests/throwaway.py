@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -24,13 +25,18 @@ def _uv() -> list[str]:
     return [found]
 
 
-def python_of_at_least(version: str) -> str:
-    """An interpreter of this version or newer; skips where the machine has none."""
-    command = [*_uv(), "python", "find", "--no-python-downloads", "--no-project", f">={version}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"no Python {version} or newer on this machine")
-    return done.stdout.strip()
+def python_of_at_least(minor: int) -> str:
+    """An interpreter 3.`minor` or newer, from PATH or pyenv; skips where the machine has none."""
+    if sys.version_info >= (3, minor):
+        return sys.executable
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for newer in range(minor, minor + 4):
+        on_path = shutil.which(f"python3.{newer}")
+        for found in [*([on_path] if on_path else []), *sorted(pyenv.glob(f"3.{newer}.*/bin/python"))]:
+            # pyenv's stand-ins on PATH are there for versions that are not chosen, and fail.
+            if subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0:
+                return str(found)
+    pytest.skip(f"no Python 3.{minor} or newer on this machine")
 
 
 def make(folder: Path, *packages: Sequence[str], python: str = sys.executable) -> Path:

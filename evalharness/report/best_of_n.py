@@ -8,10 +8,10 @@ from rich.text import Text
 
 from evalharness.best_of_n import BestOfN, FamilyBest
 from evalharness.comparison import HELD_OUT, MEASURES
-from evalharness.curves import CURVE_NAMES
 from evalharness.report.text import printable
 
 _MOST_COLUMNS = 10
+_CURVES = {"best_success": "pass@k", "best_progress": "best progress", "every_success": "pass^k"}
 
 
 def _percent(value: float | None) -> str:
@@ -60,7 +60,7 @@ def curves_table(study: BestOfN) -> Table:
     families = dict.fromkeys(str(row["family"]) for row in study.curves)
     for family in families:
         table.add_row(Text(_title(study, family), style="bold"))
-        for curve, name in CURVE_NAMES.items():
+        for curve, name in _CURVES.items():
             values = {
                 row["k"]: row["rate"]
                 for row in study.curves
@@ -105,6 +105,7 @@ def print_best_of_n(console: Console, study: BestOfN) -> None:
         console.print()
     console.print(Text("k of the samples, every choice of k counted alike (%)", style="bold"))
     console.print(curves_table(study))
+    console.print(Text("pass@k: one of k succeeds. pass^k: all k do.", style="dim"))
     console.print()
     if study.families:
         console.print(Text("how different the samples are", style="bold"))
