@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -51,18 +52,15 @@ class RayCluster:
         } | AUTHENTICATION
         command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--num-cpus", str(cores)]
         command += ["--disable-usage-stats", "--log-style", "record", *more]
-        for tries in range(3):
-            # Ray gives a node 30 seconds, which a busy machine may exceed.
-            done = subprocess.run(
-                command,
-                env={**environment, "RAY_USAGE_STATS_ENABLED": "0"},
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode == 0 or tries == 2:
-                break
-        assert done.returncode == 0, done.stdout + done.stderr
+        done = subprocess.run(
+            command,
+            env={**environment, "RAY_USAGE_STATS_ENABLED": "0"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise NodeError(done.stdout + done.stderr)
         [new] = set(self._raylets()) - before
         self.nodes.append(Node(new))
         return self.nodes[-1]
@@ -80,6 +78,19 @@ class RayCluster:
                     found.append(process)
         return found
 
+    def end(self) -> None:
+        for _ in range(5):
+            processes = self.processes()
+            for node in self.nodes:
+                node.kill()
+            for process in processes:
+                with contextlib.suppress(psutil.NoSuchProcess):
+                    process.kill()
+            if not processes:
+                break
+            time.sleep(0.2)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
 
 def _free_port() -> int:
     with socket.socket() as probe:
@@ -87,9 +98,11 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@contextlib.contextmanager
-def ray_cluster(cores: tuple[int, ...]) -> Iterator[RayCluster]:
-    """The first node is the head."""
+class NodeError(Exception):
+    """A node did not start: Ray gives it 30 seconds, which a busy machine may exceed."""
+
+
+def _start(cores: tuple[int, ...]) -> RayCluster:
     folder = Path(tempfile.mkdtemp(prefix="ray-", dir="/tmp"))
     port, client = _free_port(), _free_port()
     cluster = RayCluster(f"127.0.0.1:{port}", f"ray://127.0.0.1:{client}", folder)
@@ -100,16 +113,24 @@ def ray_cluster(cores: tuple[int, ...]) -> Iterator[RayCluster]:
         )  # fmt: skip
         for count in cores[1:]:
             cluster.add_node(count, "--address", cluster.address)
+    except BaseException:
+        cluster.end()
+        raise
+    return cluster
+
+
+@contextlib.contextmanager
+def ray_cluster(cores: tuple[int, ...]) -> Iterator[RayCluster]:
+    """Cores of each node; the first is the head."""
+    for tries in range(3):
+        try:
+            cluster = _start(cores)
+        except NodeError:
+            if tries == 2:
+                raise
+        else:
+            break
+    try:
         yield cluster
     finally:
-        for _ in range(5):
-            processes = cluster.processes()
-            for node in cluster.nodes:
-                node.kill()
-            for process in processes:
-                with contextlib.suppress(psutil.NoSuchProcess):
-                    process.kill()
-            if not processes:
-                break
-            time.sleep(0.2)
-        subprocess.run(["rm", "-rf", str(folder)], check=True)
+        cluster.end()
