@@ -8,13 +8,14 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from envs.base import EnvSpec, Task
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.timing import CallTimes, FamilyTimes
 
 _LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
@@ -26,6 +27,38 @@ class WorkerError(InfrastructureError):
     """An environment's process died, hung, or raised."""
 
 
+@dataclass(frozen=True)
+class Usage:
+    """What a worker and all its children use; None where that cannot be seen."""
+
+    cpu_s: float | None = None
+    rss_bytes: int | None = None
+
+
+class Worker(Protocol):
+    """Holds up to `spec.envs_per_worker` environments somewhere; carries out one call at a time."""
+
+    spec: EnvSpec
+    broken: bool
+    """It has died or been killed and will never answer again."""
+    free_slots: list[int]
+    """Environments of this worker without an episode; kept by the pool."""
+    last_call: CallTimes
+    """Of the call that returned last."""
+
+    @property
+    def pid(self) -> int | None: ...
+
+    async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
+        """Raises WorkerError, and is then broken for good; UserError for what the user can mend."""
+
+    def usage(self) -> Usage: ...
+
+    def kill(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class WorkerProcess:
     """One process that holds up to `spec.envs_per_worker` environments; carries out one call at a time."""
 
@@ -35,6 +68,7 @@ class WorkerProcess:
         self.log = log
         self.broken = False
         self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
+        self.last_call = CallTimes()
         self._process: asyncio.subprocess.Process | None = None
         self._lock = asyncio.Lock()
         self._requests = 0
@@ -62,7 +96,9 @@ class WorkerProcess:
 
         After that the worker is broken for good: its process group is dead.
         """
+        asked = time.perf_counter()
         async with self._lock:
+            waited = time.perf_counter() - asked
             if self.broken:
                 raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
             try:
@@ -86,6 +122,7 @@ class WorkerProcess:
             raise WorkerError(
                 f"{self.spec.title} raised {answer['kind']} in {op!r}: {answer['error']}\n{answer['where']}"
             )
+        self.last_call = CallTimes(waited, answer["took"])
         return answer["result"]
 
     async def _exchange(self, slot: int, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -103,6 +140,25 @@ class WorkerProcess:
         if answer["id"] != self._requests:
             raise ValueError("answer to another request")
         return answer
+
+    def usage(self) -> Usage:
+        """Of the process and its children: a Java simulator is one."""
+        import psutil
+
+        if self._process is None or self._process.returncode is not None:
+            return Usage()
+        try:
+            leader = psutil.Process(self._process.pid)
+            processes = [leader, *leader.children(recursive=True)]
+        except psutil.Error:
+            return Usage()
+        cpu, size = 0.0, 0
+        for process in processes:
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                cpu += times.user + times.system
+                size += process.memory_info().rss
+        return Usage(cpu, size)
 
     def kill(self) -> None:
         self.broken = True
@@ -131,73 +187,34 @@ class WorkerProcess:
 class RemoteEnvironment:
     """One environment in a worker: what the episode loop talks to."""
 
-    worker: WorkerProcess
+    worker: Worker
     slot: int
+    times: FamilyTimes = field(default_factory=FamilyTimes)
+
+    async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:
+        result = await self.worker.call(self.slot, op, timeout, **arguments)
+        self.times.environment_s += self.worker.last_call.took_s
+        self.times.worker_s += self.worker.last_call.waited_s
+        return result
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         timeout = self.worker.spec.reset_timeout
-        goal, observation, info = await self.worker.call(self.slot, "reset", timeout, task=task.to_json())
+        goal, observation, info = await self._call("reset", timeout, task=task.to_json())
         return goal, observation, info
 
     async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
-        timeout = self.worker.spec.step_timeout
-        observation, terminated, info = await self.worker.call(self.slot, "step", timeout, action=action)
+        observation, terminated, info = await self._call("step", self.worker.spec.step_timeout, action=action)
         return observation, terminated, info
 
     async def valid_actions(self) -> list[str]:
-        actions: list[str] = await self.worker.call(
-            self.slot, "valid_actions", self.worker.spec.reset_timeout
-        )
+        actions: list[str] = await self._call("valid_actions", self.worker.spec.reset_timeout)
         return actions
 
     async def oracle(self) -> list[str]:
-        plan: list[str] = await self.worker.call(self.slot, "oracle", 5 * self.worker.spec.reset_timeout)
+        plan: list[str] = await self._call("oracle", 5 * self.worker.spec.reset_timeout)
         return plan
 
     async def reference_plans(self) -> dict[str, list[str]]:
         timeout = 5 * self.worker.spec.reset_timeout
-        plans: dict[str, list[str]] = await self.worker.call(self.slot, "reference_plans", timeout)
+        plans: dict[str, list[str]] = await self._call("reference_plans", timeout)
         return plans
-
-
-@dataclass
-class EnvironmentPool:
-    """The workers of one family. A worker that broke is replaced when its slot is next asked for."""
-
-    spec: EnvSpec
-    data: Path | None
-    max_workers: int
-    log: Path | None = None
-    workers: list[WorkerProcess] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._free = asyncio.Semaphore(self.capacity)
-
-    @property
-    def capacity(self) -> int:
-        """How many episodes of the family can be in flight."""
-        return self.max_workers * self.spec.envs_per_worker
-
-    @contextlib.asynccontextmanager
-    async def environment(self) -> AsyncIterator[RemoteEnvironment]:
-        """Wait for a free slot and hold it for one episode."""
-        async with self._free:
-            worker = self._pick()
-            slot = worker.free_slots.pop()
-            try:
-                yield RemoteEnvironment(worker, slot)
-            finally:
-                worker.free_slots.append(slot)
-
-    def _pick(self) -> WorkerProcess:
-        """The least busy worker; a new one while there is room and every one is at work."""
-        self.workers = [worker for worker in self.workers if not worker.broken]
-        best = max(self.workers, key=lambda worker: len(worker.free_slots), default=None)
-        idle = best is not None and len(best.free_slots) == self.spec.envs_per_worker
-        if best is not None and (idle or len(self.workers) >= self.max_workers):
-            return best
-        self.workers.append(WorkerProcess(self.spec, self.data, self.log))
-        return self.workers[-1]
-
-    async def close(self) -> None:
-        await asyncio.gather(*(worker.close() for worker in self.workers))

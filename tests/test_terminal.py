@@ -1,4 +1,4 @@
-"""What the commands print: at 80 columns, without colour, into a pipe; completion; the pages made from their help."""
+"""What the commands print: at 80 columns, without colour, into a pipe; completion."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ import pytest
 from command_line import command
 from made_runs import make_run
 
-from evalharness.cli import main, make_parser
-from evalharness.cli.manual import manual
+from evalharness.cli import main
 
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
 
@@ -164,73 +161,3 @@ def test_other_shells_can_read_their_script(
         pytest.skip(f"no {shell} here to read it")
     (tmp_path / "script").write_text(script)
     subprocess.run([shell, "-n", str(tmp_path / "script")], check=True, timeout=60)
-
-
-def test_the_page_of_commands_is_current() -> None:
-    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
-    assert page == manual(), "run: python -m evalharness.cli.manual > docs/commands.md"
-
-
-def documented_commands() -> list[tuple[str, str]]:
-    """Commands in indented and fenced code and in `code`, as far as they stand there in full."""
-    found = []
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        spans = re.findall(r"`(evalharness [^`]+)`", text)
-        spans += re.findall(r"^(?: {4}|.*&& \S*/)?(evalharness [a-z].*)$", text, re.MULTILINE)
-        for span in spans:
-            line = re.sub(r"( {3,}| #).*", "", span).split(" && ")[0].strip()
-            if not re.search(r"[|\[<…$]|\.\.\.|COMMAND| says | and ", line):
-                found.append((page.name, line))
-    return sorted(set(found))
-
-
-def test_documented_commands_are_ones_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    """Each is understood: no command or option was renamed behind the pages' back."""
-    commands = documented_commands()
-    assert len(commands) > 40
-    wrong = []
-    for page, line in commands:
-        try:
-            make_parser().parse_args(shlex.split(line)[1:])
-        except SystemExit as stopped:
-            why = capsys.readouterr().err.strip().splitlines()[-1:]
-            if stopped.code and "the following arguments are required" not in why[0]:
-                wrong.append(f"{page}: {line}: {why[0]}")
-    assert wrong == []
-
-
-def test_links_between_pages_lead_somewhere() -> None:
-    broken = []
-    for page in PAGES:
-        text = page.read_text(encoding="utf-8")
-        for target in re.findall(
-            r"\]\((?!https?:)([^)\s]+)\)", re.sub(r"```.*?```", "", text, flags=re.DOTALL)
-        ):
-            path, _, anchor = target.partition("#")
-            other = (page.parent / path) if path else page
-            if not other.exists():
-                broken.append(f"{page.name}: {target}")
-            elif anchor and anchor not in anchors(other):
-                broken.append(f"{page.name}: {target} (no such heading)")
-    assert broken == []
-
-
-def anchors(page: Path) -> set[str]:
-    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
-
-
-def test_messages_of_the_troubleshooting_page_are_ours() -> None:
-    """What it quotes as seen is what the code says."""
-    page = (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8")
-    code = " ".join(path.read_text() for path in (ROOT / "evalharness").rglob("*.py"))
-    quoted = [
-        message
-        for row in re.findall(r"^\| ([^|]*) \|", page, re.MULTILINE)
-        for message in re.findall(r"`([a-z][^`]* [^`]*)`", row)
-        if not message.startswith(("evalharness", "resolution"))
-    ]
-    assert len(quoted) >= 5
-    for message in quoted:
-        assert re.sub(r" N$", "", message) in code, message

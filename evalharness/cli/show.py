@@ -26,14 +26,14 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.report.table import print_summary
     from evalharness.report.terminal import make_console
     from evalharness.report.trajectory import trajectory
-    from evalharness.store import SUMMARY, read_manifest
-    from evalharness.summary import summarize
+    from evalharness.store import read_manifest
+    from evalharness.summary import earlier_timing, summarize
     from evalharness.tasks import nearest
 
     manifest = read_manifest(args.folder)
     console = make_console(stderr=args.json == "-")
     if args.task is None:
-        summary = summarize(args.folder, _timing(args.folder / SUMMARY))
+        summary = summarize(args.folder, earlier_timing(args.folder))
         print_summary(console, summary, manifest["titles"])
         write_json(args.json, summary)
         return 0
@@ -49,13 +49,3 @@ def run(args: argparse.Namespace) -> int:
         f"{args.folder} has no finished episode of {args.task!r}, sample {args.sample}"
         + (nearest(args.task, seen) if seen else "")
     )
-
-
-def _timing(path: Path) -> dict[str, float]:
-    """The wall time that the run itself wrote down; it cannot be recomputed."""
-    import json
-
-    try:
-        return {"wall_s": json.loads(path.read_text(encoding="utf-8"))["wall_s"]}
-    except (OSError, ValueError, KeyError):
-        return {}

@@ -15,7 +15,7 @@ def _heading(text: str, kind: str, classes: str = "") -> str:
 
 def _head(board: Leaderboard) -> str:
     cells = [_heading("series", "text"), _heading("model", "text")]
-    for title in (*board.titles.values(), "Held-out"):
+    for title in (*board.titles.values(), "Held\u2011out"):
         for measure in MEASURES:
             cells.append(_heading(f"{title} {measure}", "number"))
             cells.append(_heading(f"{title} {measure}, corrected", "number", "corrected"))
@@ -70,7 +70,7 @@ def plot(board: Leaderboard) -> str:
         parts.append(f'<text x="{x + 10}" y="16">{measure} %</text>')
     for i, standing in enumerate(rows):
         y = _TOP + _STEP * i + 8
-        weight = ' font-weight="700"' if standing.ours else ""
+        weight = ' class="own"' if standing.ours else ""
         label = f"{standing.name} ({standing.series})" if standing.name in _repeated(rows) else standing.name
         parts.append(f'<text x="{_LEFT - 12}" y="{y + 4}" text-anchor="end"{weight}>{_safe(label)}</text>')
         for measure in MEASURES:

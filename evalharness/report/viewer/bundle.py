@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evalharness.behaviour import ALL, FIGURES, behaviour_rows, load_behaviour
 from evalharness.comparison import compare_runs
 from evalharness.episode import Episode
 from evalharness.errors import UserError
@@ -31,6 +32,18 @@ Behaviour = Callable[[Path], Sequence[BehaviourRow]]
 
 def no_behaviour(folder: Path) -> Sequence[BehaviourRow]:
     return ()
+
+
+def behaviour_figures(folder: Path) -> Sequence[BehaviourRow]:
+    """The figures of `evalharness analyze`, shares in percent."""
+    figures = {figure.name: figure for figure in FIGURES}
+    rows = []
+    for row in behaviour_rows(load_behaviour(folder)):
+        figure = figures[row.figure]
+        title, times = (f"{figure.title} %", 100) if figure.share else (figure.title, 1)
+        family = "" if row.family == ALL else row.family
+        rows.append((title, family, times * row.value, times * row.low, times * row.high))
+    return rows
 
 
 def compressed(value: Any) -> bytes:

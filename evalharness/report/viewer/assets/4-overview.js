@@ -169,9 +169,9 @@ function times(data, runs) {
 // rows: [figure, family, value, low, high]; a family of '' is all together.
 function behaviour(data, runs) {
   return runs.filter(run => run.behaviour.length).map(run => {
-    const figures = [...new Set(run.behaviour.map(row => row[0]))], families = [...new Set(run.behaviour.map(row => row[1]))];
+    const figures = [...new Set(run.behaviour.map(row => row[0]))], families = [...new Set(run.behaviour.map(row => row[1]))].sort();
     const cell = new Map(run.behaviour.map(([figure, family, ...values]) => [figure + '\n' + family, values]));
-    const number = value => Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : 3);
+    const number = value => value.toFixed(1);
     return h('div', {}, runs.length > 1 && h('h3', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run)), ` ${oneLine(run.label())}`),
       scrolled(h('table.behaviour', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''), families.map(family =>
         h('th.n', { scope: 'col' }, family ? data.title(family) : 'all')))),

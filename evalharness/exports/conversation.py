@@ -1,0 +1,49 @@
+"""The chat of a stored episode, message by message, as the model was sent it."""
+
+from __future__ import annotations
+
+from evalharness import react
+from evalharness.episode import Episode
+from evalharness.errors import UserError
+from evalharness.perturb import Voice
+from evalharness.prompt import Message, load_prompt
+
+
+def opening(episode: Episode) -> tuple[list[Message], bool]:
+    """What comes before the first reply, and whether it is whole.
+
+    Run folders keep the hash of a prompt file, not its text: where the file at hand is another one (or the family is
+    not installed), only the goal and the first observation are known.
+    """
+    from envs import specs
+
+    spec = specs().get(episode.family)
+    if spec is not None:
+        try:
+            prompt, sha = load_prompt(spec)
+            if sha == episode.prompt_hash:
+                voice = Voice(spec, episode.perturbation)
+                spoken = voice.prompt(prompt.for_kind(episode.kind))
+                messages = spoken.messages(
+                    voice.surface, voice.surface, episode.goal, episode.first_observation
+                )
+                return messages, True
+        except UserError:
+            pass  # a prompt file that has become unusable since is as good as another one
+    text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
+    return [{"role": "user", "content": text}], False
+
+
+def kept_reply(reply: str, finish_reason: str) -> str:
+    """The part of a raw reply that stayed in the conversation."""
+    # Some servers refuse an empty assistant message; the loop sends the same words.
+    return react.parse(reply, truncated=finish_reason == "length").kept or "(no reply)"
+
+
+def conversation(episode: Episode) -> list[Message]:
+    """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there."""
+    messages, _ = opening(episode)
+    for turn in episode.turns:
+        messages.append({"role": "assistant", "content": kept_reply(turn.reply, turn.finish_reason)})
+        messages.append({"role": "user", "content": f"Observation: {turn.observation}"})
+    return messages
