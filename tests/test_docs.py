@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import shlex
 import subprocess
@@ -79,11 +80,20 @@ def elsewhere(tmp_path: Path, clean_home: Path, monkeypatch: pytest.MonkeyPatch)
     """A working folder with what the commands of the pages name: two runs, a checkpoint's folder."""
     monkeypatch.chdir(tmp_path)
     for name, outcome in (("RUN", (True, 1.0)), ("RUN2", (False, 0.5)), ("RUN3", (False, 0.0))):
-        make_run(tmp_path / name, {"babyai": [outcome, (False, 0.25)]}, name=name)
+        run = make_run(tmp_path / name, {"babyai": [outcome, (False, 0.25)]}, name=name)
+        episodes = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
+        for i, turn in enumerate(turn for episode in episodes for turn in episode["turns"]):
+            turn["thought"] = f"{name} thinks of door {i}"
+        (run / "episodes.jsonl").write_text("".join(json.dumps(episode) + "\n" for episode in episodes))
+    chat = [
+        {"role": "user", "content": "Open it."},
+        {"role": "assistant", "content": "Thought: I do.\nAction: open"},
+    ]
+    (tmp_path / "train.jsonl").write_text(json.dumps({"messages": chat}) + "\n")
     return tmp_path
 
 
-READING = {"show", "compare", "analyze", "plot", "export", "tasks", "perturb", "leaderboard"}
+READING = {"show", "compare", "analyze", "plot", "export", "tasks", "perturb", "leaderboard", "diversity"}
 """Commands that are carried out as they stand; they need neither model nor data."""
 NO_FAMILY = {"lamps"}
 """What the worked example adds; its own test runs its commands."""

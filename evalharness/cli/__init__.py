@@ -20,6 +20,7 @@ COMMANDS = (
     "leaderboard",
     "analyze",
     "plot",
+    "diversity",
     "export",
     "track",
     "report",
@@ -36,12 +37,18 @@ COMMANDS = (
 )
 """In the order in which the help lists them."""
 
-EXIT_STATUS = (
-    "0 done, 1 a check found something (conform, data, doctor), 2 bad request, 3 ended with infrastructure failures,\n"
-    "130 interrupted with Ctrl-C, 143 terminated"
-)
-_EPILOG = f"""\
-exit status: {EXIT_STATUS}
+EXIT_STATUS = {
+    0: "done",
+    1: "a check found something: `conform`, `data fetch`, `data verify`, `doctor`",
+    2: "bad request; nothing was written",
+    3: "ended with infrastructure failures (server, simulator, disk); the same command continues",
+    130: "interrupted with Ctrl-C; the same command continues",
+    143: "terminated (SIGTERM); the same command continues",
+}
+
+_EPILOG = """\
+exit status: 0 done, 1 a check found something, 2 bad request, 3 ended with infrastructure failures, 130 interrupted
+with Ctrl-C, 143 terminated
 
 first steps:
   evalharness server install --cpu                       a vLLM of its own (leave out --cpu with a GPU)

@@ -161,8 +161,7 @@ function times(data, runs) {
       h('td.n', {}, duration(wall / listed.length)), h('td.n', {}, count(sum('tokens')))];
   });
   const walls = runs.filter(run => run.summary.wall_s).map(run => h('li', {},
-    runs.length > 1 && `${letter(run)}: `, `${duration(run.summary.wall_s)} of wall time`,
-    run.summary.efficiency ? `, ${percent(run.summary.efficiency, 0)} % of the bound that model and simulators set` : ''));
+    runs.length > 1 && `${letter(run)}: `, `${duration(run.summary.wall_s)} of wall time`));
   return [table, h('ul.notes', {}, walls)];
 }
 
@@ -178,7 +177,7 @@ function behaviour(data, runs) {
       h('tbody', {}, figures.map(figure => h('tr', {}, h('th', { scope: 'row' }, words(figure)), families.map(family => {
         const [value, low, high] = cell.get(figure + '\n' + family) || [];
         return h('td.n', {}, value === undefined || value === null ? '–' : number(value),
-          low === null || low === undefined ? null : h('small', {}, `${number(low)}–${number(high)}`));
+          h('small', {}, low === null || low === undefined ? '' : `${number(low)}–${number(high)}`));
       })))))));
   });
 }
