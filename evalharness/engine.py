@@ -87,7 +87,13 @@ class Engine:
         self._latencies = Latencies()
         self._throttle = self._make_throttle(len(owed))
         reports = Reports(status=self._set_status, event=self._note_event, overload=self._throttle.overloaded)
+        self._pools = self._make_pools(owed)
         async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._close_pools)
+            if not self.config.is_scripted and not self.config.is_endpoint:
+                # Simulators are imported while the model is loaded.
+                warming = asyncio.gather(*(pool.warm_up() for pool in self._pools.values()))
+                stack.callback(warming.cancel)
             try:
                 opened = await stack.enter_async_context(prepared.open(self.store.folder, reports))
             finally:
@@ -95,7 +101,6 @@ class Engine:
             manifest["sessions"][-1]["policy"] = dict(opened.facts or {})
             self.store.begin(manifest)
             self._sessions = len(read_manifest(self.store.folder)["sessions"])
-            self._pools = self._make_pools(owed)
             self._insight = ServerInsight(opened.metrics, on_saturated=self._throttle.saturated)
             watching = asyncio.create_task(self._insight.watch())
             self.progress.started = time.monotonic()
@@ -119,13 +124,12 @@ class Engine:
                 self._client_cpu_s = time.process_time() - self._cpu_before
                 self._allowed_place_s = self._throttle.allowed_place_s()
                 self._down_s = opened.down_s()
-                await self._stop(watching)
+                watching.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await watching
             return None
 
-    async def _stop(self, watching: asyncio.Task[None]) -> None:
-        watching.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await watching
+    async def _close_pools(self) -> None:
         await asyncio.gather(*(pool.close() for pool in self._pools.values()))
         for family, pool in self._pools.items():
             self._history.note_cost(family, pool.cpu_s, pool.times.turns)

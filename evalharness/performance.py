@@ -95,6 +95,7 @@ def _shares(run: Measured, family: str | None = None) -> dict[str, float]:
         "model": sum(times.model_s for times in chosen),
         "waiting_for_model": sum(times.place_s for times in chosen),
         "environment": sum(times.environment_s for times in chosen),
+        "starting_workers": sum(times.start_s for times in chosen),
         "waiting_for_worker": sum(times.worker_s for times in chosen),
         "client": sum(times.client_s for times in chosen),
     }

@@ -14,6 +14,8 @@ class CallTimes:
     """Until the worker had finished the calls of other episodes."""
     took_s: float = 0.0
     """In the simulator, as the worker itself measures it: no pipe and no event loop in between."""
+    start_s: float = 0.0
+    """Until the worker had started: its simulator's imports, a Java process."""
 
 
 @dataclass
@@ -32,11 +34,14 @@ class FamilyTimes:
     """The simulator at work."""
     worker_s: float = 0.0
     """Waiting for the worker process, which was stepping another episode's environment."""
+    start_s: float = 0.0
+    """Waiting for the worker process to start."""
 
     @property
     def client_s(self) -> float:
         """The rest: the harness itself."""
-        return max(0.0, self.wall_s - self.model_s - self.place_s - self.environment_s - self.worker_s)
+        elsewhere = self.model_s + self.place_s + self.environment_s + self.start_s + self.worker_s
+        return max(0.0, self.wall_s - elsewhere)
 
 
 _STEP = 1.05

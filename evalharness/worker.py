@@ -57,6 +57,8 @@ class _Slots:
                 return [observation, terminated, info]
             case "valid_actions":
                 return environment.valid_actions()
+            case "warm":
+                return None  # the environment is there now
             case "oracle":
                 return environment.oracle()
             case "reference_plans":

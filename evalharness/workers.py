@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -15,6 +14,7 @@ from typing import Any, Protocol
 
 from envs.base import EnvSpec, Task
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.pipeline import Pipeline, PipelineBrokenError
 from evalharness.timing import CallTimes, FamilyTimes
 
 _LINE_LIMIT = 64 * 1024 * 1024
@@ -70,8 +70,12 @@ class WorkerProcess:
         self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
         self.last_call = CallTimes()
         self._process: asyncio.subprocess.Process | None = None
-        self._lock = asyncio.Lock()
-        self._requests = 0
+        self._pipeline: Pipeline | None = None
+        self._starting = asyncio.Lock()
+        self._answered = False
+        """It has started."""
+        self._took_s = 0.0
+        """Seconds in the simulator, summed over all calls."""
 
     @property
     def pid(self) -> int | None:
@@ -91,30 +95,35 @@ class WorkerProcess:
                 start_new_session=True,  # so that the whole group (a JVM, say) can be killed together
             )
 
+    async def _connected(self) -> Pipeline:
+        async with self._starting:
+            if self._pipeline is None:
+                self._process = await self._start()
+                self._pipeline = Pipeline(self._process, self.kill)
+            return self._pipeline
+
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
         """Raises WorkerError when the process dies, does not answer in `timeout` seconds, or raises.
 
-        After that the worker is broken for good: its process group is dead.
+        After that the worker is broken for good: its process group is dead. Calls may be made while others are under
+        way; the process carries them out one after the other, and the timeout counts from each one's turn.
         """
-        asked = time.perf_counter()
-        async with self._lock:
-            waited = time.perf_counter() - asked
-            if self.broken:
-                raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
-            try:
-                if self._process is None:
-                    self._process = await self._start()
-                    timeout += _START_TIMEOUT
-                answer = await asyncio.wait_for(self._exchange(slot, op, arguments), timeout)
-            except TimeoutError:
-                self.kill()
-                raise WorkerError(f"{self.spec.title} did not answer {op!r} within {timeout:.0f} s") from None
-            except (OSError, ValueError, EOFError) as error:
-                self.kill()
-                raise WorkerError(f"the {self.spec.title} worker died during {op!r}: {error}") from error
-            except asyncio.CancelledError:
-                self.kill()  # an answer would still be on its way; nobody could tell it from the next one
-                raise
+        if self.broken:
+            raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
+        asked, started, before = time.perf_counter(), self._answered, self._took_s
+        try:
+            pipeline = await self._connected()
+            limit = timeout if started else timeout + _START_TIMEOUT
+            answer = await pipeline.ask(op, limit, {"slot": slot, **arguments})
+        except PipelineBrokenError as error:
+            raise WorkerError(f"the {self.spec.title} worker {error}") from None
+        except OSError as error:
+            self.kill()
+            raise WorkerError(f"the {self.spec.title} worker cannot be started: {error}") from error
+        except asyncio.CancelledError:
+            self.kill()  # nobody waits for the run any more: a simulator that hangs must not hold it up
+            raise
+        self._answered = True
         if "error" in answer:
             if answer["kind"] in ("MissingDataError", "InvalidTaskError"):
                 raise UserError(answer["error"])
@@ -122,24 +131,14 @@ class WorkerProcess:
             raise WorkerError(
                 f"{self.spec.title} raised {answer['kind']} in {op!r}: {answer['error']}\n{answer['where']}"
             )
-        self.last_call = CallTimes(waited, answer["took"])
+        took = answer["took"]
+        self._took_s += took
+        if started:
+            # What the process did since this call was made, the call itself excepted, was other episodes' work.
+            self.last_call = CallTimes(waited_s=self._took_s - before - took, took_s=took)
+        else:
+            self.last_call = CallTimes(start_s=time.perf_counter() - asked - took, took_s=took)
         return answer["result"]
-
-    async def _exchange(self, slot: int, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests += 1
-        request = {"id": self._requests, "slot": slot, "op": op, **arguments}
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        await self._process.stdin.drain()
-        line = await self._process.stdout.readline()
-        if not line:
-            raise EOFError(f"exit status {await self._process.wait()}")
-        answer: dict[str, Any] = json.loads(line)
-        if answer["id"] != self._requests:
-            raise ValueError("answer to another request")
-        return answer
 
     def usage(self) -> Usage:
         """Of the process and its children: a Java simulator is one."""
@@ -165,12 +164,17 @@ class WorkerProcess:
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+        if self._pipeline is not None:
+            self._pipeline.fail("is gone")
 
     async def close(self) -> None:
         """Let the environments close themselves; kill what does not end within five seconds."""
         if self._process is None:
             return
-        if self._process.stdin is not None and not self.broken:
+        self.broken = True
+        if self._pipeline is not None:
+            self._pipeline.abandon()
+        if self._process.stdin is not None:
             self._process.stdin.close()
         try:
             await asyncio.wait_for(self._process.wait(), 5)
@@ -181,6 +185,8 @@ class WorkerProcess:
             # The group may outlive its leader: a simulator's own child processes.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+            if self._pipeline is not None:
+                await self._pipeline.close()
 
 
 @dataclass
@@ -194,6 +200,7 @@ class RemoteEnvironment:
     async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:
         result = await self.worker.call(self.slot, op, timeout, **arguments)
         self.times.environment_s += self.worker.last_call.took_s
+        self.times.start_s += self.worker.last_call.start_s
         self.times.worker_s += self.worker.last_call.waited_s
         return result
 

@@ -25,7 +25,10 @@ class Node:
 
     def kill(self) -> None:
         """As when a machine loses its power: every process of the node at once."""
-        for process in [self.raylet, *self.raylet.children(recursive=True)]:
+        processes = [self.raylet]
+        with contextlib.suppress(psutil.NoSuchProcess):
+            processes += self.raylet.children(recursive=True)
+        for process in processes:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 

@@ -147,6 +147,24 @@ def test_what_nodes_are_told_to_install_is_what_is_installed_here() -> None:
     assert "pytest" not in pins
 
 
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:9", "no answer from 127.0.0.1:9"),
+        ("ray://127.0.0.1:9", "no answer from 127.0.0.1:9"),
+        ("somewhere", "write ray://HOST:10001, HOST:6379, auto or local"),
+        ("ray://host:99999999", "no answer from"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_told_at_once(
+    environment: dict[str, str], tmp_path: Path, address: str, message: str
+) -> None:
+    done = run_compass(environment, tmp_path / "run", "--model", "random", "--cluster", address)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
 def test_without_ray_the_command_to_get_it_is_told(environment: dict[str, str], tmp_path: Path) -> None:
     import subprocess
 

@@ -212,7 +212,7 @@ def open_tasks(family: str) -> list[Task]:
         pytest.skip(f"no open suite of {family} yet: {error}")
 
 
-@pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_oracle_plans_score_the_same_in_other_words(family: str) -> None:
     """One task really played under every perturbation, in full."""
     curves = Curves(family)

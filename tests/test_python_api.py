@@ -57,7 +57,8 @@ def documented_columns(table: str) -> dict[str, str]:
     section = FOLDER_PAGE.read_text(encoding="utf-8").split(f"## `{table}`")[1].split("\n## ")[0]
     columns = {}
     for names, kind in re.findall(r"^\| (`[^|]+) \| ([^|]*) \|", section, re.MULTILINE):
-        first = kind.split(",")[0].strip()
+        first, *more = (part.strip() for part in kind.split(","))
+        first = "Int64" if first == "int" and "null" in more else first
         for name in re.findall(r"`(\w+)`", names):
             columns[name] = "object" if first.startswith("list") else _NAMED[first]
     return columns

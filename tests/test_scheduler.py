@@ -211,3 +211,39 @@ def test_usage_unknown_is_survived(compass: EnvSpec) -> None:
 
     pool = EnvironmentPool(compass, None, 1, make_worker=lambda *_: Far())  # type: ignore[arg-type,return-value]
     assert pool.cpu_s == 0.0
+
+
+async def test_calls_under_way_are_answered_in_order_each_with_its_own_answer(compass: EnvSpec) -> None:
+    """Four episodes in one process call without waiting for each other."""
+    pool = EnvironmentPool(compass, None, max_workers=1)
+    jobs = jobs_of("compass", [1.0] * 4)
+
+    async def play(job: Job) -> list[str]:
+        async with pool.environment() as environment:
+            await environment.reset(job.task)
+            return [(await environment.step(action))[0] for action in ("turn right", "turn up", "turn right")]
+
+    try:
+        seen = await asyncio.gather(*(play(job) for job in jobs))
+        assert len(pool.workers) == 1
+    finally:
+        await pool.close()
+    assert seen == [["You face east.", "You cannot do that.", "You face south."]] * 4
+
+
+async def test_a_hanging_call_takes_down_the_calls_behind_it_with_a_reason_each(compass: EnvSpec) -> None:
+    pool = EnvironmentPool(compass, None, max_workers=1)
+    [one, other] = [job.task for job in jobs_of("compass", [1.0] * 2)]
+    try:
+        async with pool.environment() as hanging, pool.environment() as behind:
+            await hanging.reset(one)
+            await behind.reset(other)
+            outcomes = await asyncio.gather(
+                hanging.step("fault always hang"), behind.step("turn left"), return_exceptions=True
+            )
+        assert "did not answer 'step' within 3 s" in str(outcomes[0])
+        assert "is gone" in str(outcomes[1])
+        async with pool.environment() as fresh:
+            assert (await fresh.reset(one))[1].startswith("You face")
+    finally:
+        await pool.close()

@@ -144,6 +144,8 @@ def test_the_interval_of_progress_is_wilsons_for_many_tasks_solved_or_not() -> N
     values = [1.0] * 300 + [0.0] * 700
     assert stats.score_mean(values) == pytest.approx(stats.wilson(300, 1000), abs=2e-4)
     assert stats.rate_interval(values, binary=True) == stats.wilson(300, 1000)
+    assert stats.score_mean([0.0] * 20) == pytest.approx(stats.wilson(0, 20))
+    assert stats.score_mean([1.0]) == pytest.approx(stats.wilson(1, 1))
     assert stats.rate_interval([0.5, 1.0], binary=True) == stats.score_mean([0.5, 1.0])
 
 

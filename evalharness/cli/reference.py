@@ -91,7 +91,10 @@ def page() -> str:
     below = subcommands(parser)
     parts = [
         _HEAD.strip(),
-        f"Exit status: {EXIT_STATUS}.",
+        "## Exit status",
+        "\n".join(
+            ["| | |", "|---|---|", *(f"| {code} | {_escaped(what)} |" for code, what in EXIT_STATUS.items())]
+        ),
         "`--debug`, before the command, shows the traceback of an error.",
     ]
     for name in COMMANDS:

@@ -21,17 +21,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
 
     from evalharness.frames import sorted_episodes
     from evalharness.report.table import print_summary
+    from evalharness.report.terminal import make_console
     from evalharness.report.trajectory import trajectory
     from evalharness.store import read_manifest
     from evalharness.summary import earlier_timing, summarize
     from evalharness.tasks import nearest
 
     manifest = read_manifest(args.folder)
-    console = Console(stderr=args.json == "-")
+    console = make_console(stderr=args.json == "-")
     if args.task is None:
         summary = summarize(args.folder, earlier_timing(args.folder))
         print_summary(console, summary, manifest["titles"])
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     for episode in sorted_episodes(args.folder):
         if episode.task_id == args.task and episode.sample == args.sample:
             for line in trajectory(episode):
-                console.print(line, highlight=False)
+                console.print(line)
             write_json(args.json, episode.to_json())
             return 0
         seen.append(episode.task_id)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,6 +49,8 @@ def workplace(
         ray: Any = import_module("ray")
     except ImportError:
         raise UserError("--cluster needs Ray: pip install 'evalharness[ray]'") from None
+    if address != "local":
+        _check(address)
     from evalharness.cluster.ray_worker import RayWorker
 
     ours = not ray.is_initialized()
@@ -61,6 +64,29 @@ def workplace(
         finally:
             if ours:
                 ray.shutdown()
+
+
+def _check(address: str) -> None:
+    """Raises UserError when nobody answers there: Ray would try for minutes."""
+    place = address.removeprefix("ray://")
+    if address == "auto":
+        noted = Path("/tmp/ray/ray_current_cluster")  # Ray's own note of the cluster this machine belongs to
+        place = os.environ.get("RAY_ADDRESS") or (noted.read_text().strip() if noted.exists() else "")
+        if not place:
+            raise UserError(
+                "--cluster auto: this machine belongs to no Ray cluster; start one with `ray start --head`, join one "
+                "with `ray start --address=HOST:6379`, or name one: --cluster ray://HOST:10001"
+            )
+    host, colon, port = place.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        raise UserError(f"--cluster {address}: write ray://HOST:10001, HOST:6379, auto or local")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=20).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"--cluster {address}: no answer from {host}:{port} ({error}); is the cluster up (`ray status` on its head "
+            "node), and may this machine reach it?"
+        ) from None
 
 
 def _join(ray: Any, address: str, staging: Path, install: bool) -> None:

@@ -274,10 +274,8 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
             axes.plot([0, 1], [start, end], markersize=4, linewidth=1.4, **style)
         else:
             axes.plot([1], [end], markersize=4, **style)
-        axes.annotate(
-            f"{_label(name)}  {end:.1f}", (1, end), (1.12, place), va="center", fontsize=8, color=_colour(i),
-            arrowprops={"arrowstyle": "-", "color": "#bbbbbb", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3},
-        )  # fmt: skip
+        axes.plot([1.04, 1.12], [end, place], color="#bbbbbb", linewidth=0.6)
+        axes.annotate(f"{_label(name)}  {end:.1f}", (1.14, place), va="center", fontsize=8, color=_colour(i))
     if start is not None:
         axes.annotate(f"{start:.1f}", (0, start), (-0.06, start), ha="right", va="center", fontsize=8)
     axes.set_xlim(-0.28, 1.75)

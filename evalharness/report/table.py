@@ -99,6 +99,7 @@ _PARTS = {
     "model": "model",
     "waiting_for_model": "waiting for a place at the model",
     "environment": "environments",
+    "starting_workers": "starting workers",
     "waiting_for_worker": "waiting for workers",
     "client": "harness",
 }

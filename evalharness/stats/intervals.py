@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtrit
 
 Interval = tuple[float, float]
 
@@ -38,7 +38,8 @@ def score_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
     Wilson's interval with the variance mu (1 - mu) / n scaled by the dispersion that the values show (the quasi-score
     of a binomial-type mean: Wedderburn, Biometrika 61 (1974) 439-447) and Student's t for its being estimated. It
     keeps its coverage where most tasks are at 0 or at 1, where percentiles of a bootstrap of 20 tasks do not
-    (docs/statistics.md has the figures). For values that are all 0 or all 1 the dispersion of yes and no is taken.
+    (docs/statistics.md has the figures). For values that are all 0 or all 1, or a single one, it is
+    Wilson's interval.
     """
     data = np.sort(np.asarray(values, dtype=np.float64))
     n = data.size
@@ -47,8 +48,11 @@ def score_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
     data = data.clip(0.0, 1.0)
     mean = float(data.mean())
     most = mean * (1 - mean)
-    dispersion = float(np.var(data, ddof=1)) / most if n > 1 and most > 1e-12 else 1.0
-    t = float(stdtrit(max(n - 1, 1), (1 + confidence) / 2))
+    if n > 1 and most > 1e-12:
+        dispersion = float(np.var(data, ddof=1)) / most
+        t = float(stdtrit(n - 1, (1 + confidence) / 2))
+    else:
+        dispersion, t = 1.0, float(ndtri((1 + confidence) / 2))
     # t^2 / effective number of yes-or-no tasks
     ratio = t * t * dispersion / n
     centre = mean + ratio / 2

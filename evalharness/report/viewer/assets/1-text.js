@@ -62,7 +62,7 @@ function longText(text, tag = 'div.prose') {
 }
 
 const percent = (value, digits = 1) =>
-  value === null || value === undefined ? '–' : (100 * value).toFixed(digits);
+  value === null || value === undefined ? '–' : (100 * value).toFixed(digits).replace(/^-(?=[0.]+$)/, '');
 
 const signed = value => (value > 0 ? '+' : value < 0 ? '−' : '±') + Math.abs(100 * value).toFixed(1);
 

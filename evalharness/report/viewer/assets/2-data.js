@@ -39,6 +39,7 @@ class Data {
   async load() {
     this.index = await this.source.index();
     this.blocks.clear();
+    this.prompted = null;
     this.runs = this.index.runs.map((run, number) => new Run(this, run, number));
     this.families = Object.keys(this.index.titles).filter(family =>
       this.runs.some(run => run.summary.families[family])).sort();

@@ -11,7 +11,7 @@ function overview(app) {
         h('span.key-tick.ceiling', {}), ' best known plans. ',
         'Corrected: 0 is chance, 100 the best known plans.')),
     several && section('Differences', differences(app)),
-    section('Progress by turn', h('div.curves', {}, data.families.map(family =>
+    section('Progress by turn', h('div.curves', {}, data.families.filter(family => runs.some(run => run.curves[family])).map(family =>
       h('figure', {}, h('figcaption', {}, h('a', { href: address({ family }) }, data.title(family))),
         curve(runs, family)))),
     several && h('p.soft.legend', {}, runs.map(run => [h('span.key-line', { class: `key-line run${run.number % 6}` }), ` ${run.label()}  `]))),
@@ -58,8 +58,8 @@ function scores(data, runs) {
       body.append(h('tr', { class: i ? 'same' : '' },
         h('th', { scope: 'row' }, i ? '' : h('a', { href: address({ family }) }, data.title(family))),
         several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))),
-        h('td.n', {}, entry.n === entry.expected ? entry.n : `${entry.n}/${entry.expected}`),
         h('td', {}, rate('success_rate', 'success')), h('td', {}, rate('progress_rate', 'progress')),
+        h('td.n', {}, entry.n === entry.expected ? entry.n : `${entry.n}/${entry.expected}`),
         h('td.n', {}, percent(entry.grounding_accuracy)),
         h('td.n', {}, reference ? `${percent(reference.chance_corrected.success_rate)} / ${percent(reference.chance_corrected.progress_rate)}` : '–')));
     });
@@ -67,13 +67,13 @@ function scores(data, runs) {
   for (const run of runs.filter(run => run.summary.held_out)) {
     const held = run.summary.held_out;
     body.append(h('tr.total', {}, h('th', { scope: 'row' }, 'Held-out'),
-      several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))), h('td.n', {}, held.n),
+      several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))),
       h('td', {}, rateBar('success', held.success_rate, held.success_rate_ci95)),
-      h('td', {}, rateBar('progress', held.progress_rate, held.progress_rate_ci95)), h('td', {}), h('td', {})));
+      h('td', {}, rateBar('progress', held.progress_rate, held.progress_rate_ci95)), h('td.n', {}, held.n), h('td', {}), h('td', {})));
   }
   return scrolled(h('table.scores', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
     several && h('th', { scope: 'col' }, 'run'),
-    ['n', 'success', 'progress', 'grounding', 'corrected'].map(name =>
+    ['success', 'progress', 'n', 'grounding', 'corrected'].map(name =>
       h('th', { scope: 'col', class: name === 'success' || name === 'progress' ? '' : 'n' }, name)))), body));
 }
 

@@ -55,6 +55,7 @@ class Rows {
       row.setAttribute('aria-rowindex', i + 1);
       row.setAttribute('aria-selected', i === this.selected);
       row.style.height = `${height}px`;
+      for (const cell of row.children) if (!cell.matches('a')) cell.setAttribute('role', 'gridcell');
       rows.push(row);
     }
     replace(this.window, rows);
@@ -150,7 +151,7 @@ class List {
       h('label.search', {}, this.search), this.inTurns,
       data.runs.length > 1 && select('run', data.runs.map(one => [one.number ? String(one.number) : '', `${letter(one)} ${oneLine(one.label())}`])),
       select('outcome', [['', 'any outcome'], ['success', '✓ success'], ['unsolved', 'no success'], ['partial', '◐ some progress'],
-        ['none', '○ no progress'], ...(data.runs.length > 1 ? [['gained', 'solved more than the other'], ['lost', 'solved less than the other']] : [])]),
+        ['none', '○ no progress'], ...(data.runs.length > 1 ? [['gained', 'solved more'], ['lost', 'solved less']] : [])]),
       select('level', [['', 'easy and hard'], ['easy', 'easy'], ['hard', 'hard']]),
       kinds.length > 1 && select('kind', [['', 'all kinds'], ...kinds.map(kind => [kind, oneLine(kind)])]),
       select('trouble', [['', 'any errors or none'], ['format', 'any format error'], ...seen.map(name => [name, words(name)])]),

@@ -49,7 +49,7 @@ function turnCard(step, id) {
       h('header', {}, h('span.turn-number', {}, `Turn ${step.number}`),
         step.gain > 1e-6 && h('span.gain', {}, `+${percent(step.gain, 0)} %`), h('span.soft', {}, `progress ${percent(step.progress, 0)} %`),
         step.invalid && h('span.tag.error', {}, 'not valid'), step.errors.map(kind => h('span.tag.error', {}, words(kind)))),
-      step.thought && h('div.part.thought', {}, h('span.label', {}, 'Thought'), longText(step.thought)),
+      step.thought && !(step.noAction && rawReplyOf(step).includes(step.thought)) && h('div.part.thought', {}, h('span.label', {}, 'Thought'), longText(step.thought)),
       step.noAction
         ? h('div.part.action', {}, h('span.label', {}, 'Reply'), longText(rawReplyOf(step) || '(empty)', 'div.prose.refused'))
         : h('div.part.action', {}, h('span.label', {}, 'Action'), longText(step.action, 'code')),

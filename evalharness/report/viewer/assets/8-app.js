@@ -44,7 +44,9 @@ class App {
     replace(this.main, this.view.element);
     const view = this.view;
     await view.start();
-    if (view === this.view) document.body.dataset.ready = location.hash || '#';
+    if (view !== this.view) return;
+    document.body.dataset.ready = location.hash || '#';
+    performance.mark('shown');
   }
 
   drawBar(values) {
@@ -117,9 +119,10 @@ class App {
           await this.data.load();
           const values = this.values();
           if (!values.task && !values.compare && !document.activeElement.closest('input, select')) {
-            const top = scrollY;
+            const top = scrollY, rows = this.view.rows?.element.scrollTop;
             await this.route();
             scrollTo(0, top);
+            if (rows !== undefined) this.view.rows.element.scrollTop = rows;
           }
         }
         this.say(`live · ${plural(state.episodes, 'episode')}`);
