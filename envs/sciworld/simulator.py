@@ -96,8 +96,7 @@ class Simulator:
 
     def templates(self) -> list[str]:
         """The abstract actions, such as `go OBJ`, in the simulator's order (sorted)."""
-        with self._turn():
-            return [str(template) for template in self._server.getPossibleActions()]
+        return self._texts("getPossibleActions")
 
     def valid_actions(self) -> list[str]:
         """Every (action, objects) combination that the simulator would carry out; its order, with repetitions.
@@ -123,21 +122,24 @@ class Simulator:
 
     def _reachable_objects(self) -> set[int]:
         """Ids of the objects that the simulator's parser looks for names among: in the room, and on the agent."""
-        interface = self._server.agentInterface().get()
-        parser, agent = interface.inputParser(), interface.agent()
-        roots = (agent.getContainer().get(), agent)
-        listed = (parser.getAllUniqueReferentsLUT(root, True, False).keySet().mkString(",") for root in roots)
-        return {int(uuid) for ids in listed for uuid in str(ids).split(",")}
+        assert self._jvm is not None
+        ids: set[int] = set()
+        with self._jvm.borrowing() as borrow:
+            interface = borrow(borrow(self._server.agentInterface()).get())
+            parser, agent = borrow(interface.inputParser()), borrow(interface.agent())
+            room = borrow(borrow(agent.getContainer()).get())
+            for root in (room, agent):
+                names = borrow(parser.getAllUniqueReferentsLUT(root, True, False))
+                ids.update(int(uuid) for uuid in str(borrow(names.keySet()).mkString(",")).split(","))
+        return ids
 
     def gold_path(self) -> list[str]:
         """The simulator's own solution, after `load(..., gold=True)`."""
-        with self._turn():
-            return [str(action) for action in self._server.getGoldActionSequence()]
+        return self._texts("getGoldActionSequence")
 
     def task_names(self) -> list[str]:
         self._settle()
-        with self._turn():
-            return [str(name) for name in self._server.getTaskNames()]
+        return self._texts("getTaskNames")
 
     def variations(self, task: str) -> int:
         """How many variations `task` has."""
@@ -152,9 +154,19 @@ class Simulator:
 
     def close(self) -> None:
         """Release the Java process; the last simulator to close ends it."""
-        if self._jvm is not None:
-            released, self._jvm, self._server = self._jvm, None, None
-            jvm.release(released)
+        if self._jvm is None:
+            return
+        released, server, self._jvm, self._server = self._jvm, self._server, None, None
+        with released.lock:
+            if (singletons := _SINGLETONS.get(released)) is not None and singletons.holder is self:
+                singletons.holder = None
+        released.forget(server)
+        jvm.release(released)
+
+    def _texts(self, method: str) -> list[str]:
+        assert self._jvm is not None
+        with self._turn(), self._jvm.borrowing() as borrow:
+            return [str(text) for text in borrow(getattr(self._server, method)())]
 
     def _settle(self) -> None:
         """Have a server in the Java process that new episodes go to."""
