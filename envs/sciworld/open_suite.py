@@ -17,8 +17,8 @@ from typing import Any
 import platformdirs
 
 from envs.base import Task
+from envs.sciworld.tasks import FAMILY, SIMPLIFICATIONS
 
-FAMILY = "sciworld"
 COUNT = 90
 MIN_TURNS, MAX_TURNS = 3, 30
 EASY_TURNS = 8
@@ -26,8 +26,6 @@ EASY_TURNS = 8
 REPLAYS = 40
 """How many replays the shortening of one gold path may take while a suite is made."""
 
-SIMPLIFICATIONS = "selfWateringFlowerPots,openContainers,openDoors,noElectricalAction"
-"""As the published benchmark loads every task."""
 ELECTRICAL = "selfWateringFlowerPots,openContainers,openDoors"
 """For tasks that are about circuits."""
 
@@ -51,3 +49,24 @@ PUBLISHED: Mapping[str, Sequence[int]] = {
 """The variations of the published set."""
 EXAMPLE = ("find-plant", 206)
 """The prompt's worked example."""
+
+
+def load_open(suite_seed: int) -> list[Task]:
+    """The suite of this seed: kept for seed 0, else made anew (minutes) and kept in the user's cache folder."""
+    if suite_seed == 0:
+        return [_task(row) for row in frozen()]
+    cached = _cache_file(suite_seed)
+    if not cached.is_file():
+        rows = list(generate_open(suite_seed))
+        cached.parent.mkdir(parents=True, exist_ok=True)
+        partial = cached.with_suffix(".part")
+        partial.write_text(_dump(rows), encoding="utf-8")
+        partial.replace(cached)
+    return [_task(row) for row in json.loads(cached.read_text(encoding="utf-8"))]
+
+
+@cache
+def frozen() -> list[dict[str, Any]]:
+    text = files("envs.sciworld").joinpath("open_suite.json").read_text(encoding="utf-8")
+    rows: list[dict[str, Any]] = json.loads(text)
+    return rows
