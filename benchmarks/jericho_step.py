@@ -2,7 +2,8 @@
 
     python benchmarks/jericho_step.py DATA_FOLDER [--repeats 40]
 
-Plays every game's oracle plan (then looks around until 30 turns) both ways, alternating, and reports the best of the repeats.
+Plays every game's oracle plan (then looks around until 30 turns) both ways, alternating, and reports the best of
+the repeats.
 """
 
 from __future__ import annotations

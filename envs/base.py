@@ -152,6 +152,48 @@ def task_of(options: Mapping[str, Any] | None) -> Task:
 
 
 @dataclass(frozen=True)
+class Perturbation:
+    """Other words for the same meanings. Only data: the harness carries it out (`evalharness.perturb`)."""
+
+    description: str
+    """One line: what is changed."""
+    actions: Mapping[str, str] = field(default_factory=dict)
+    """Action name -> its new template, with the slots of the canonical one."""
+    prose: Mapping[str, str] = field(default_factory=dict)
+    """What the prompt's prose says about those actions -> what it says instead."""
+    join_numbers: bool = False
+    """`cup 1` becomes `cup1` wherever a name is shown or typed."""
+    upper_case: bool = False
+    """The words of every action (not the names in it) are written in capitals."""
+    reverse_actions: bool = False
+    """Actions are listed in the opposite order, in the prompt and by the environment; `check` stays the last."""
+    reorder_instruction: bool = False
+    """The format rules come before the instruction, and each bulleted list of rules starts from its end."""
+    drop_format_rules: bool = False
+    """The emphasised format rules are left out of the prompt."""
+    source: str = "ours"
+    """Who published it."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """Where and how an environment words actions beyond its templates, and how those words may be changed."""
+
+    perturbations: Mapping[str, Perturbation] = field(default_factory=dict)
+    listing: str = ""
+    """How an observation begins that lists the valid actions; they follow, separated by commas."""
+    quoted: str = ""
+    """Regular expression for an observation that repeats an action; its group `action` is that action."""
+    also: Mapping[str, str] = field(default_factory=dict)
+    """Action name -> regular expression for other wordings that the environment takes for this action. With a named
+    group for each slot, such a wording can be reworded where the environment shows it. Case never matters."""
+    numbered: str = ""
+    """Regular expression for the words that go before a number in a numbered name."""
+    case_matters: bool = False
+    """The environment takes its actions in their own case only."""
+
+
+@dataclass(frozen=True)
 class EnvSpec:
     """What an environment's folder registers under the entry point group `evalharness.environments`."""
 
@@ -171,6 +213,8 @@ class EnvSpec:
     """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
     actions: Mapping[str, str]
     """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
+    wording: Wording = field(default_factory=Wording)
+    """What perturbations need to know, and which there are."""
     prompt_file: Path | None = None
     """For an environment outside this repository: where its prompt file is. Default: `prompts/<family>.yaml`."""
     envs_per_worker: int = 1

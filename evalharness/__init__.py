@@ -1,3 +1,29 @@
 """Evaluation harness for LLM agents in text environments."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalharness.api import Run, compare, leaderboard, load_run, run
+    from evalharness.errors import InfrastructureError, UserError
+
 __version__ = "0.1.0"
+__all__ = ["InfrastructureError", "Run", "UserError", "compare", "leaderboard", "load_run", "run"]
+
+
+def __getattr__(name: str) -> Any:
+    # On first use: `import evalharness` itself stays quick, and so does every worker process.
+    if name in ("InfrastructureError", "UserError"):
+        from evalharness import errors
+
+        return getattr(errors, name)
+    if name in __all__:
+        from evalharness import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module 'evalharness' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

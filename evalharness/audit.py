@@ -15,9 +15,9 @@ from typing import Any
 from envs.base import Suite
 from evalharness.config import RunConfig
 from evalharness.episode import Episode
+from evalharness.evaluation import Watch, evaluate, unwatched
 from evalharness.frames import sorted_episodes
 from evalharness.reference import MAX_TURNS, TaskReference
-from evalharness.run import Watch, evaluate, unwatched
 
 PLANS = 3
 """Reference plans that are replayed of a task at most."""
@@ -84,6 +84,7 @@ def judge(replays: Sequence[Episode], attempts: Sequence[Episode]) -> TaskRefere
         floor_samples=n,
         label_agrees=not reasons,
         why="; ".join(dict.fromkeys(reasons)),
+        labels=first.labels,
     )
 
 

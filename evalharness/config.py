@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from evalharness.errors import UserError
 
@@ -35,6 +35,8 @@ class RunConfig(BaseModel):
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_tokens: int = Field(default=256, ge=1)
     seed: int = Field(default=0, ge=0)
+    perturb: str | None = None
+    """Names of perturbations joined with `+`: `P1`, `P1+P4`."""
     prompts: Path | None = None
     """A folder with prompt files of the user's own; a family without one there keeps ours."""
 
@@ -51,6 +53,13 @@ class RunConfig(BaseModel):
     _OPERATIONAL = frozenset(
         {"output", "concurrency", "workers", "vllm", "api_key_env", "timeout", "attempts", "prompts"}
     )
+
+    @field_validator("perturb")
+    @classmethod
+    def _normal_perturb(cls, name: str | None) -> str | None:
+        from evalharness.perturb import normal_name
+
+        return None if name is None else normal_name(name)
 
     def identity(self) -> dict[str, Any]:
         """The part of the configuration that results depend on, as JSON data."""
@@ -75,6 +84,8 @@ class RunConfig(BaseModel):
             return self.output
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.display_name).strip("-.")[:60] or "model"
         key = json.dumps({**self.identity(), "endpoint": self.model}, sort_keys=True)
+        if self.perturb is not None:
+            name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.perturb)[:40]
         return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from envs.base import Task
 from evalharness import react
 from evalharness.errors import UserError
+from evalharness.perturb import Voice
 from evalharness.policy.base import ContextOverflowError, Environment, PolicyStoppedError, Reply, Session
 from evalharness.prompt import Message, PromptFile
-from evalharness.surface import ActionSurface
 
 EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped"]
 
@@ -127,6 +127,31 @@ class _Conversation:
         self.trims.append(Trim(turn, dropped))
 
 
+@dataclass(frozen=True)
+class _Speaking:
+    """The world as a policy may consult it: what it suggests is worded as the policy has to say it."""
+
+    world: Environment
+    voice: Voice
+
+    async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
+        return await self.world.reset(task)
+
+    async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
+        return await self.world.step(action)
+
+    async def valid_actions(self) -> list[str]:
+        # In the canonical order: a random policy then draws the same actions under every perturbation.
+        return [self.voice.action(action) for action in await self.world.valid_actions()]
+
+    async def oracle(self) -> list[str]:
+        return [self.voice.action(action) for action in await self.world.oracle()]
+
+    async def reference_plans(self) -> dict[str, list[str]]:
+        plans = await self.world.reference_plans()
+        return {name: [self.voice.action(action) for action in plan] for name, plan in plans.items()}
+
+
 async def _ask(session: Session, conversation: _Conversation, turn: int) -> Reply:
     while True:
         try:
@@ -142,10 +167,8 @@ async def play(
     *,
     prompt: PromptFile,
     prompt_hash: str,
-    canonical: ActionSurface,
-    surface: ActionSurface,
+    voice: Voice,
     sample: int = 0,
-    perturbation: str | None = None,
     max_turns: int = 30,
     on_turn: Callable[[Turn], None] = lambda turn: None,
 ) -> Episode:
@@ -153,9 +176,12 @@ async def play(
     started, clock = time.time(), time.perf_counter()
     goal, first_observation, info = await environment.reset(task)
     environment_s = time.perf_counter() - clock
-    messages = prompt.for_kind(task.kind).messages(surface, canonical, goal, first_observation)
+    goal, first_observation = voice.names(goal), voice.observation(first_observation)
+    messages = voice.prompt(prompt.for_kind(task.kind)).messages(
+        voice.surface, voice.surface, goal, first_observation
+    )
     conversation = _Conversation(messages, len(messages))
-    session = open_session(environment)
+    session = open_session(_Speaking(environment, voice))
     turns: list[Turn] = []
     ended_by: EndedBy = "turn_limit"
     while len(turns) < max_turns:
@@ -176,7 +202,8 @@ async def play(
         if parsed.action is None:
             observation = react.correction(parsed)
         else:
-            observation, terminated, info = await environment.step(canonical.reword(parsed.action, surface))
+            answer, terminated, info = await environment.step(voice.to_world(parsed.action))
+            observation = voice.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
         conversation.append(parsed.kept, observation)
         turn = Turn(
@@ -208,7 +235,7 @@ async def play(
         difficulty=task.difficulty,
         labels=task.labels,
         sample=sample,
-        perturbation=perturbation,
+        perturbation=voice.name,
         goal=goal,
         first_observation=first_observation,
         turns=tuple(turns),

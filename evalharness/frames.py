@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalharness.episode import Episode
 from evalharness.errors import InfrastructureError
 from evalharness.store import EPISODES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _BATCH = 200
 """Episodes held in memory at once: a run of thousands is written in constant memory."""
@@ -122,6 +125,30 @@ def _schemas() -> tuple[Any, Any]:
         **{"policy_s": real, "environment_s": real},
     }
     return pa.schema(list(episodes.items())), pa.schema(list(turns.items()))
+
+
+def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Both tables for pandas: text as `string`, whole numbers as `int64` (`Int64` where one may be missing).
+
+    From the parquet files where these are as new as the episodes; a run that is still going on has none yet.
+    """
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    paths = (folder / "episodes.parquet", folder / "turns.parquet")
+    written = (folder / EPISODES).stat().st_mtime_ns if (folder / EPISODES).exists() else 0
+    if all(path.exists() and path.stat().st_mtime_ns >= written for path in paths):
+        tables = [pq.read_table(path) for path in paths]
+    else:
+        episodes = list(sorted_episodes(folder))
+        rows = [episode_row(e) for e in episodes], [row for e in episodes for row in turn_rows(e)]
+        tables = [
+            pa.Table.from_pylist(listed, schema=schema)
+            for listed, schema in zip(rows, _schemas(), strict=True)
+        ]
+    first, second = (table.to_pandas(types_mapper={pa.string(): pd.StringDtype()}.get) for table in tables)
+    return first, second.astype({"prompt_tokens": "Int64", "completion_tokens": "Int64"})
 
 
 def write_parquet(folder: Path) -> None:

@@ -38,6 +38,8 @@ class TaskReference:
     """No reference plan ends with label and simulator of two minds."""
     why: str
     """Where they differ: which plan, which subgoals (numbers from 0) were never completed."""
+    labels: str = ""
+    """Who wrote the task's labels, as `Task.labels`; empty where it was not noted."""
 
 
 def reference_folder() -> Path:
@@ -70,6 +72,7 @@ def load_reference(suite: str, suite_seed: int = 0) -> Mapping[str, TaskReferenc
                 floor_samples=int(row["floor_samples"]),
                 label_agrees=row["label_agrees"] == "true",
                 why=row["why"],
+                labels=row.get("labels", ""),
             )
             for row in csv.DictReader(file)
         }
@@ -112,7 +115,11 @@ def family_reference(
         row is None or row.task_hash != sha for row, (_, sha) in zip(rows, task_hashes, strict=True)
     ):
         return None
-    known = [row for row in rows if row is not None]
+    return corrected_rates([row for row in rows if row is not None], rates)
+
+
+def corrected_rates(known: Sequence[TaskReference], rates: Mapping[str, float | None]) -> dict[str, Any]:
+    """Mean floor and ceiling of the tasks, and the chance-corrected rates; None for a rate that is not known."""
     result: dict[str, Any] = {"floor": {}, "ceiling": {}, "chance_corrected": {}}
     for rate, name in (("success_rate", "success"), ("progress_rate", "progress")):
         ceiling = sum(getattr(row, f"ceiling_{name}") for row in known) / len(known)
@@ -121,6 +128,8 @@ def family_reference(
         result["ceiling"][rate] = ceiling
         result["floor"][rate] = floor
         result["chance_corrected"][rate] = (
-            None if floor is None else chance_corrected(rates[rate], floor, ceiling)
+            None
+            if floor is None or (score := rates[rate]) is None
+            else chance_corrected(score, floor, ceiling)
         )
     return result

@@ -17,6 +17,8 @@ class Scored(Protocol):
     """What a score needs of an episode."""
 
     @property
+    def task_id(self) -> str: ...
+    @property
     def family(self) -> str: ...
     @property
     def difficulty(self) -> str: ...
@@ -85,16 +87,30 @@ def _rates(episodes: Sequence[Scored]) -> dict[str, float | None]:
     }
 
 
+def _task_means(episodes: Sequence[Scored], of: str) -> list[float]:
+    """A value a task: samples of one task are no independent evidence, so intervals are over tasks."""
+    values: dict[str, list[float]] = {}
+    for episode in episodes:
+        values.setdefault(episode.task_id, []).append(float(getattr(episode, of)))
+    return [_mean(listed) for listed in values.values()]
+
+
+def _success_interval(episodes: Sequence[Scored]) -> stats.Interval:
+    means = _task_means(episodes, "success")
+    if len(means) == len(episodes):
+        return stats.wilson(sum(e.success for e in episodes), len(episodes))
+    return stats.bootstrap_mean(means)
+
+
 def family_score(episodes: Sequence[Scored]) -> dict[str, Any]:
     """Rates of one family, fractions 0..1, each with a 95 % interval. `episodes` may not be empty."""
-    grounding = [e.grounding_accuracy for e in episodes]
     return {
         "n": len(episodes),
         **_rates(episodes),
-        "success_rate_ci95": stats.wilson(sum(e.success for e in episodes), len(episodes)),
-        "progress_rate_ci95": stats.bootstrap_mean([e.progress for e in episodes]),
-        "grounding_accuracy": _mean(grounding),
-        "grounding_accuracy_ci95": stats.bootstrap_mean(grounding),
+        "success_rate_ci95": _success_interval(episodes),
+        "progress_rate_ci95": stats.bootstrap_mean(_task_means(episodes, "progress")),
+        "grounding_accuracy": _mean([e.grounding_accuracy for e in episodes]),
+        "grounding_accuracy_ci95": stats.bootstrap_mean([e.grounding_accuracy for e in episodes]),
         "solved_rate": _mean([e.solved for e in episodes]),
         "easy": _rates([e for e in episodes if e.difficulty == "easy"]),
         "hard": _rates([e for e in episodes if e.difficulty == "hard"]),
@@ -117,10 +133,8 @@ def held_out_score(
     families = sorted(weights)
     sizes = [weights[f] for f in families]
     score: dict[str, Any] = {"n": sum(sizes)}
-    for rate, values in (
-        ("success_rate", [[float(e.success) for e in by_family[f]] for f in families]),
-        ("progress_rate", [[e.progress for e in by_family[f]] for f in families]),
-    ):
+    for measure in ("success", "progress"):
+        rate, values = f"{measure}_rate", [_task_means(by_family[f], measure) for f in families]
         score[rate] = sum(n * _mean(v) for n, v in zip(sizes, values, strict=True)) / sum(sizes)
         score[f"{rate}_ci95"] = stats.bootstrap_weighted_mean(values, sizes)
     return score, None

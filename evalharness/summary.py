@@ -57,7 +57,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "labels": {f: who for f, who in manifest["labels"].items() if who != "official"},
         "model": {"name": manifest["model_name"], **manifest["identity"]["model"]},
         "max_turns": config["max_turns"],
-        "perturbation": None,
+        "perturbation": config.get("perturb"),
         "samples": samples,
         "families": families,
         "held_out": held_out,

@@ -41,6 +41,10 @@ class ActionSurface:
             key=lambda item: (-len(re.sub(r"\{.*?\}", "", self.templates[item[0]])), item[0]),
         )
 
+    def patterns(self) -> list[tuple[str, re.Pattern[str]]]:
+        """(name, expression with a group for each slot), in the order in which they are tried."""
+        return list(self._patterns)
+
     def parse(self, text: str) -> Action | None:
         """The action that `text` words, or None when no template fits."""
         for name, pattern in self._patterns:

@@ -157,7 +157,8 @@ def test_a_malformed_problem_is_named_as_such(text: str) -> None:
 def test_tokens_are_split_by_white_space_and_parentheses_only() -> None:
     """As in Fast Downward, `location,` is a type of its own: TextWorld plays the published domain that way."""
     domain = parse_domain(
-        """(define (domain d) (:action a :parameters () :precondition (exists (?l - place, ?r - Box) (at ?l)) :effect ()))"""
+        "(define (domain d) (:action a :parameters () :effect ()"
+        " :precondition (exists (?l - place, ?r - Box) (at ?l))))"
     )
     condition = domain.schemas[0].precondition
     assert isinstance(condition, Exists)

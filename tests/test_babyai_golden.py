@@ -75,3 +75,33 @@ def test_transcripts_replay_identically(tasks: list[Task], env: TextEnv, golden_
     differences = [found for row in transcripts if (found := _replay(env, tasks[row["id"]], row)) is not None]
     shown = "\n".join(differences[:5])
     assert not differences, f"{len(differences)} of {len(transcripts)} transcripts differ:\n{shown}"
+
+
+@pytest.mark.slow
+def test_the_oracle_solves_every_published_task(tasks: list[Task], env: TextEnv) -> None:
+    """By the label, by the simulator, and with full progress; the longest plan takes 14 turns."""
+    for task in tasks:
+        start = env.reset(options={"task": task})
+        plan = env.oracle()
+        assert 1 <= len(plan) <= 14, task.id
+        assert env.reset(options={"task": task}) == start
+        for action in plan:
+            _, _, terminated, _, info = env.step(action)
+        assert (terminated, info["success"], info["solved"], info["progress"]) == (True, True, True, 1), (
+            task.id
+        )
+
+
+def test_opening_the_goal_door_by_going_through_it_solves_the_mission_unnoticed(
+    tasks: list[Task], env: TextEnv
+) -> None:
+    """The published rule looks at the last move only, and the open door is then underfoot, out of sight."""
+    for index in (48, 49, 50, 51):
+        env.reset(options={"task": tasks[index]})
+        plan = env.reference_plans()["mission"]
+        assert plan[-1].startswith("toggle and go through red")
+        for action in plan:
+            _, _, terminated, _, info = env.step(action)
+        assert info["solved"]
+        assert not info["success"]
+        assert not terminated

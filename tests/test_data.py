@@ -514,7 +514,12 @@ def test_ci_fails_when_the_data_is_there_but_data_tests_were_skipped(
         (source / "agentboard").mkdir(parents=True)
     ended = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
-        env={**os.environ, "CI": ci, "EVALHARNESS_TEST_DATA": str(source)},
+        env={
+            **os.environ,
+            "CI": ci,
+            "EVALHARNESS_TEST_DATA": str(source),
+            "PYTHONPATH": str(Path(__file__).parent),
+        },
         capture_output=True,
         text=True,
         timeout=120,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -171,11 +172,12 @@ def test_after_the_end_nothing_moves(published_data: Path) -> None:
 
 
 @pytest.mark.data
-def test_a_lost_game_is_not_solved_even_where_the_label_is_met(published_data: Path) -> None:
-    """Delivering the pizza is the stated goal; the game calls that ending lost."""
-    task = _task(published_data, "reverb")
+def test_a_lost_game_is_not_solved_even_where_a_label_is_met(published_data: Path) -> None:
+    """Handing the pizza over is an ending that the game calls lost."""
+    task = replace(_task(published_data, "reverb"), subgoals=("takes the pizza from you",))
     environment = SPEC.make(published_data)
-    *_, (_, _, terminated, _, info) = _play(environment, task, _plan(environment, task))
+    route = ["get pizza box", "sw", "s", "w", "s", "give pizza to calzone"]
+    *_, (_, _, terminated, _, info) = _play(environment, task, route)
     assert (terminated, info["success"], info["solved"]) == (True, True, False)
 
 

@@ -16,6 +16,7 @@ from envs.base import InvalidTaskError, MissingDataError
 from envs.pddl import SPEC
 from envs.pddl.actions import tokens
 from envs.pddl.adapter import NO_EFFECT, UNCLEAR
+from envs.pddl.syntax import PddlError
 from evalharness.surface import ActionSurface
 
 CARRY = task("gripper", gripper("(at ball1 roomb) (at ball2 roomb)", {"ball1": "rooma", "ball2": "rooma"}))
@@ -233,6 +234,11 @@ def test_missing_data_names_the_command_that_gets_it(tmp_path: Path) -> None:
     for data in (None, tmp_path):
         with pytest.raises(MissingDataError, match=r"evalharness data fetch$"):
             SPEC.load_tasks("agentboard", data, 0)
+
+
+def test_a_task_without_a_goal_cannot_be_made() -> None:
+    with pytest.raises(PddlError, match="goal is empty"):
+        task("blockworld", blockworld("", "b1 b2"))
 
 
 def test_a_task_that_is_not_playable_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,17 @@ def test_family_score_is_the_unweighted_mean_over_episodes() -> None:
     assert result["progress_rate"] == pytest.approx(0.5)
     assert result["easy"] == {"success_rate": 0.0, "progress_rate": 0.5}
     assert result["hard"] == {"success_rate": 0.5, "progress_rate": 0.5}
+
+
+def test_samples_of_a_task_do_not_narrow_its_interval() -> None:
+    """Ten attempts that always end alike are as much evidence about a family as one."""
+    once = [score("toy", i, i % 3 == 0, float(i % 3 == 0)) for i in range(30)]
+    often = [replace(s, sample=k) for s in once for k in range(10)]
+    one, ten = family_score(once), family_score(often)
+    assert ten["success_rate"] == pytest.approx(one["success_rate"])
+    for rate in ("success_rate_ci95", "progress_rate_ci95"):
+        width = ten[rate][1] - ten[rate][0]
+        assert width == pytest.approx(one[rate][1] - one[rate][0], rel=0.15)
 
 
 def test_held_out_score_reproduces_the_published_average() -> None:

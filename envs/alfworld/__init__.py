@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envs.alfworld.actions import ACTIONS
+from envs.alfworld.perturbations import WORDING
 from envs.base import EnvSpec, Suite, Task, TextEnv
 
 
@@ -29,6 +30,8 @@ SPEC = EnvSpec(
     load_tasks=_load_tasks,
     make=_make,
     actions=ACTIONS,
-    envs_per_worker=32,
+    wording=WORDING,
+    # Measured: 46 MB for the process, 1 MB and half a millisecond a step for each environment.
+    envs_per_worker=64,
     cost=0.5,
 )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol
 
 from envs.alfworld.actions import CHECK, LOOK, repaired, without_period
+from envs.alfworld.households import Household, build_game
 from envs.alfworld.oracle import plan
 from envs.alfworld.tasks import read_game, sha256
 from envs.alfworld.world import NOTHING_HAPPENS, World
@@ -143,10 +144,19 @@ def _info(episode: _Episode, *, valid: bool, completed: tuple[int, ...]) -> dict
 
 
 def _game(task: Task, data: Path | None) -> dict[str, Any]:
-    if task.family != "alfworld" or not {"game", "sha256", "object", "target"} <= set(task.payload):
+    payload = task.payload
+    if task.family != "alfworld" or not {"object", "target"} <= set(payload):
         raise InvalidTaskError(f"{task.id} is not a task of the family alfworld")
-    content = read_game(data, str(task.payload["game"]))
-    if sha256(content) != task.payload["sha256"]:
+    if "household" in payload:
+        household = Household.from_json(
+            payload["household"],
+            kind=task.kind,
+            object_type=str(payload["object"]),
+            target_type=str(payload["target"]),
+        )
+        return dict(build_game(household))
+    content = read_game(data, str(payload.get("game")))
+    if sha256(content) != payload.get("sha256"):
         raise InvalidTaskError(
             f"{task.id}: its game file is not the task table's; check the data with: evalharness data verify"
         )

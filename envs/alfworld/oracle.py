@@ -1,18 +1,16 @@
 """A shortest errand that solves a task, from full knowledge of where everything is.
 
-Every task is a few stops (fetch, treat, put down, switch on). All choices of objects, sources and places are
-few enough to write out; the shortest is played through on a world of its own before it is given out.
+Every task is a few stops (fetch, treat, put down, switch on). All choices of objects, sources and places are few
+enough to write out; the shortest is played through on a world of its own before it is given out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import permutations, product
 from typing import TypeAlias
 
-from envs.alfworld.facts import FactBase
-from envs.alfworld.naming import kind_of
 from envs.alfworld.world import World
 
 TREATED_AT = {"clean": ("sinkbasin", "sink"), "heat": ("microwave",), "cool": ("fridge",)}
@@ -20,21 +18,35 @@ TREATED_AT = {"clean": ("sinkbasin", "sink"), "heat": ("microwave",), "cool": ("
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """Where everything is at the start, by the names that a player reads."""
+
+    things: Mapping[str, tuple[str, ...]]
+    """What can be picked up -> the receptacles that hold it (some published objects lie in two)."""
+    lamps: Mapping[str, tuple[str, ...]]
+    spots: Mapping[str, str]
+    """Receptacle -> where one stands at it; neighbours can share a spot."""
+    closed: frozenset[str]
+    start: str
+    """The spot one stands on."""
+
+
+@dataclass(frozen=True, slots=True)
 class Fetch:
-    object: str
+    thing: str
     source: str
 
 
 @dataclass(frozen=True, slots=True)
 class Treat:
     how: str
-    object: str
+    thing: str
     place: str
 
 
 @dataclass(frozen=True, slots=True)
 class PutDown:
-    object: str
+    thing: str
     place: str
 
 
@@ -50,17 +62,7 @@ Stop: TypeAlias = Fetch | Treat | PutDown | SwitchOn
 def plan(world: World, kind: str, object_type: str, target_type: str) -> list[str]:
     """Commands from the state after `reset()` to the goal, [] when no errand reaches it. Plays on `world`."""
     world.reset()
-    best: list[str] | None = None
-    for errand in _errands(world.facts, kind, object_type, target_type):
-        commands = _commands(world, errand)
-        if best is None or len(commands) < len(best):
-            best = commands
-    return _played(world, best or ["look"])
-
-
-def _played(world: World, commands: list[str]) -> list[str]:
-    """As much of the commands as it takes to win, or [] when all of them do not."""
-    world.reset()
+    commands = errand(survey(world), kind, object_type, target_type) or ["look"]
     for position, command in enumerate(commands):
         if command not in world.commands():
             return []
@@ -70,80 +72,102 @@ def _played(world: World, commands: list[str]) -> list[str]:
     return []
 
 
-def _errands(facts: FactBase, kind: str, object_type: str, target_type: str) -> Iterator[tuple[Stop, ...]]:
+def errand(layout: Layout, kind: str, object_type: str, target_type: str) -> list[str]:
+    """The fewest commands for a task, [] when there is nothing to do or no way."""
+    choices = (_commands(layout, stops) for stops in _choices(layout, kind, object_type, target_type))
+    return min(choices, key=len, default=[])
+
+
+def survey(world: World) -> Layout:
+    facts, name = world.facts, world.name
+
+    def holders(predicate: str) -> dict[str, tuple[str, ...]]:
+        found = {}
+        for (thing,) in sorted(facts.of(predicate)):
+            inside = tuple(sorted(name(place) for _, place in facts.match("inreceptacle", (thing, None))))
+            if inside:
+                found[name(thing)] = inside
+        return found
+
+    unopened = {place for (place,) in facts.of("openable")} - {place for (place,) in facts.of("opened")}
+    return Layout(
+        things=holders("pickupable"),
+        lamps=holders("toggleable"),
+        spots={name(place): spot for place, spot in sorted(facts.of("receptacleatlocation"))},
+        closed=frozenset(name(place) for place in unopened),
+        start=next(iter(facts.of("atlocation")))[1],
+    )
+
+
+def kind_in(name: str) -> str:
+    """`soapbar 2` -> `soapbar`"""
+    return name.rpartition(" ")[0]
+
+
+def _choices(layout: Layout, kind: str, object_type: str, target_type: str) -> Iterator[tuple[Stop, ...]]:
     fetches = [
         Fetch(thing, source)
-        for thing in _of_kind(facts, "objecttype", object_type)
-        if facts.holds("pickupable", (thing,))
-        for source in _containers(facts, thing)
+        for thing, sources in layout.things.items()
+        if kind_in(thing) == object_type
+        for source in sources
     ]
     if kind == "examine":
         lamps = [
             SwitchOn(lamp, place)
-            for lamp in _of_kind(facts, "objecttype", target_type)
-            if facts.holds("toggleable", (lamp,))
-            for place in _containers(facts, lamp)
+            for lamp, places in layout.lamps.items()
+            if kind_in(lamp) == target_type
+            for place in places
         ]
         yield from product(fetches, lamps)
         return
-    places = _of_kind(facts, "receptacletype", target_type)
+    targets = [place for place in layout.spots if kind_in(place) == target_type]
     if kind == "puttwo":
-        for place in places:
-            there = {fetch.object for fetch in fetches if fetch.source == place}
-            outside = [fetch for fetch in fetches if fetch.object not in there]
+        for target in targets:
+            there = {fetch.thing for fetch in fetches if fetch.source == target}
+            outside = [fetch for fetch in fetches if fetch.thing not in there]
             for chosen in permutations(outside, max(0, 2 - len(there))):
-                if len({fetch.object for fetch in chosen}) == len(chosen):
-                    yield tuple(stop for fetch in chosen for stop in (fetch, PutDown(fetch.object, place)))
+                if len({fetch.thing for fetch in chosen}) == len(chosen):
+                    yield tuple(stop for fetch in chosen for stop in (fetch, PutDown(fetch.thing, target)))
         return
-    appliances = TREATED_AT.get(kind, ())
-    treatments = [place for name in appliances for place in _of_kind(facts, "receptacletype", name)]
-    for fetch, place in product(fetches, places):
-        if kind in TREATED_AT:
-            for treated_at in treatments:
-                yield fetch, Treat(kind, fetch.object, treated_at), PutDown(fetch.object, place)
-        elif fetch.source != place:
-            yield fetch, PutDown(fetch.object, place)
+    if kind in TREATED_AT:
+        treatments = [place for place in layout.spots if kind_in(place) in TREATED_AT[kind]]
+        for fetch, place, target in product(fetches, treatments, targets):
+            yield fetch, Treat(kind, fetch.thing, place), PutDown(fetch.thing, target)
+        return
+    for fetch, target in product(fetches, targets):
+        if fetch.source != target:
+            yield fetch, PutDown(fetch.thing, target)
 
 
-def _of_kind(facts: FactBase, predicate: str, kind: str) -> list[str]:
-    return sorted(thing for thing, _ in facts.of(predicate) if kind_of(thing) == kind)
-
-
-def _containers(facts: FactBase, thing: str) -> list[str]:
-    return sorted(place for _, place in facts.match("inreceptacle", (thing, None)))
-
-
-def _commands(world: World, errand: tuple[Stop, ...]) -> list[str]:
-    facts = world.facts
-    where = next(iter(facts.of("atlocation")))[1]
-    opened = {receptacle for (receptacle,) in facts.of("opened")}
+def _commands(layout: Layout, stops: tuple[Stop, ...]) -> list[str]:
     commands: list[str] = []
+    closed = set(layout.closed)
+    here = layout.start
 
     def go(receptacle: str) -> None:
-        nonlocal where
-        location = facts.match("receptacleatlocation", (receptacle, None))[0][1]
-        if location != where:
-            commands.append(f"go to {world.name(receptacle)}")
-            where = location
+        nonlocal here
+        if layout.spots[receptacle] != here:
+            commands.append(f"go to {receptacle}")
+            here = layout.spots[receptacle]
 
     def reach_into(receptacle: str) -> None:
         go(receptacle)
-        if facts.holds("openable", (receptacle,)) and receptacle not in opened:
-            commands.append(f"open {world.name(receptacle)}")
-            opened.add(receptacle)
+        if receptacle in closed:
+            commands.append(f"open {receptacle}")
+            closed.remove(receptacle)
 
-    for stop in errand:
+    for stop in stops:
         match stop:
             case Fetch(thing, source):
                 reach_into(source)
-                commands.append(f"take {world.name(thing)} from {world.name(source)}")
+                commands.append(f"take {thing} from {source}")
             case Treat(how, thing, place):
                 go(place)
-                commands.append(f"{how} {world.name(thing)} with {world.name(place)}")
+                commands.append(f"{how} {thing} with {place}")
             case PutDown(thing, place):
                 reach_into(place)
-                commands.append(f"put {world.name(thing)} in/on {world.name(place)}")
+                commands.append(f"put {thing} in/on {place}")
             case SwitchOn(lamp, place):
                 go(place)
-                commands.append(f"use {world.name(lamp)}")
+                commands.append(f"use {lamp}")
     return commands

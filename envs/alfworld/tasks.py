@@ -1,4 +1,4 @@
-"""The task table: 134 published games, in the order of the label file."""
+"""The task tables: 134 published games in the order of the label file, or 134 generated households."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from envs.alfworld.generator import generate_open
 from envs.alfworld.labels import KINDS
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
@@ -18,8 +19,8 @@ _MEND = "bring it in with: evalharness data import DIR (or: evalharness data fet
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite; `seed` only matters to `open`, which has no tasks yet."""
-    return _published(data) if suite == "agentboard" else []
+    """All tasks of a suite; `seed` only matters to `open`, `data` only to `agentboard`."""
+    return _published(data) if suite == "agentboard" else generate_open(seed)
 
 
 def game_path(data: Path | None, name: str) -> Path:

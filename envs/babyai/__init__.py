@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envs.babyai.actions import TEMPLATES
+from envs.babyai.perturbations import WORDING
 from envs.babyai.tasks import FAMILY, load_tasks
 from envs.base import EnvSpec, TextEnv
 
@@ -24,6 +25,7 @@ SPEC = EnvSpec(
     load_tasks=load_tasks,
     make=_make,
     actions=TEMPLATES,
+    wording=WORDING,
     envs_per_worker=32,
     step_timeout=20.0,
     reset_timeout=60.0,

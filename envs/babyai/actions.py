@@ -59,6 +59,7 @@ _SOLID = frozenset({WALL, BOX, BALL, KEY, 9})  # 9 is lava; the agent plans arou
 _SPAN = SIZE + 2
 _AHEAD = (_SPAN, 1, -_SPAN, -1)  # heading -> step to the cell in front
 _START = 4 * (_SPAN + 1 + HALF)
+_UNREACHED = 1 << 30
 _ON_MAP = tuple(_SPAN * (index // SIZE + 1) + index % SIZE + 1 for index in range(SIZE * SIZE))
 
 
@@ -84,55 +85,62 @@ def _margin(direction: int) -> frozenset[int]:
 _MARGINS = tuple(_margin(direction) for direction in range(4))
 
 
-class Routes:
-    """Shortest move sequences in and around the view, by breadth-first search with moves tried in the order forward,
-    left, right; where several poses lead to one equally soon, the last of them counts. Cells out of sight are taken
-    to be free, and so are doors, even shut ones."""
+_POSES = range(4 * _SPAN * _SPAN)
+_FACED = tuple(min(max(pose // 4 + _AHEAD[pose % 4], -1), _SPAN * _SPAN) for pose in _POSES)
+_LEFT = tuple(pose - pose % 4 + (pose + 3) % 4 for pose in _POSES)
+_RIGHT = tuple(pose - pose % 4 + (pose + 1) % 4 for pose in _POSES)
 
-    def __init__(self, view: View, direction: int) -> None:
-        closed = bytearray(_SPAN * _SPAN)
+
+class Routes:
+    """Shortest ways in and around the view to stand before some of its cells, or on them.
+
+    Breadth-first search with moves tried in the order forward, left, right; where several poses lead to one equally
+    soon, the last of them counts. Cells out of sight are taken to be free, and so are doors, even shut ones.
+    """
+
+    def __init__(self, view: View, direction: int, face: list[int], stand: list[int]) -> None:
+        closed = bytearray(_SPAN * _SPAN + 1)  # the last one stands for all that is off the map, as -1 does
+        closed[-1] = 1
         for cell in _MARGINS[direction]:
             closed[cell] = 1
         for index, cell in enumerate(view):
-            if type_of(cell) in _SOLID:
+            if cell > EMPTY and cell & 15 in _SOLID:
                 closed[_ON_MAP[index]] = 1
-        unreached = 1 << 30
-        depth = [unreached] * (4 * _SPAN * _SPAN)
-        came = [(-1, -1)] * (4 * _SPAN * _SPAN)
-        facing: dict[int, int] = {}
-        standing: dict[int, int] = {}
+        wanted_before = {_ON_MAP[index] for index in face}
+        wanted_on = {_ON_MAP[index] for index in stand}
+        self._before = before = [-1] * len(_POSES)  # the pose that leads to each
+        self._facing: dict[int, int] = {}
+        self._standing: dict[int, int] = {}
+        depth = [_UNREACHED] * len(_POSES)
         depth[_START] = 0
         queue = [_START]
         for pose in queue:
-            cell, heading = pose >> 2, pose & 3
-            faced = cell + _AHEAD[heading]
-            standing.setdefault(cell, pose)
-            facing.setdefault(faced, pose)
+            if not wanted_before and not wanted_on:
+                break  # a pose's way is final once its turn has come
+            faced = _FACED[pose]
+            if faced in wanted_before:
+                wanted_before.remove(faced)
+                self._facing[faced] = pose
+            if pose >> 2 in wanted_on:
+                wanted_on.remove(pose >> 2)
+                self._standing[pose >> 2] = pose
             following = depth[pose] + 1
-            if 0 <= faced < _SPAN * _SPAN and not closed[faced]:
-                ahead = 4 * faced + heading
-                if depth[ahead] >= following:
-                    if depth[ahead] == unreached:
-                        queue.append(ahead)
-                    depth[ahead] = following
-                    came[ahead] = (pose, FORWARD)
-            for turn, turned in ((LEFT, 4 * cell + (heading + 3) % 4), (RIGHT, 4 * cell + (heading + 1) % 4)):
-                if depth[turned] >= following:
-                    if depth[turned] == unreached:
-                        queue.append(turned)
-                    depth[turned] = following
-                    came[turned] = (pose, turn)
-        self._came = came
-        self._facing = facing
-        self._standing = standing
+            ahead = pose if closed[faced] else 4 * faced + (pose & 3)
+            for reached in (ahead, _LEFT[pose], _RIGHT[pose]):
+                if depth[reached] >= following:
+                    if depth[reached] == _UNREACHED:
+                        queue.append(reached)
+                    depth[reached] = following
+                    before[reached] = pose
 
     def _moves_to(self, pose: int | None) -> Moves | None:
         if pose is None:
             return None
         moves: list[int] = []
         while pose != _START:
-            pose, move = self._came[pose]
-            moves.append(move)
+            before = self._before[pose]
+            moves.append(LEFT if pose == _LEFT[before] else RIGHT if pose == _RIGHT[before] else FORWARD)
+            pose = before
         return tuple(reversed(moves))
 
     def to_face(self, index: int) -> Moves | None:
@@ -161,8 +169,13 @@ def available(view: View, direction: int) -> Actions:
     """
     actions = Actions()
     moves, refusals = actions.moves, actions.refusals
-    routes = Routes(view, direction)
     things = sightings(view)
+    open_doors = [
+        thing.cell
+        for thing in things
+        if type_of(view[thing.cell]) == DOOR and state_of(view[thing.cell]) == OPEN
+    ]
+    routes = Routes(view, direction, [thing.cell for thing in things], open_doors)
     faces = [routes.to_face(thing.cell) for thing in things]
     carried, front = view[OWN], type_of(view[_FRONT])
 

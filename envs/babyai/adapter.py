@@ -7,8 +7,10 @@ from typing import Any
 
 from envs.babyai.actions import NO_CHANGE, UNKNOWN, Actions, available, listing
 from envs.babyai.levels import LEVELS
+from envs.babyai.mission import milestones
 from envs.babyai.observation import COMPLETED, describe
-from envs.babyai.rules import PublishedRules
+from envs.babyai.oracle import Oracle
+from envs.babyai.rules import MissionRules, PublishedRules
 from envs.babyai.tasks import published_goal
 from envs.babyai.world import World
 from envs.base import InvalidTaskError, Task, TextEnv, task_of
@@ -32,15 +34,17 @@ class BabyAIEnv(TextEnv):
     ) -> tuple[str, dict[str, Any]]:
         task = task_of(options)
         self._world = _world_of(task)
-        self._rules = PublishedRules([task.subgoals, *task.payload.get("alternative_subgoals", ())])
-        self._goal = published_goal(self._world.mission)
+        self._rules = _rules_of(task, self._world)
+        self._goal = (
+            published_goal(self._world.mission) if task.suite == "agentboard" else self._world.mission
+        )
         self._task = task
         self._actions: Actions | None = None
         self._valid = self._success = self._solved = False
         return describe(self._world.view), self._info(())
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        self._require_task()
+        task = self._require_task()
         before = self._rules.progress
         completed: tuple[int, ...] = ()
         done = False
@@ -53,10 +57,12 @@ class BabyAIEnv(TextEnv):
             observation = actions.refusals.get(sentence, UNKNOWN) if sentence else NO_CHANGE
             self._valid = False
         elif not actions.moves[sentence]:
-            observation = NO_CHANGE  # as published, the validity of the step before stays
+            observation = NO_CHANGE
+            if task.suite != "agentboard":
+                self._valid = True  # as published, the validity of the step before stays
         else:
             self._valid = True
-            outcome = self._world.perform(actions.moves[sentence])
+            outcome = self._rules.perform(self._world, actions.moves[sentence])
             self._actions = None
             self._solved = self._solved or outcome.succeeded
             observation = describe(self._world.view)
@@ -76,7 +82,18 @@ class BabyAIEnv(TextEnv):
         return sorted(self._available().moves)
 
     def oracle(self) -> list[str]:
-        return []
+        task = self._require_task()
+        world = _world_of(task)
+        return Oracle(world, _rules_of(task, world)).plan()
+
+    def reference_plans(self) -> dict[str, list[str]]:
+        """The oracle's plan and, where labels decide, the direct way to the mission."""
+        plans = {"oracle": self.oracle()}
+        task = self._require_task()
+        if task.suite == "agentboard":
+            world = _world_of(task)
+            plans["mission"] = Oracle(world, MissionRules(world, milestones(world))).plan()
+        return {name: plan for name, plan in plans.items() if plan}
 
     def _available(self) -> Actions:
         """The action dictionary of the present view, made when first needed."""
@@ -104,3 +121,14 @@ def _world_of(task: Task) -> World:
     if level not in LEVELS or not isinstance(seed, int):
         raise InvalidTaskError(f"{task.id} is not a BabyAI task: its payload needs a known level and a seed")
     return World(level, seed, task.payload.get("parameters"))
+
+
+def _rules_of(task: Task, world: World) -> PublishedRules | MissionRules:
+    if task.suite == "agentboard":
+        return PublishedRules([task.subgoals, *task.payload.get("alternative_subgoals", ())])
+    wanted = milestones(world)
+    if tuple(milestone.text for milestone in wanted) != task.subgoals:
+        raise InvalidTaskError(
+            f"{task.id}: its subgoals are not those of its level and seed; was it made by another version?"
+        )
+    return MissionRules(world, wanted)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 
 _WILDCARD = re.compile(r"\*+")
@@ -28,8 +28,8 @@ class LabelProgress:
     """
 
     def __init__(self, alternatives: Sequence[Sequence[str]]) -> None:
-        self._alternatives = [tuple(patterns) for patterns in alternatives]
-        self._total = len(self._alternatives[0])
+        self.alternatives = [tuple(patterns) for patterns in alternatives]
+        self._total = len(self.alternatives[0])
         self._open = list(range(self._total))
 
     @property
@@ -40,14 +40,14 @@ class LabelProgress:
     def remaining(self) -> tuple[int, ...]:
         return tuple(self._open)
 
-    def restore(self, remaining: Sequence[int]) -> None:
+    def restore(self, remaining: Iterable[int]) -> None:
         """Go back to a value of `remaining`."""
         self._open = list(remaining)
 
     def observe(self, observation: str) -> tuple[int, ...]:
         """The positions that this observation completes: none or one."""
         sentences = observation.split(".")
-        for patterns in self._alternatives:
+        for patterns in self.alternatives:
             for position in self._open:
                 if matches(patterns[position], sentences):
                     self._open.remove(position)

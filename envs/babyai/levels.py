@@ -40,6 +40,19 @@ LEVELS: tuple[str, ...] = (
 """AgentBoard's 28 levels in its order; each is registered as `BabyAI-<name>-v0`."""
 
 
+FIXED_SIZE: Mapping[str, Mapping[str, Any]] = {
+    "GoToRedBallNoDists": {"num_rows": 1, "num_cols": 1, "room_size": 8},
+    "GoToDoor": {"room_size": 7},
+    "GoToObjDoor": {"room_size": 8},
+    "OpenRedDoor": {"num_rows": 1, "num_cols": 2, "room_size": 5},
+    "OpenRedBlueDoorsDebug": {"room_size": 6},
+    "OpenDoorsOrderN4Debug": {"room_size": 6},
+    "PickupAbove": {"room_size": 6},
+    "PickupDistDebug": {"num_rows": 1, "num_cols": 1, "room_size": 7},
+}
+"""Levels whose classes pass a constant size on; it can be overridden all the same."""
+
+
 @cache
 def _constructors() -> dict[str, tuple[Any, dict[str, Any]]]:
     """Level name -> (class, keyword arguments) as minigrid registers it."""
@@ -63,6 +76,17 @@ def _constructors() -> dict[str, tuple[Any, dict[str, Any]]]:
     return found
 
 
+def _construct(level: str, parameters: Mapping[str, Any]) -> Any:
+    from minigrid.envs.babyai.core.roomgrid_level import RoomGridLevel
+
+    constructor, registered = _constructors()[level]
+    if not parameters or level not in FIXED_SIZE:
+        return constructor(**{**registered, **parameters})
+    simulator = constructor(**registered)
+    RoomGridLevel.__init__(simulator, **{**FIXED_SIZE[level], **parameters})  # once more, with another size
+    return simulator
+
+
 def make_level(level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> Any:
     """A simulator of `level`, reset with `seed`; `parameters` override the registered keyword arguments.
 
@@ -71,8 +95,7 @@ def make_level(level: str, seed: int, parameters: Mapping[str, Any] | None = Non
     `_reward` is 1: BabyAI pays it on success and 0 on failure, so reward says which kind of end it was however
     many steps were taken.
     """
-    constructor, registered = _constructors()[level]
-    simulator = constructor(**{**registered, **(parameters or {})})
+    simulator = _construct(level, parameters or {})
     simulator.gen_obs = lambda: {}
     simulator._reward = lambda: 1.0
     simulator.reset(seed=seed)

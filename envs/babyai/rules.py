@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
+from envs.babyai.actions import Moves
 from envs.babyai.labels import LabelProgress
-from envs.babyai.world import Outcome
+from envs.babyai.mission import Milestone, MissionProgress
+from envs.babyai.world import Outcome, World
 
 
 class Verdict(NamedTuple):
@@ -26,6 +29,19 @@ class PublishedRules:
     def progress(self) -> float:
         return self.labels.rate
 
+    @property
+    def remaining(self) -> tuple[int, ...]:
+        """The open subgoals by position; hashable."""
+        return self.labels.remaining
+
+    def restore(self, remaining: Iterable[int]) -> None:
+        """Go back to a value of `remaining`."""
+        self.labels.restore(remaining)
+
+    def perform(self, world: World, moves: Moves) -> Outcome:
+        """Moves go on after the mission's end."""
+        return world.perform(moves)
+
     def announces_completion(self, outcome: Outcome) -> bool:
         """Any end at the last move counts as completion in the text, even a failure; so does full progress."""
         return outcome.ended or self.labels.rate == 1
@@ -35,3 +51,34 @@ class PublishedRules:
         rate = self.labels.rate
         done = (outcome.ended and rate > 0.5) or rate == 1
         return Verdict(completed, done, done)
+
+
+class MissionRules:
+    """The mission as the simulator verifies it: milestones for progress, its accomplishment for success."""
+
+    def __init__(self, world: World, wanted: list[Milestone]) -> None:
+        self.milestones = MissionProgress(world, wanted)
+
+    @property
+    def progress(self) -> float:
+        return self.milestones.rate
+
+    @property
+    def remaining(self) -> tuple[int, ...]:
+        """The open milestones by number; hashable."""
+        return self.milestones.remaining
+
+    def restore(self, remaining: Iterable[int]) -> None:
+        """Go back to a value of `remaining`."""
+        self.milestones.restore(remaining)
+
+    def perform(self, world: World, moves: Moves) -> Outcome:
+        """The world stops with the mission's end."""
+        return world.perform(moves, stop_at_end=True)
+
+    def announces_completion(self, outcome: Outcome) -> bool:
+        return outcome.succeeded
+
+    def judge(self, outcome: Outcome, observation: str) -> Verdict:
+        completed = self.milestones.update(accomplished=outcome.succeeded)
+        return Verdict(completed, outcome.succeeded or outcome.failed, outcome.succeeded)

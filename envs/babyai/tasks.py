@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from envs.babyai.generator import FROZEN_SEED, OpenCase, frozen_cases, generate_open
 from envs.babyai.levels import LEVELS
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
@@ -15,10 +17,14 @@ SEEDS = (1234, 1235, 1236, 1237)
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` alone."""
+    """All tasks of a suite in order; `seed` matters to `open` alone.
+
+    The open suite of seed 0 is read from a table; one of another seed is generated, which takes minutes the
+    first time in a process.
+    """
     if suite == "agentboard":
         return _published(data)
-    return []
+    return _open(seed)
 
 
 def _label_file(data: Path | None) -> Path:
@@ -65,5 +71,32 @@ def _published_task(index: int, level: str, seed: int, row: dict[str, Any], path
         difficulty=row["difficulty"],
         kind=level,
         subgoals=tuple(row["subgoals"]),
+        payload=payload,
+    )
+
+
+@cache
+def _open_cases(seed: int) -> tuple[OpenCase, ...]:
+    return tuple(frozen_cases() if seed == FROZEN_SEED else generate_open(seed))
+
+
+def _open(seed: int) -> list[Task]:
+    return [_open_task(index, case) for index, case in enumerate(_open_cases(seed))]
+
+
+def _open_task(index: int, case: OpenCase) -> Task:
+    payload: dict[str, Any] = {"level": case.level, "seed": case.seed}
+    if case.parameters:
+        payload["parameters"] = dict(case.parameters)
+    return Task(
+        id=f"{FAMILY}/open/{index:03d}",
+        family=FAMILY,
+        suite="open",
+        index=index,
+        goal=case.goal,
+        difficulty=case.difficulty,
+        kind=case.level,
+        labels="simulator",
+        subgoals=case.subgoals,
         payload=payload,
     )

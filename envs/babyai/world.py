@@ -1,14 +1,22 @@
-"""One simulator in play: it carries out sequences of moves and keeps the present view."""
+"""One simulator in play: it carries out sequences of moves, keeps the present view, and can go back to a state."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from envs.babyai.actions import Moves
 from envs.babyai.levels import make_level
 from envs.babyai.view import View, look
+
+
+def clauses(instruction: Any) -> list[Any]:
+    """A mission's instruction and all it is made of, outermost first."""
+    found = [instruction]
+    for clause in found:
+        found.extend(getattr(clause, part) for part in ("instr_a", "instr_b") if hasattr(clause, part))
+    return found
 
 
 @dataclass(frozen=True)
@@ -23,24 +31,50 @@ class Outcome:
     """Some move made the mission fail (a strict level: the wrong door, the wrong object)."""
 
 
+class State(NamedTuple):
+    """All that changes while a level is played; hashable, equal for equal situations of one `World`."""
+
+    things: tuple[Any, ...]
+    """The grid's cells: minigrid objects by identity, None where empty."""
+    doors: tuple[tuple[bool, bool], ...]
+    """(open, locked) of each door."""
+    position: tuple[int, int]
+    direction: int
+    carrying: Any
+    mission: tuple[Any, ...]
+    """What the mission's verifier remembers."""
+
+
 class World:
     """A level of BabyAI from its first state on."""
 
     def __init__(self, level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> None:
         self.simulator = make_level(level, seed, parameters)
         self.view: View = look(self.simulator)
+        self._doors = [
+            thing for thing in self.simulator.grid.grid if thing is not None and thing.type == "door"
+        ]
+        self._clauses = clauses(self.simulator.instrs)
 
     @property
     def mission(self) -> str:
         return str(self.simulator.mission)
 
     @property
+    def position(self) -> tuple[int, int]:
+        x, y = self.simulator.agent_pos
+        return int(x), int(y)
+
+    @property
     def direction(self) -> int:
         """The compass direction the agent faces: east, south, west, north (0 to 3)."""
         return int(self.simulator.agent_dir)
 
-    def perform(self, moves: Moves) -> Outcome:
-        """Carry out moves until one leaves the view as it was (that one is still made)."""
+    def perform(self, moves: Moves, *, stop_at_end: bool = False) -> Outcome:
+        """Carry out moves until one leaves the view as it was (that one is still made).
+
+        `stop_at_end`: also until the mission is accomplished or has failed.
+        """
         ended = succeeded = failed = False
         for move in moves:
             _, reward, ended, _, _ = self.simulator.step(move)
@@ -49,6 +83,44 @@ class World:
             view = look(self.simulator)
             unchanged = view == self.view
             self.view = view
-            if unchanged:
+            if unchanged or (stop_at_end and ended):
                 break
         return Outcome(ended, succeeded, failed)
+
+    def state(self) -> State:
+        simulator = self.simulator
+        return State(
+            things=tuple(simulator.grid.grid),
+            doors=tuple((door.is_open, door.is_locked) for door in self._doors),
+            position=self.position,
+            direction=self.direction,
+            carrying=simulator.carrying,
+            mission=tuple(_memory(clause) for clause in self._clauses),
+        )
+
+    def restore(self, state: State) -> None:
+        """Go back to an earlier state of this world."""
+        simulator = self.simulator
+        simulator.grid.grid[:] = state.things
+        for door, (is_open, is_locked) in zip(self._doors, state.doors, strict=True):
+            door.is_open, door.is_locked = is_open, is_locked
+        simulator.agent_pos = state.position
+        simulator.agent_dir = state.direction
+        simulator.carrying = state.carrying
+        for clause, memory in zip(self._clauses, state.mission, strict=True):
+            _remember(clause, memory)
+        self.view = look(simulator)
+
+
+def _memory(clause: Any) -> tuple[Any, ...]:
+    """What one clause of minigrid's verifier remembers: of an action, where its objects are and what was carried."""
+    if hasattr(clause, "desc"):
+        return (tuple(clause.desc.obj_poss), getattr(clause, "preCarrying", None))
+    return (clause.a_done, clause.b_done)
+
+
+def _remember(clause: Any, memory: tuple[Any, ...]) -> None:
+    if hasattr(clause, "desc"):
+        clause.desc.obj_poss, clause.preCarrying = list(memory[0]), memory[1]
+    else:
+        clause.a_done, clause.b_done = memory

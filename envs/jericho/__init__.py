@@ -6,6 +6,7 @@ from pathlib import Path
 
 from envs.base import EnvSpec, Suite, Task, TextEnv
 from envs.jericho.actions import ACTIONS
+from envs.jericho.perturbations import WORDING
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -33,8 +34,7 @@ SPEC = EnvSpec(
     load_tasks=_load_tasks,
     make=_make,
     actions=ACTIONS,
+    wording=WORDING,
     envs_per_worker=8,
-    step_timeout=30.0,
-    reset_timeout=30.0,
     cost=0.5,
 )

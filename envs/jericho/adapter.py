@@ -78,6 +78,13 @@ class JerichoEnv(TextEnv):
         payload = self._task.payload
         return list(payload["plan"] if "plan" in payload else game_labels()[payload["game"]].plan)
 
+    def reference_plans(self) -> dict[str, list[str]]:
+        """The oracle's plan; for a published game also the recorded solution of the whole of it (Jericho's own)."""
+        plans = {"oracle": self.oracle()}
+        if self._task is not None and self._task.suite == "agentboard":
+            plans["walkthrough"] = list(self._game.frotz.get_walkthrough())
+        return plans
+
     def close(self) -> None:
         self._interpreter = None
 

@@ -14,6 +14,7 @@ from envs.jericho.labels import game_labels
 FOLDER: Final = "agentboard/jericho"
 GOALS: Final = "partial_labels.jsonl"
 OFFICIAL: Final = "test.jsonl"
+TEXTS: Final = "game_texts.json"
 
 GAMES: Final = (
     "905", "acorncourt", "afflicted", "balances", "dragon", "jewel", "library", "omniquest", "reverb",
@@ -43,6 +44,21 @@ def _rows(path: Path) -> list[dict[str, Any]]:
         raise InvalidTaskError(f"{path} is not JSON lines: {error}; run `evalharness data verify`") from error
 
 
+def _texts(path: Path) -> dict[str, dict[str, Any]]:
+    """Goal and opening of each game as AgentBoard's own source has them, where they were imported."""
+    if not path.is_file():
+        return {}
+    try:
+        texts = json.loads(path.read_text(encoding="utf-8"))
+        goals, openings = texts["game_goals"], texts["game_init_obs"]
+        keys = {game: "darkhunt" if game == "huntdark" else game for game in GAMES}
+        return {game: {"goal": goals[key], "init_obs": openings[key]} for game, key in keys.items()}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidTaskError(
+            f"{path} is not as imported: {error!r}; run `evalharness data verify`"
+        ) from error
+
+
 def published_tasks(data: Path | None) -> list[Task]:
     """All tasks in the published order.
 
@@ -56,6 +72,7 @@ def published_tasks(data: Path | None) -> list[Task]:
     official = dict(zip(GAMES, _rows(folder / OFFICIAL), strict=False))
     if not written and not official:
         raise MissingDataError(f"no {GOALS} in {folder}: run `evalharness data import DIR`")
+    written = written or _texts(folder / TEXTS)
     return [_task(index, game, written.get(game), official.get(game)) for index, game in enumerate(GAMES)]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from envs.base import EnvSpec, Suite, Task, TextEnv
+from envs.pddl.perturbations import WORDING
 from envs.pddl.wording import ACTIONS
 
 
@@ -33,6 +34,7 @@ SPEC = EnvSpec(
         "check": "check valid actions",
         "look": "look around",
     },
+    wording=WORDING,
     envs_per_worker=32,
-    cost=0.05,
+    cost=0.1,
 )

@@ -1,8 +1,8 @@
 """Reads PDDL text: STRIPS with types and constants, which is all that the four domains use.
 
 Why a reader of our own: the `pddl` package refuses the published tyreworld domain (it uses types without
-declaring `:typing`) and needs 50 to 240 ms a domain file; pddlgym pins pillow below 10, which ends at
-Python 3.11. Anything beyond STRIPS is an error here, never a silent misreading.
+declaring `:typing`) and needs 70 to 250 ms a domain file, against 0.1 to 0.5 ms here; pddlgym pins pillow
+below 10, which ends at Python 3.11. Anything beyond STRIPS is an error here, never a silent misreading.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def make_task(
         goal=goal_text(problem.goal),
         difficulty=difficulty,
         kind=kind,
-        labels="official" if suite == "agentboard" else "ours",
+        labels="official" if suite == "agentboard" else "simulator",
         subgoals=subgoal_texts(problem.goal),
         payload={"domain": domain_text, "problem": problem_text, **extra},
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from envs.base import EnvSpec, TextEnv
 from envs.sciworld.actions import ACTIONS
+from envs.sciworld.perturbations import WORDING
 from envs.sciworld.tasks import FAMILY, load_tasks
 
 
@@ -24,6 +25,7 @@ SPEC = EnvSpec(
     load_tasks=load_tasks,
     make=_make,
     actions=ACTIONS,
+    wording=WORDING,
     envs_per_worker=16,
     cost=6.0,
 )

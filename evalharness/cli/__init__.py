@@ -10,7 +10,21 @@ from collections.abc import Sequence
 from evalharness import __version__
 from evalharness.errors import InfrastructureError, UserError
 
-COMMANDS = ("run", "show", "tasks", "play", "audit", "data", "conform")
+COMMANDS = (
+    "run",
+    "show",
+    "compare",
+    "leaderboard",
+    "plot",
+    "tasks",
+    "play",
+    "perturb",
+    "audit",
+    "server",
+    "data",
+    "conform",
+    "doctor",
+)
 """In the order in which the help lists them."""
 
 _EPILOG = """\

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,17 +42,50 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_csv_option(parser: argparse.ArgumentParser, rows: str) -> None:
+    parser.add_argument("--csv", metavar="FILE", help=f"also write {rows} as CSV ('-': to standard output)")
+
+
+def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows with the same keys as CSV. Text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    import csv
+    import io
+
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(rows[0].keys() if rows else [])
+    for row in rows:
+        writer.writerow([_inert(value) for value in row.values()])
+    return buffer.getvalue()
+
+
+def _inert(value: Any) -> Any:
+    return (
+        f"'{value}"
+        if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+        else value
+    )
+
+
+def write_csv(target: str | None, rows: Sequence[Mapping[str, Any]]) -> None:
+    if target is not None:
+        write_text("--csv", target, csv_text(rows))
+
+
 def write_json(target: str | None, value: Any) -> None:
     if target is None:
         return
-    text = json.dumps(value, indent=2) + "\n"
+    write_text("--json", target, json.dumps(value, indent=2) + "\n")
+
+
+def write_text(option: str, target: str, text: str) -> None:
     if target == "-":
         sys.stdout.write(text)
         return
     try:
         Path(target).write_text(text, encoding="utf-8")
     except OSError as error:
-        raise UserError(f"cannot write --json {target}: {error.strerror}") from None
+        raise UserError(f"cannot write {option} {target}: {error.strerror}") from None
 
 
 def data_folder(args: argparse.Namespace) -> Path:

@@ -57,6 +57,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--seed", type=int, metavar="N", help="of sampling and of the random policy (default: 0)"
     )
     what.add_argument(
+        "--perturb",
+        metavar="NAME[+NAME]",
+        help="the environment in other words; see: evalharness perturb list",
+    )
+    what.add_argument(
         "--prompts", type=Path, metavar="DIR", help="folder with FAMILY.yaml prompt files of your own"
     )
     how = parser.add_argument_group("how to do it (results do not depend on these)")
@@ -96,7 +101,7 @@ _OWN = ("run", "debug", "config", "data", "json", "workers", "suite")
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from evalharness import run as evaluation
+    from evalharness import evaluation
     from evalharness.cli.common import titles
     from evalharness.config import make_config, read_config
     from evalharness.report.live import watch

@@ -16,6 +16,8 @@ Install vLLM into an environment of its own in the user's data folder ($EVALHARN
 set). Its pins and the simulators' exclude each other, so it never touches the environment you are in.
 """
 
+_PLACE = {"private environment": "the private environment"}
+
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
@@ -113,7 +115,7 @@ def _candidate_json(candidate: Candidate) -> dict[str, Any]:
 def _status_lines(result: dict[str, Any]) -> list[str]:
     used = result["used"]
     lines = [
-        f"run would start: {_name(used)} from {used['source']}"
+        f"run would start: {_name(used)} from {_PLACE.get(used['source'], used['source'])}"
         if used
         else f"run would start none: {result['problem']}",
         "",

@@ -117,7 +117,7 @@ def _endpoint(config: RunConfig) -> Prepared:
 
 def _managed(config: RunConfig, on_status: Status) -> Prepared:
     """A vLLM of our own: everything that can be checked is checked before it is started."""
-    from evalharness.server.checkpoint import check_checkpoint, checkpoint_identity, is_local
+    from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
     from evalharness.server.find import find_server
     from evalharness.server.managed import ManagedServer
@@ -143,7 +143,7 @@ def _managed(config: RunConfig, on_status: Status) -> Prepared:
     else:
         on_status("hashing the checkpoint")
         model = str(checkpoint.path)
-        identity |= checkpoint_identity(checkpoint)
+        identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
     name = config.display_name
 
     @asynccontextmanager

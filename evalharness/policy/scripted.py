@@ -75,7 +75,8 @@ class _RandomSession:
     help_surface: ActionSurface
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
-        actions = [a for a in await self.environment.valid_actions() if self.help_surface.parse(a) is None]
+        offered = await self.environment.valid_actions()
+        actions = [action for action in offered if self.help_surface.parse(action.lower()) is None]
         if not actions:
             raise PolicyStoppedError("no valid action")
         return _say("Any valid action will do.", self.stream.choice(actions))

@@ -17,7 +17,7 @@ def _percent(value: float | None, interval: Sequence[float] | None = None) -> st
         return "-"
     text = f"{100 * value:5.1f}"
     if interval is not None:
-        text += f" [{100 * interval[0]:.1f}, {100 * interval[1]:.1f}]"
+        text += f" [{100 * interval[0]:.1f},{100 * interval[1]:.1f}]"
     return text
 
 
@@ -27,11 +27,11 @@ def _rates(entry: Mapping[str, Any], *names: str) -> list[str]:
 
 def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType:
     """Success, progress and grounding in percent, each with its 95 % interval; what the numbers are not, below."""
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
     table.add_column("n", justify="right", no_wrap=True)
     for name in ("success %", "progress %", "grounding %"):
-        table.add_column(f"{name} [95 % CI]", no_wrap=True)
+        table.add_column(f"{name} [95% CI]", no_wrap=True)
     for family, entry in summary["families"].items():
         count = str(entry["n"]) if entry["n"] == entry["expected"] else f"{entry['n']}/{entry['expected']}"
         rates = _rates(entry, "success_rate", "progress_rate", "grounding_accuracy")
@@ -47,7 +47,8 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
         )
     notes = [
         f"model {printable(summary['model']['name'], single_line=True)} · suite {summary['suite']} · "
-        f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
+        + (f"perturbation {summary['perturbation']} · " if summary["perturbation"] else "")
+        + f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
         + (f" in {duration(summary['wall_s'])}" if "wall_s" in summary else "")
     ]
     tokens = summary["tokens"]
@@ -82,25 +83,24 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
 
 def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
     """Score between floor (chance) and ceiling (best known plans), in percent; None where no reference is stored."""
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
-    for name in ("success", "progress"):
-        table.add_column(f"{name}: floor", justify="right", no_wrap=True)
-        for column in ("score", "ceiling", "corrected"):
-            table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("rate", no_wrap=True)
+    for column in ("floor", "score", "ceiling", "chance-corrected"):
+        table.add_column(column, justify="right", no_wrap=True)
     for family, entry in summary["families"].items():
         reference = entry.get("reference")
         if reference is None:
             continue
-        cells = []
-        for rate in ("success_rate", "progress_rate"):
-            cells += [
+        for rate, name in (("success_rate", "success"), ("progress_rate", "progress")):
+            table.add_row(
+                titles.get(family, family) if name == "success" else "",
+                name,
                 _percent(reference["floor"][rate]),
                 _percent(entry[rate]),
                 _percent(reference["ceiling"][rate]),
                 _percent(reference["chance_corrected"][rate]),
-            ]
-        table.add_row(titles.get(family, family), *cells)
+            )
     return table if table.row_count else None
 
 

@@ -8,7 +8,7 @@ from evalharness.server.checkpoint import (
 from evalharness.server.demo import ensure_demo
 from evalharness.server.find import ServerCommand, ServerNotFound, find_server, server_candidates
 from evalharness.server.install import ServerInstallError, install_server
-from evalharness.server.managed import ManagedServer, ServerDiedError, ServerStartError
+from evalharness.server.managed import ManagedServer, ServerStartError
 from evalharness.server.private import ServerInstall
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "CheckpointInfo",
     "ManagedServer",
     "ServerCommand",
-    "ServerDiedError",
     "ServerInstall",
     "ServerInstallError",
     "ServerNotFound",

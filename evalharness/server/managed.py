@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from evalharness.errors import InfrastructureError, UserError
+from evalharness.errors import UserError
 from evalharness.server.arguments import (
     check_extra_arguments,
     option_names,
@@ -39,14 +39,15 @@ _LOG_BYTES = 4_000_000
 """Of a failed server's log at most this much is searched for the reason."""
 
 _LAST_LINES = 400
+_SIGNALS = {
+    4: ": this build needs instructions that the processor lacks",
+    7: ": shared memory is full, as in a container started without --shm-size",
+    9: ", as the kernel does when memory runs out",
+}
 
 
 class ServerStartError(UserError):
     """The server did not become ready; the message holds the reason and, where known, the remedy."""
-
-
-class ServerDiedError(InfrastructureError):
-    """The server ended while it was needed."""
 
 
 class _AttemptError(Exception):
@@ -297,8 +298,6 @@ def _ending(returncode: int | None) -> str:
     """An exit status in words."""
     if returncode is None:
         return "no exit status"
-    if returncode == -9:
-        return "killed by signal 9, as the kernel does when memory runs out"
-    if returncode < 0:
-        return f"killed by signal {-returncode}"
-    return f"exit status {returncode}"
+    if returncode >= 0:
+        return f"exit status {returncode}"
+    return f"killed by signal {-returncode}{_SIGNALS.get(-returncode, '')}"

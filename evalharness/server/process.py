@@ -70,6 +70,9 @@ class SupervisedProcess:
                     start_new_session=True,
                 )
             reader, writer = await asyncio.open_connection(sock=ours)
+        except OSError as error:
+            ours.close()
+            raise InfrastructureError(f"the server cannot be started: {error}") from error
         except BaseException:
             ours.close()
             raise

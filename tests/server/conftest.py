@@ -19,7 +19,7 @@ def server_python() -> Path:
     install = read_install(server_root())
     if install is None:
         reason = "no private vLLM; install it with: evalharness server install --cpu"
-        if os.environ.get("CI") == "true":
+        if os.environ.get("CI"):
             pytest.fail(reason)
         pytest.skip(reason)
     return install.executable
@@ -51,8 +51,8 @@ def cpu_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def gpu_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A virtual environment in which a distribution `vllm` 0.33.0 is installed (its metadata alone)."""
-    return make_environment(tmp_path_factory.mktemp("gpu") / "env", "vllm", "0.33.0")
+    """A virtual environment in which a distribution `vllm` 0.31.0 is installed (its metadata alone)."""
+    return make_environment(tmp_path_factory.mktemp("gpu") / "env", "vllm", "0.31.0")
 
 
 @pytest.fixture(scope="session")

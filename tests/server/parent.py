@@ -1,9 +1,8 @@
-"""A program that holds a managed server: says `ready {json}` on stdout and waits until the server has ended."""
+"""A program that holds a managed server: tells its status on stdout, then `ready`, and waits for the server's end."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 
@@ -12,11 +11,14 @@ from evalharness.server import ManagedServer, find_server
 
 async def main(model: str, served_name: str, log: str) -> None:
     async with ManagedServer(
-        command=find_server(None), model=model, served_name=served_name, log_path=Path(log)
+        command=find_server(None),
+        model=model,
+        served_name=served_name,
+        log_path=Path(log),
+        on_status=lambda status: print("status", status, flush=True),
     ) as server:
-        print("ready", json.dumps({"pid": server.pid, "base_url": server.base_url}), flush=True)
+        print("ready", flush=True)
         await server.wait_dead()
-        print("dead", json.dumps({"failure": server.failure()}), flush=True)
 
 
 if __name__ == "__main__":

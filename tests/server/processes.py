@@ -1,31 +1,38 @@
-"""Finding processes by a tag in their command line or environment."""
+"""Finding the processes of a test."""
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable
 
 import psutil
 
 
 def tagged(tag: str) -> list[psutil.Process]:
-    """Living processes (zombies have ended) that carry `tag` in their command line or environment."""
+    """Living processes (zombies have ended) that carry `tag` in their command line."""
+    return _living(lambda process: any(tag in word for word in process.cmdline()))
+
+
+def in_session(session: int) -> list[psutil.Process]:
+    """Living processes of a session: a server's tree whatever its processes call themselves."""
+    return _living(lambda process: os.getsid(process.pid) == session)
+
+
+def gone(find: Callable[[], list[psutil.Process]], within: float = 60.0) -> bool:
+    """Whether `find` finds nothing any more, waiting up to `within` seconds for the last to end."""
+    deadline = time.monotonic() + within
+    while (left := find()) and time.monotonic() < deadline:
+        psutil.wait_procs(left, timeout=max(0.1, deadline - time.monotonic()))
+    return not find()
+
+
+def _living(matches: Callable[[psutil.Process], bool]) -> list[psutil.Process]:
     found = []
     for process in psutil.process_iter():
         try:
-            if process.status() == psutil.STATUS_ZOMBIE:
-                continue
-            if any(tag in word for word in process.cmdline()) or tag in process.environ().get(
-                "EVALHARNESS_TAG", ""
-            ):
+            if process.status() != psutil.STATUS_ZOMBIE and matches(process):
                 found.append(process)
-        except psutil.Error:
+        except (psutil.Error, OSError):
             continue
     return found
-
-
-def gone(tag: str, within: float = 60.0) -> bool:
-    """Whether no process with `tag` is left, waiting up to `within` seconds for the last to end."""
-    deadline = time.monotonic() + within
-    while (left := tagged(tag)) and time.monotonic() < deadline:
-        psutil.wait_procs(left, timeout=max(0.1, deadline - time.monotonic()))
-    return not tagged(tag)

@@ -27,7 +27,7 @@ CPU = ServerCommand(
     env={"VLLM_TARGET_DEVICE": "cpu"},
 )
 GPU = ServerCommand(
-    ("/env/bin/vllm", "serve"), "PATH", Path("/env/bin/vllm"), "gpu", "0.33.0", None, model_flag=()
+    ("/env/bin/vllm", "serve"), "PATH", Path("/env/bin/vllm"), "gpu", "0.32.0", None, model_flag=()
 )
 
 

@@ -209,3 +209,19 @@ def test_what_counts_as_a_local_path(checkpoint: Path, monkeypatch: pytest.Monke
     assert is_local("./not-there-yet")
     assert is_local("/not/there")
     assert not is_local("org/name")
+
+
+def test_weights_too_big_to_hash_whole_are_told_apart_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A training run writes over its checkpoint: same names, same sizes, other weights."""
+    from evalharness.server import checkpoint
+
+    monkeypatch.setattr(checkpoint, "FULL_HASH_BYTES", 0)
+    path = tmp_path / "model.safetensors"
+    identities = []
+    for value in (b"\x01", b"\x01", b"\x02"):
+        path.write_bytes(value * 3_000_000)
+        info = checkpoint.CheckpointInfo(tmp_path, "Llama", 4096, True, (path.name,), 3_000_000)
+        identities.append(info.identity)
+    assert identities[0] == identities[1] != identities[2]

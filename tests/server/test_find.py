@@ -62,7 +62,7 @@ def test_the_cpu_build_is_started_as_a_module_however_it_is_named(
 def test_the_gpu_build_is_started_with_vllm_serve(home: Path, gpu_environment: Path, inside: str) -> None:
     command = find_server(str(gpu_environment / inside))
     assert command.kind == "gpu"
-    assert command.version == "0.33.0"
+    assert command.version == "0.31.0"
     assert command.argv == (str(gpu_environment / "bin" / "vllm"), "serve")
     assert command.model_flag == ()
     assert command.env == {}

@@ -33,9 +33,13 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only place that pip and uv look at."""
     folder = make_server_wheels(tmp_path / "index")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
-    for tool in ("PIP", "UV"):
-        monkeypatch.setenv(f"{tool}_FIND_LINKS", str(folder))
-        monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(folder))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("UV_FIND_LINKS", str(folder))
+    # Offline with an empty cache: uv has no variable for "no index".
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    monkeypatch.setenv("UV_NO_CONFIG", "1")
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "uv-cache"))
     monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
     monkeypatch.setattr(installing, "DISK_BYTES", {"cpu": 1_000_000, "gpu": 1_000_000})
     return folder

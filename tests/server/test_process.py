@@ -111,7 +111,7 @@ def test_the_tree_ends_when_its_owner_is_ended_by_any_signal(
         assert len(tagged(tag)) >= 6
         owner.send_signal(number)
         owner.wait(60)
-    assert gone(tag)
+    assert gone(lambda: tagged(tag))
     assert not scratch.exists()
 
 

@@ -14,5 +14,11 @@ Verb 'use'          * noun -> Use
 Extend 'attach'     * held 'on'/'onto'/'in'/'into' noun -> Tie;
 Extend 'fill'       * noun 'with' noun -> Fill;
 Extend 'look'       * 'behind' noun -> LookBehind;
+Verb 'heat' 'warm' 'boil' 'cook'
+                    * noun -> Heat
+                    * noun 'on'/'with'/'over' noun -> Heat;
+Extend 'take'       * noun 'with' held -> Take;
+Extend 'get'        * noun 'with' held -> Take;
+Extend 'burn'       * noun 'at'/'from'/'in'/'on' noun -> Burn;
 Extend 'cut'        * noun 'with' held -> Cut;
 Extend 'attack'     * noun 'with' held -> Attack;

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
@@ -17,15 +15,16 @@ from envs.base import EnvSpec, Task
 from evalharness import episode as episodes
 from evalharness.config import RunConfig
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.event_loop import run_to_end
 from evalharness.frames import write_parquet
 from evalharness.manifest import make_manifest
+from evalharness.perturb import Voice, voices
 from evalharness.policy.resolve import Opened, Prepared, prepare
 from evalharness.progress import FamilyProgress, Progress
 from evalharness.prompt import load_prompt
 from evalharness.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.store import RunStore, read_episodes
 from evalharness.summary import is_complete, write_summary
-from evalharness.surface import ActionSurface
 from evalharness.tasks import nearest, select
 from evalharness.workers import EnvironmentPool, RemoteEnvironment
 
@@ -73,6 +72,7 @@ def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwa
     )
     families = sorted({task.family for task in tasks})
     prompts = {family: load_prompt(specs[family], config.prompts) for family in families}
+    spoken = voices(specs, families, config.perturb)
     counts = {f: FamilyProgress(sum(t.family == f for t in tasks) * config.samples) for f in families}
     progress = Progress(counts)
 
@@ -88,7 +88,7 @@ def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwa
         store.resume(manifest)
         for finished in read_episodes(folder):
             progress.count_episode(finished.family, finished.success, finished.progress, resumed=True)
-        session = _Session(config, specs, store, progress, prompts, data)
+        session = _Session(config, specs, store, progress, prompts, spoken, data)
         owed = [
             Job(task, sample)
             for task in tasks
@@ -97,7 +97,7 @@ def evaluate(config: RunConfig, *, data: Path | None = None, watch: Watch = unwa
         ]
         stopped = None
         if owed or not (folder / "manifest.json").exists():
-            stopped = _run_async(session.play_all(prepared, manifest, owed))
+            stopped = run_to_end(session.play_all(prepared, manifest, owed))
         progress.status = "writing the tables"
         write_parquet(folder)
         timing = {"wall_s": progress.elapsed, "sessions": len(_sessions(folder))}
@@ -110,38 +110,6 @@ def _sessions(folder: Path) -> list[Any]:
     return list(read_manifest(folder)["sessions"])
 
 
-def _run_async(coroutine: Any) -> str | None:
-    """Run to the end on uvloop where it is installed; SIGTERM ends the run as orderly as Ctrl-C does."""
-    try:
-        import uvloop
-    except ImportError:  # Windows
-        factory = None
-    else:
-        factory = uvloop.new_event_loop
-    with asyncio.Runner(loop_factory=factory) as runner:
-        loop = runner.get_loop()
-        task = loop.create_task(coroutine)
-        terminated = False
-
-        def terminate() -> None:
-            nonlocal terminated
-            terminated = True
-            task.cancel()
-
-        loop.add_signal_handler(signal.SIGTERM, terminate)
-
-        async def wait() -> str | None:
-            result: str | None = await task
-            return result
-
-        try:
-            return runner.run(wait())
-        except asyncio.CancelledError:
-            if terminated:
-                raise SystemExit(128 + signal.SIGTERM) from None
-            raise KeyboardInterrupt from None
-
-
 @dataclass
 class _Session:
     """What the parts of one sitting share."""
@@ -151,6 +119,7 @@ class _Session:
     store: RunStore
     progress: Progress
     prompts: Mapping[str, tuple[Any, str]]
+    voices: Mapping[str, Voice]
     data: Path | None
 
     def pools(self, owed: list[Job]) -> dict[str, EnvironmentPool]:
@@ -179,11 +148,10 @@ class _Session:
             pools = self.pools(owed)
             for pool in pools.values():
                 stack.push_async_callback(pool.close)
-            surfaces = {family: ActionSurface(self.specs[family].actions) for family in pools}
             self.progress.started = time.monotonic()
             scheduler = Scheduler(
                 pools=pools,
-                play=lambda job, environment: self._play(job, environment, opened, surfaces),
+                play=lambda job, environment: self._play(job, environment, opened),
                 on_episode=self._keep,
                 on_failure=self._note_failure,
                 concurrency=self.config.concurrency,
@@ -196,9 +164,7 @@ class _Session:
                 return str(error)
             return None
 
-    async def _play(
-        self, job: Job, environment: RemoteEnvironment, opened: Opened, surfaces: Mapping[str, ActionSurface]
-    ) -> episodes.Episode:
+    async def _play(self, job: Job, environment: RemoteEnvironment, opened: Opened) -> episodes.Episode:
         task: Task = job.task
         prompt, prompt_hash = self.prompts[task.family]
         counts = self.progress.families[task.family]
@@ -210,8 +176,7 @@ class _Session:
                 lambda world: opened.policy.session(task, job.sample, world),
                 prompt=prompt,
                 prompt_hash=prompt_hash,
-                canonical=surfaces[task.family],
-                surface=surfaces[task.family],
+                voice=self.voices[task.family],
                 sample=job.sample,
                 max_turns=self.config.max_turns,
                 on_turn=self.progress.count_turn,

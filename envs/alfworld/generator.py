@@ -1,0 +1,140 @@
+"""The open suite: 134 generated household tasks, in the published proportions, the same for the same suite seed.
+
+A task is drawn until its errand takes at least three commands, nothing is solved at the start, and it is not
+another one with the numbers changed. Difficulty is by the length of the shortest errand, see `EASY_COMMANDS`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from envs.alfworld.households import Household
+from envs.alfworld.labels import subgoals
+from envs.alfworld.oracle import errand
+from envs.alfworld.rooms import CLEANABLE, CLEANED_AT, COOLABLE, COOLED_AT, HEATABLE, HEATED_AT, LAMP, ROOMS
+from envs.base import Task
+
+QUOTA = {
+    ("put", "kitchen"): 9,
+    ("put", "livingroom"): 6,
+    ("put", "bedroom"): 6,
+    ("put", "bathroom"): 3,
+    ("clean", "kitchen"): 21,
+    ("clean", "bathroom"): 10,
+    ("heat", "kitchen"): 23,
+    ("cool", "kitchen"): 21,
+    ("examine", "bedroom"): 12,
+    ("examine", "livingroom"): 6,
+    ("puttwo", "kitchen"): 3,
+    ("puttwo", "livingroom"): 5,
+    ("puttwo", "bedroom"): 3,
+    ("puttwo", "bathroom"): 6,
+}
+"""Tasks of a kind in a room: the published counts (which have all 18 `examine` tasks in bedrooms)."""
+
+EASY_COMMANDS = 4
+"""A task is easy when this many commands can solve it."""
+LEAST_COMMANDS, MOST_COMMANDS = 3, 30
+
+_TREATED = {
+    "clean": (CLEANABLE, CLEANED_AT),
+    "heat": (HEATABLE, HEATED_AT),
+    "cool": (COOLABLE, COOLED_AT),
+}
+
+
+def generate_open(suite_seed: int) -> list[Task]:
+    """All tasks of the suite, kinds mixed."""
+    wanted = [pair for pair, count in QUOTA.items() for _ in range(count)]
+    Random(f"alfworld open {suite_seed} order").shuffle(wanted)
+    seen: set[tuple[object, ...]] = set()
+    asked: Counter[tuple[str, str, str]] = Counter()
+    tasks = []
+    for index, (kind, room) in enumerate(wanted):
+        rng = Random(f"alfworld open {suite_seed} {index}")
+        household, length = _draw(rng, kind, room, asked)
+        while household.shape() in seen:
+            household, length = _draw(rng, kind, room, asked)
+        seen.add(household.shape())
+        asked[kind, household.object_type, household.target_type] += 1
+        tasks.append(_task(index, household, length))
+    return tasks
+
+
+def _task(index: int, household: Household, length: int) -> Task:
+    return Task(
+        id=f"alfworld/open/{index:03d}",
+        family="alfworld",
+        suite="open",
+        index=index,
+        goal=household.goal,
+        difficulty="easy" if length <= EASY_COMMANDS else "hard",
+        kind=household.kind,
+        labels="ours",
+        subgoals=subgoals(household.kind, household.object_type, household.target_type),
+        payload={
+            "household": household.to_json(),
+            "object": household.object_type,
+            "target": household.target_type,
+        },
+    )
+
+
+def _draw(rng: Random, kind: str, room: str, asked: Counter[tuple[str, str, str]]) -> tuple[Household, int]:
+    """A household and the length of its errand; what has been asked least often so far is asked."""
+    while True:
+        receptacles, contents = _furnish(rng, room)
+        choices = _choices(kind, room, receptacles, contents)
+        if not choices:
+            continue
+        least = min(asked[kind, *choice] for choice in choices)
+        thing, target = rng.choice([choice for choice in choices if asked[kind, *choice] == least])
+        household = Household(room, receptacles, contents, kind, thing, target, rng.randrange(2))
+        length = len(errand(household.layout(), kind, thing, target))
+        if LEAST_COMMANDS <= length <= MOST_COMMANDS:
+            return household, length
+
+
+def _furnish(rng: Random, room_name: str) -> tuple[dict[str, int], dict[str, tuple[str, ...]]]:
+    room = ROOMS[room_name]
+    receptacles = {kind: rng.randint(least, most) for kind, (least, most) in room.receptacles.items()}
+    receptacles = {kind: count for kind, count in receptacles.items() if count}
+    inside: dict[str, list[str]] = {}
+    for thing, places in [*room.places.items(), *room.fixtures.items()]:
+        open_to = [place for place in places if place in receptacles]
+        count = 1 if thing in room.fixtures else rng.randint(0 if rng.random() < 0.3 else 1, room.at_most)
+        for number in range(1, count + 1):
+            # A kind of place is drawn first: six cabinets should not drown one fridge.
+            kind = rng.choice(open_to)
+            inside.setdefault(f"{kind} {rng.randint(1, receptacles[kind])}", []).append(f"{thing} {number}")
+    order = [f"{kind} {i}" for kind, count in receptacles.items() for i in range(1, count + 1)]
+    return receptacles, {place: tuple(inside[place]) for place in order if place in inside}
+
+
+def _choices(
+    kind: str, room_name: str, receptacles: dict[str, int], contents: dict[str, tuple[str, ...]]
+) -> list[tuple[str, str]]:
+    """(kind of thing, kind of target) that this room could be asked for."""
+    room = ROOMS[room_name]
+    lies_in: dict[str, list[str]] = {}
+    for place, things in contents.items():
+        for thing in things:
+            lies_in.setdefault(thing.rpartition(" ")[0], []).append(place.rpartition(" ")[0])
+    found = []
+    for thing, places in room.places.items():
+        count = len(lies_in.get(thing, ()))
+        if kind == "examine":
+            targets = [LAMP] if count else []
+        elif count < (2 if kind == "puttwo" else 1):
+            targets = []
+        elif kind in _TREATED:
+            treatable, treated_at = _TREATED[kind]
+            targets = (
+                [p for p in places if p in receptacles and p != treated_at] if thing in treatable else []
+            )
+        else:
+            # Nothing of the kind lies in such a place yet, so all that is asked is still to be done.
+            targets = [place for place in places if place in receptacles and place not in lies_in[thing]]
+        found += [(thing, target) for target in targets]
+    return found

@@ -1,0 +1,64 @@
+"""ALFWorld in other words: P1 to P5 of the AgentRefine paper, and more of ours."""
+
+from __future__ import annotations
+
+from envs.base import Perturbation, Wording
+
+_PUBLISHED = "AgentRefine (arXiv 2501.01702)"
+
+WORDING = Wording(
+    perturbations={
+        "P1": Perturbation(
+            "clean, heat and cool `using` instead of `with` a place",
+            {verb: verb + " {object} using {receptacle}" for verb in ("clean", "heat", "cool")},
+            source=_PUBLISHED,
+        ),
+        "P2": Perturbation("`move to` instead of `go to`", {"go": "move to {receptacle}"}, source=_PUBLISHED),
+        "P3": Perturbation(
+            "`from` a place `take` a thing", {"take": "from {receptacle} take {object}"}, source=_PUBLISHED
+        ),
+        "P4": Perturbation(
+            "no space between a name and its number (cup1)", join_numbers=True, source=_PUBLISHED
+        ),
+        "P5": Perturbation(
+            "the emphasised format rules are left out", drop_format_rules=True, source=_PUBLISHED
+        ),
+        "verbs": Perturbation(
+            "synonyms of the verbs",
+            {
+                "go": "walk to {receptacle}",
+                "take": "grab {object} from {receptacle}",
+                "put": "place {object} in/on {receptacle}",
+                "close": "shut {receptacle}",
+                "use": "switch on {object}",
+                "clean": "wash {object} with {receptacle}",
+                "heat": "warm {object} with {receptacle}",
+                "cool": "chill {object} with {receptacle}",
+                "examine": "inspect {object}",
+            },
+        ),
+        "order": Perturbation(
+            "the place or tool before the thing",
+            {
+                "take": "from {receptacle} take {object}",
+                "put": "in/on {receptacle} put {object}",
+                "clean": "with {receptacle} clean {object}",
+                "heat": "with {receptacle} heat {object}",
+                "cool": "with {receptacle} cool {object}",
+                "slice": "with {tool} slice {object}",
+            },
+        ),
+        "capitals": Perturbation(
+            "the words of actions in capitals", prose={", in lower case": ""}, upper_case=True
+        ),
+        "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
+        "instruction": Perturbation(
+            "format rules first, bulleted rules in the opposite order", reorder_instruction=True
+        ),
+    },
+    listing="Choose an action from these valid actions: ",
+    # The published task loop takes `put X in Y` and `put X on Y` as well.
+    also={"put": r"put (?P<object>.+) (?:in|on|in/on) (?P<receptacle>.+)"},
+    numbered=r"[a-z]+",
+    case_matters=True,
+)

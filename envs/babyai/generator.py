@@ -1,0 +1,195 @@
+"""The open suite: levels of the same 28 types, chosen so that acting at random seldom solves them.
+
+Suite seed 0 is frozen in `open_suite.json`; `python -m envs.babyai.generator` makes that file anew.
+
+For every level successive seeds are tried. A seed is taken when its mission has at least two milestones, a policy
+that picks uniformly among the valid actions solves at most one of twelve attempts, and the oracle solves it with full
+progress in 3 to 20 turns. Levels that fit into a few steps are made in larger rooms.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from envs.babyai.actions import CHECK, available
+from envs.babyai.levels import LEVELS
+from envs.babyai.mission import milestones
+from envs.babyai.observation import describe
+from envs.babyai.oracle import Oracle
+from envs.babyai.rules import MissionRules
+from envs.babyai.world import World
+from envs.base import Difficulty, InvalidTaskError
+
+FROZEN_SEED = 0
+FROZEN = Path(__file__).with_name("open_suite.json")
+
+PER_LEVEL = 4
+MAX_TURNS = 30
+SHORTEST_PLAN, LONGEST_PLAN = 3, 20
+"""Turns of the oracle. A player without its knowledge must still have turns left to look around."""
+HARD_FROM = 10
+"""Turns of the oracle from which a task counts as hard. It makes 25 of the 112 tasks of seed 0 hard; 26 of the
+published ones are."""
+ATTEMPTS, LUCKY = 12, 1
+"""Random attempts at a candidate, and how many of them may succeed."""
+
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    "GoToRedBallGrey": {"room_size": 16, "num_dists": 10},
+    "GoToRedBall": {"room_size": 16, "num_dists": 10},
+    "GoToRedBallNoDists": {"room_size": 14},
+    "GoToObjS6": {"room_size": 14},
+    "GoToLocalS8N7": {"room_size": 16, "num_dists": 10},
+    "GoToRedBlueBall": {"room_size": 16, "num_dists": 10},
+    "GoToDoor": {"room_size": 12},
+    "GoToObjDoor": {"room_size": 14},
+    "OpenRedDoor": {"room_size": 13},
+    "OpenDoorLoc": {"room_size": 12},
+    "OpenRedBlueDoorsDebug": {"room_size": 9},
+    "OpenDoorsOrderN4Debug": {"room_size": 9},
+    "PickupLoc": {"room_size": 10},
+    "PickupDistDebug": {"room_size": 9},
+    "PickupAbove": {"room_size": 9},
+}
+"""Larger rooms for the levels that a random policy solves 6 to 10 times out of 10 at their registered size."""
+
+
+@dataclass(frozen=True)
+class OpenCase:
+    """One task of the open suite before it is a `Task`."""
+
+    level: str
+    seed: int
+    goal: str
+    subgoals: tuple[str, ...]
+    difficulty: Difficulty
+    plan_turns: int
+    """Length of the oracle's plan."""
+    plan_sha256: str
+    observation_sha256: str
+    """Of the first observation: says at once when another version of the simulator makes another level."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+
+def generate_open(suite_seed: int, progress: Callable[[OpenCase], None] | None = None) -> list[OpenCase]:
+    """All 112 cases of a suite, level by level; the same seed gives the same suite anywhere. Takes minutes.
+
+    `progress` is called with each case as it is found.
+    """
+    cases: list[OpenCase] = []
+    for level in LEVELS:
+        for case in generate_level(level, suite_seed):
+            cases.append(case)
+            if progress is not None:
+                progress(case)
+    return cases
+
+
+def generate_level(level: str, suite_seed: int) -> Iterator[OpenCase]:
+    """The cases of one level."""
+    digest = hashlib.sha256(f"babyai/open/{suite_seed}/{level}".encode()).digest()
+    seed = 10_000 + int.from_bytes(digest[:3], "big")  # far from 1234 to 1237, the published seeds
+    found: list[OpenCase] = []
+    while len(found) < PER_LEVEL:
+        case = _accept(level, seed)
+        if case is not None and not any(_alike(case, other) for other in found):
+            found.append(case)
+            yield case
+        seed += 1
+
+
+def _alike(one: OpenCase, other: OpenCase) -> bool:
+    """Of the same goal, and starting with the same observation or solved by the same plan."""
+    return one.goal == other.goal and (
+        one.observation_sha256 == other.observation_sha256 or one.plan_sha256 == other.plan_sha256
+    )
+
+
+def _accept(level: str, seed: int) -> OpenCase | None:
+    """The case of a level and seed when it is fit for the suite."""
+    parameters = VARIANTS.get(level, {})
+    world = World(level, seed, parameters)
+    if _fails_of_itself(world.simulator.instrs):
+        return None
+    wanted = milestones(world)
+    if len(wanted) < 2 or _random_successes(world, seed) > LUCKY:
+        return None
+    observation = describe(world.view)
+    plan = Oracle(world, MissionRules(world, wanted)).plan(limit=LONGEST_PLAN)
+    if len(plan) < SHORTEST_PLAN:
+        return None
+    return OpenCase(
+        level=level,
+        seed=seed,
+        goal=world.mission,
+        subgoals=tuple(milestone.text for milestone in wanted),
+        difficulty="hard" if len(plan) >= HARD_FROM else "easy",
+        plan_turns=len(plan),
+        plan_sha256=_sha256("\n".join(plan)),
+        observation_sha256=_sha256(observation),
+        parameters=dict(parameters),
+    )
+
+
+def _fails_of_itself(mission: Any) -> bool:
+    """minigrid asks the second of two ordered instructions about the very move that completed the first; a strict
+    one then sees the wrong door being opened, so a sequence that ends strictly fails whatever the agent does."""
+    last = {"BeforeInstr": "instr_b", "AfterInstr": "instr_a"}.get(type(mission).__name__)
+    return last is not None and getattr(getattr(mission, last), "strict", False)
+
+
+def _random_successes(world: World, seed: int) -> int:
+    """How many random attempts succeed, counted until they are too many. Leaves the world at its start."""
+    start = world.state()
+    successes = 0
+    for attempt in range(ATTEMPTS):
+        chance = random.Random(f"{seed}/{attempt}")
+        for _ in range(MAX_TURNS):
+            moves = available(world.view, world.direction).moves
+            sentence = chance.choice(sorted(moves.keys() - {CHECK}))
+            outcome = world.perform(moves[sentence], stop_at_end=True)
+            if outcome.succeeded or outcome.failed:
+                successes += outcome.succeeded
+                break
+        world.restore(start)
+        if successes > LUCKY:
+            break
+    return successes
+
+
+def content_hash(cases: list[OpenCase]) -> str:
+    """SHA-256 over the canonical JSON of all cases."""
+    text = json.dumps([asdict(case) for case in cases], sort_keys=True, separators=(",", ":"))
+    return _sha256(text)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def frozen_cases() -> list[OpenCase]:
+    """The suite of seed 0 as it is kept in the repository, checked against its content hash."""
+    stored = json.loads(FROZEN.read_text(encoding="utf-8"))
+    cases = [OpenCase(**{**case, "subgoals": tuple(case["subgoals"])}) for case in stored["cases"]]
+    if content_hash(cases) != stored["sha256"]:
+        raise InvalidTaskError(f"{FROZEN.name} does not match its content hash; reinstall evalharness")
+    return cases
+
+
+def _freeze() -> None:
+    cases = generate_open(
+        FROZEN_SEED, lambda case: print(case.level, case.seed, case.plan_turns, file=sys.stderr)
+    )
+    head = {"suite_seed": FROZEN_SEED, "sha256": content_hash(cases)}
+    lines = ",\n".join(json.dumps(asdict(case)) for case in cases)
+    FROZEN.write_text(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n', encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _freeze()

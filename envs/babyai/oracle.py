@@ -1,0 +1,165 @@
+"""Plans that solve a task, found with the simulator's full knowledge.
+
+Best-first search over the sentences an agent can say, each tried on the simulator itself and taken back. What is still
+to be done is counted in open subgoals, and then in steps to the place where the next of them can be met, by a
+distance map of the whole level on which shut doors, things in the way and missing keys cost extra.
+"""
+
+from __future__ import annotations
+
+import heapq
+from itertools import count
+from typing import Any, NamedTuple
+
+from envs.babyai.actions import available
+from envs.babyai.errands import Errand, label_errand, mission_errand
+from envs.babyai.mission import Cell
+from envs.babyai.observation import describe
+from envs.babyai.rules import MissionRules, PublishedRules
+from envs.babyai.world import State, World
+
+STEP, SHUT_DOOR, OBSTACLE, MISSING_KEY = 1, 2, 6, 60
+"""What it costs to enter a cell of the distance map."""
+FULL_HANDS = 4
+"""What it costs to put something down first."""
+SUBGOAL = 50
+"""What an open subgoal costs."""
+PASSES = ((1, 6000), (4, 1000), (12, 1000))
+"""Searches in a row, each for a shorter plan than the one found before: what a sentence costs, and how many may be
+tried. The first goes straight for the subgoals, the last weighs every turn."""
+
+
+class _Plan(NamedTuple):
+    sentences: list[str]
+    accomplished: bool
+    """The simulator says that the mission is accomplished."""
+
+
+class Oracle:
+    """A planner for one task, on a world of its own that is in its first state."""
+
+    def __init__(self, world: World, rules: PublishedRules | MissionRules) -> None:
+        self._world = world
+        self._rules = rules
+        self._maps: dict[Any, dict[Cell, int]] = {}
+
+    def plan(self, *, limit: int = 40) -> list[str]:
+        """At most `limit` sentences that solve the task with full progress; [] when none are found.
+
+        Where labels decide, a plan that also accomplishes the mission is preferred to a shorter one that does not.
+        """
+        start, progress = self._world.state(), self._rules.remaining
+        best = _Plan([], accomplished=False)
+        for sentence_cost, budget in PASSES:
+            self._world.restore(start)
+            self._rules.restore(progress)
+            best = self._search(sentence_cost, budget, limit, best)
+            limit = len(best.sentences) - 1 if best.accomplished else limit
+        self._world.restore(start)
+        self._rules.restore(progress)
+        return best.sentences
+
+    def _search(self, sentence_cost: int, budget: int, limit: int, best: _Plan) -> _Plan:
+        """A plan better than `best`, or `best`."""
+        world, rules = self._world, self._rules
+        numbers = count()
+        said: dict[int, tuple[int, str]] = {}  # node -> (node before it, sentence that led here)
+        first = (world.state(), rules.remaining, False)
+        frontier = [(0, 0, next(numbers), *first)]
+        seen = {first}
+        while frontier and budget > 0:
+            _, length, node, state, remaining, accomplished = heapq.heappop(frontier)
+            if length >= limit:
+                continue
+            world.restore(state)
+            choices = available(world.view, world.direction).moves
+            # Fewest moves first: of sentences that do equally well, `go to` wins against `pickup`.
+            for sentence, moves in sorted(choices.items(), key=lambda choice: len(choice[1])):
+                if not moves:
+                    continue
+                world.restore(state)
+                rules.restore(remaining)
+                outcome = rules.perform(world, moves)
+                verdict = rules.judge(outcome, describe(world.view))
+                budget -= 1
+                done_well = accomplished or outcome.succeeded
+                if verdict.success and rules.progress == 1:
+                    if done_well:
+                        return _Plan(_sentences(said, node, sentence), accomplished=True)
+                    if not best.sentences or (not best.accomplished and length + 1 < len(best.sentences)):
+                        best = _Plan(_sentences(said, node, sentence), accomplished=False)
+                child = (world.state(), rules.remaining, done_well)
+                if verdict.done or child in seen:
+                    continue
+                seen.add(child)
+                estimate = self._estimate(child[0])
+                if estimate is not None:
+                    number = next(numbers)
+                    said[number] = (node, sentence)
+                    cost = sentence_cost * (length + 1) + estimate
+                    heapq.heappush(frontier, (cost, length + 1, number, *child))
+        return best
+
+    def _estimate(self, state: State) -> int | None:
+        """What is still to be paid, roughly; None in a dead end. The world is in `state`."""
+        errand = self._errand()
+        if errand is None:
+            return None
+        steps = self._distance(state, errand.cells)
+        if errand.hands_free and state.carrying is not None:
+            steps += FULL_HANDS
+        return SUBGOAL * len(self._rules.remaining) + steps
+
+    def _errand(self) -> Errand | None:
+        if isinstance(self._rules, MissionRules):
+            return mission_errand(self._world, self._rules.milestones)
+        return label_errand(self._world, self._rules.labels)
+
+    def _distance(self, state: State, cells: tuple[Cell, ...]) -> int:
+        held = state.carrying
+        key = held.color if held is not None and held.type == "key" else None
+        situation = (cells, key, state.things, state.doors)
+        found = self._maps.get(situation)
+        if found is None:
+            found = self._maps[situation] = _distance_map(self._world.simulator, cells, key)
+        return found.get(state.position, 10 * MISSING_KEY)
+
+
+def _sentences(said: dict[int, tuple[int, str]], node: int, last: str) -> list[str]:
+    sentences = [last]
+    while node in said:
+        node, sentence = said[node]
+        sentences.append(sentence)
+    return sentences[::-1]
+
+
+def _distance_map(simulator: Any, cells: tuple[Cell, ...], key: str | None) -> dict[Cell, int]:
+    """Cost of the way from every cell to the nearest of `cells`, holding a key of that colour or none."""
+    grid = simulator.grid
+    costs: dict[Cell, int] = {}
+    queue = [(0, cell) for cell in cells]
+    heapq.heapify(queue)
+    while queue:
+        cost, cell = heapq.heappop(queue)
+        if cell in costs:
+            continue
+        costs[cell] = cost
+        onward = cost + (STEP if cost == 0 else _entering(grid.get(*cell), key))
+        x, y = cell
+        for beside in ((x + 1, y), (x, y + 1), (x - 1, y), (x, y - 1)):
+            if beside in costs or not (0 <= beside[0] < grid.width and 0 <= beside[1] < grid.height):
+                continue
+            thing = grid.get(*beside)
+            if thing is None or thing.type != "wall":
+                heapq.heappush(queue, (onward, beside))
+    return costs
+
+
+def _entering(thing: Any, key: str | None) -> int:
+    if thing is None:
+        return STEP
+    if thing.type != "door":
+        return OBSTACLE
+    if thing.is_open:
+        return STEP
+    return SHUT_DOOR if not thing.is_locked or thing.color == key else MISSING_KEY

@@ -1,0 +1,43 @@
+"""Interactive fiction in other words. A game's grammar is its own: only the listed verbs can be reworded."""
+
+from __future__ import annotations
+
+from envs.base import Perturbation, Wording
+from envs.jericho.observation import CHECK_PREFIX
+
+WORDING = Wording(
+    perturbations={
+        "verbs": Perturbation(
+            "synonyms of the listed verbs",
+            {
+                "go": "head {direction}",
+                "examine": "inspect {object}",
+                "take": "grab {object}",
+                "drop": "discard {object}",
+                "put_in": "insert {object} into {container}",
+                "put_on": "set {object} upon {surface}",
+                "close": "shut {object}",
+                "give": "hand {object} over to {person}",
+                "attack": "strike {creature} with {weapon}",
+            },
+        ),
+        "order": Perturbation(
+            "the other thing or person before the verb",
+            {
+                "put_in": "in {container} put {object}",
+                "put_on": "on {surface} put {object}",
+                "unlock": "with {key} unlock {object}",
+                "ask": "about {topic} ask {person}",
+                "give": "to {person} give {object}",
+                "show": "to {person} show {object}",
+                "attack": "with {weapon} attack {creature}",
+            },
+        ),
+        "capitals": Perturbation("the words of the listed actions in capitals", upper_case=True),
+        "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
+        "instruction": Perturbation("format rules before the instruction", reorder_instruction=True),
+        "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
+    },
+    listing=CHECK_PREFIX,
+    also={"check": r".*check.*action.*|.*action.*check.*"},
+)

@@ -1,0 +1,74 @@
+"""The PDDL worlds in other words. Names are one word with their number in it, so there is nothing to join."""
+
+from __future__ import annotations
+
+from envs.base import Perturbation, Wording
+from envs.pddl.wording import ACTIONS
+
+WORDING = Wording(
+    perturbations={
+        "verbs": Perturbation(
+            "synonyms of the verbs",
+            {
+                "move": "Travel from {from_room} to {to_room}.",
+                "pick": "Collect {ball} at {room} with arm {gripper}.",
+                "drop": "release {ball} {room} {gripper}",
+                "pickup": "Raise {block}.",
+                "putdown": "Lower {block}.",
+                "stack": "Place {block} on {under}.",
+                "unstack": "Detach {block} from {under}.",
+                "grasp": "{hand} grip {container}.",
+                "leave": "{hand} set-down {container}.",
+                "fetch": "Get {object} from {container}.",
+                "put-away": "Stow {object} in {container}.",
+                "loosen": "Slacken the nut {nut} on the hub {hub}.",
+                "inflate": "Pump-up the wheel {wheel}.",
+            },
+            prose={
+                "To pick up a ball": "To collect a ball",
+                "To drop a ball": "To release a ball",
+                "Pickup takes": "Raise takes",
+                "unstack takes": "detach takes",
+                "Putdown puts": "Lower puts",
+                "stack puts": "place puts",
+                "Fetch takes": "Get takes",
+                "put-away puts": "stow puts",
+                "Loosening": "Slackening",
+                "Inflating": "Pumping up",
+            },
+        ),
+        "order": Perturbation(
+            "the place or second thing before the verb",
+            {
+                "move": "To {to_room} move from {from_room}.",
+                "pick": "At {room} with arm {gripper} pick up {ball}.",
+                "drop": "{room} {gripper} drop {ball}",
+                "stack": "On {under} stack {block}.",
+                "unstack": "From {under} unstack {block}.",
+                "grasp": "grasp {container} with {hand}.",
+                "leave": "leave {container} from {hand}.",
+                "fetch": "From {container} fetch {object}.",
+                "put-away": "In {container} put-away {object}.",
+                "loosen": "On the hub {hub} loosen the nut {nut}.",
+                "tighten": "On the hub {hub} tighten the nut {nut}.",
+                "undo": "On the hub {hub} undo the fastening of the nut {nut}.",
+                "do-up": "On the hub {hub} do-up the nut {nut}.",
+                "remove-wheel": "From the hub {hub} remove-wheel {wheel}.",
+                "put-on-wheel": "On the hub {hub} put-on-wheel {wheel}.",
+            },
+        ),
+        "capitals": Perturbation("the words of actions in capitals", upper_case=True),
+        "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
+        "instruction": Perturbation(
+            "format rules first, bulleted rules in the opposite order", reorder_instruction=True
+        ),
+        "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
+    },
+    listing="Valid actions are: ",
+    # The published reading takes any text that has the action's name among its words.
+    also={
+        **{name: rf"(?:.*(?<![\w-]))?{name}(?![\w-]).*" for name in ACTIONS},
+        "check": r".*check.*",
+        "look": r".*look around.*",
+    },
+)

@@ -1,0 +1,49 @@
+"""ScienceWorld in other words. `focus` keeps its word, because the goals speak of it."""
+
+from __future__ import annotations
+
+from envs.base import Perturbation, Wording
+
+WORDING = Wording(
+    perturbations={
+        "verbs": Perturbation(
+            "synonyms of the verbs",
+            {
+                "look_at": "inspect {object}",
+                "go": "walk to {location}",
+                "close": "shut {object}",
+                "pick_up": "grab {object}",
+                "put_down": "set down {object}",
+                "pour": "tip {substance} into {container}",
+                "mix": "stir {container}",
+                "activate": "switch on {device}",
+                "deactivate": "switch off {device}",
+            },
+        ),
+        "order": Perturbation(
+            "the second thing before the verb",
+            {
+                "move": "to {container} move {object}",
+                "pour": "into {container} pour {substance}",
+                "dunk": "into {liquid} dunk {container}",
+                "use": "on {object} use {tool}",
+                "connect": "to {terminal_of_another} connect {terminal}",
+            },
+        ),
+        "joined": Perturbation("no space between a name and its number (flower pot1)", join_numbers=True),
+        "capitals": Perturbation("the words of actions in capitals", upper_case=True),
+        "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
+        "instruction": Perturbation("format rules before the instruction", reorder_instruction=True),
+        "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
+    },
+    listing="Choose an action from these valid actions: ",
+    # Forms that the simulator lists or takes beside those of the prompt. The last `in` is the one of the action: things
+    # are told apart by their places ("cup in art studio").
+    also={
+        "go": r"go (?:to )?(?P<location>.+)",
+        "pour": r"pour (?P<substance>.+) (?:in|into) (?P<container>.+)",
+        "dunk": r"dunk (?P<container>.+) (?:in|into) (?P<liquid>.+)",
+        "move": r"move (?P<object>.+) (?:to|in|into) (?P<container>.+)",
+    },
+    numbered=r"flower pot",
+)

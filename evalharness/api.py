@@ -1,0 +1,126 @@
+"""The Python interface: `evalharness.run`, `load_run`, `compare`, `leaderboard`. Documented in docs/python-api.md."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.comparison import Comparison, compare_runs
+from evalharness.config import make_config
+from evalharness.data import data_folder
+from evalharness.errors import InfrastructureError
+from evalharness.evaluation import evaluate, unwatched
+from evalharness.scored_run import ScoredRun, load_scored_run
+from evalharness.standings import Benchmark, Leaderboard, make_leaderboard
+from evalharness.store import read_manifest
+from evalharness.summary import is_complete, summarize
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from evalharness.episode import Episode
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder. What it reads it keeps; load it again to see what a running evaluation has added since."""
+
+    folder: Path
+
+    @cached_property
+    def manifest(self) -> Mapping[str, Any]:
+        """What the run is: configuration, model identity, content hashes, versions."""
+        return read_manifest(self.folder)
+
+    @cached_property
+    def summary(self) -> Mapping[str, Any]:
+        """The scores, computed from the episodes; fractions 0..1. The same as `summary.json`."""
+        return summarize(self.folder)
+
+    @cached_property
+    def episodes(self) -> pd.DataFrame:
+        """A row an episode, sorted by family, task and sample."""
+        from evalharness.frames import data_frames
+
+        return data_frames(self.folder)[0]
+
+    @cached_property
+    def turns(self) -> pd.DataFrame:
+        """A row a turn, sorted by family, task, sample and turn."""
+        from evalharness.frames import data_frames
+
+        return data_frames(self.folder)[1]
+
+    def episode(self, task_id: str, sample: int = 0) -> Episode:
+        """One whole episode. Raises KeyError when it is not (yet) played."""
+        from evalharness.frames import sorted_episodes
+
+        for episode in sorted_episodes(self.folder):
+            if (episode.task_id, episode.sample) == (task_id, sample):
+                return episode
+        raise KeyError((task_id, sample))
+
+    @cached_property
+    def scores(self) -> ScoredRun:
+        return load_scored_run(self.folder)
+
+
+AnyRun = Run | str | Path
+
+
+def load_run(folder: str | Path) -> Run:
+    """Raises `UserError` when `folder` holds no run."""
+    run = Run(Path(folder))
+    _ = run.manifest
+    return run
+
+
+def _scores(run: AnyRun) -> ScoredRun:
+    return run.scores if isinstance(run, Run) else load_scored_run(Path(run))
+
+
+def run(model: str, *, data: str | Path | None = None, show_progress: bool = False, **options: Any) -> Run:
+    """Evaluate `model`, or continue: the options are those of `evalharness run`, `max_turns` for `--max-turns`.
+
+    Returns when every episode is played. Raises `UserError` for what the caller can mend, and `InfrastructureError`
+    when a server, simulator or disk left episodes unplayed (what was finished is kept; the same call continues).
+    """
+    folder = data_folder() if data is None else Path(data)
+    if "suite" not in options:
+        options["suite"] = "agentboard" if (folder / "agentboard").is_dir() else "open"
+    config = make_config({"model": model, **options})
+    outcome = evaluate(config, data=folder, watch=_watch() if show_progress else unwatched)
+    if outcome.stopped or not is_complete(outcome.summary):
+        why = outcome.stopped or "some episodes could not be played; see errors.jsonl"
+        raise InfrastructureError(f"{outcome.folder}: {why}; the same call continues")
+    return Run(outcome.folder)
+
+
+def _watch() -> Any:
+    from rich.console import Console
+
+    from envs import specs
+    from evalharness.report.live import watch
+
+    titles = {family: spec.title for family, spec in specs().items()}
+    return lambda progress: watch(progress, titles, Console(stderr=True))
+
+
+def compare(baseline: AnyRun, run: AnyRun) -> Comparison:
+    """`run` against `baseline`, paired by task, as `evalharness compare`. Raises `UserError` where that means
+    nothing (other suites, turn limits, labels)."""
+    return compare_runs([_scores(baseline), _scores(run)])[0]
+
+
+def leaderboard(
+    runs: Sequence[AnyRun] = (), *, published: bool = True, sort: str | None = None
+) -> Leaderboard:
+    """`runs` among the published rows, or alone. Raises `UserError` where they do not belong in one table."""
+    from envs import specs
+
+    return make_leaderboard(
+        [_scores(run) for run in runs], Benchmark.of(specs()), published=published, sort=sort
+    )

@@ -1,0 +1,44 @@
+"""`evalharness compare`: is the difference between runs real?"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
+
+_DESCRIPTION = """\
+Compare runs over the same tasks, every run against the first, paired by task. For each family and the held-out score:
+both rates, their difference with a 95 % interval, the p value of a paired test, the same corrected for the number of
+tests (Holm), the smallest difference that so many tasks can show, and tasks won, tied and lost. Then the tasks that
+one run solves and the other does not. The statistics and their sources: docs/statistics.md.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "compare", help="paired tests between runs over the same tasks", description=_DESCRIPTION
+    )
+    parser.add_argument("baseline", type=Path, metavar="RUN_A", help="run folder, the baseline")
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN_B", help="run folders to compare with it")
+    add_csv_option(parser, "a row for each difference")
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from evalharness.comparison import SCHEMA, compare_runs
+    from evalharness.report.comparison import print_comparison, print_method
+    from evalharness.scored_run import load_scored_run
+
+    comparisons = compare_runs([load_scored_run(folder) for folder in (args.baseline, *args.runs)])
+    console = Console(stderr="-" in (args.json, args.csv))
+    for comparison in comparisons:
+        print_comparison(console, comparison)
+        console.print()
+    print_method(console, comparisons)
+    write_csv(args.csv, [row for comparison in comparisons for row in comparison.rows()])
+    write_json(args.json, {"schema": SCHEMA, "comparisons": [c.to_json() for c in comparisons]})
+    return 0

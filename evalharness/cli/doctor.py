@@ -1,0 +1,127 @@
+"""`evalharness doctor`: what works here, and the command that mends what does not."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from rich.table import Table
+    from rich.text import Text
+
+    from evalharness.doctor import FamilyProbe, Finding
+
+STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "doctor",
+        help="say what works on this machine, and how to mend the rest",
+        description="Look at Python, packages, Java, GPU, server and disk, and really play one turn of each family. "
+        "Every gap comes with the command that mends it. "
+        "Exit status 0 when every family has a suite that plays, else 1.",
+    )
+    add_data_option(parser)
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from contextlib import nullcontext
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from evalharness.doctor import machine_findings, probe_families
+
+    console = Console(stderr=args.json == "-", highlight=False)
+    findings = list(machine_findings())
+    console.print(_findings(findings))
+    with console.status("playing one turn of each family") if console.is_terminal else nullcontext():
+        probes = probe_families(data_folder(args))
+    console.print()
+    console.print(_families(probes))
+    ok = bool(probes) and all(probe.ok for probe in probes)
+    for line in _summary(findings, probes, ok):
+        console.print(line, soft_wrap=True)
+    write_json(
+        args.json,
+        {
+            "schema": 1,
+            "ok": ok,
+            "data": str(data_folder(args)),
+            "findings": [asdict(finding) for finding in findings],
+            "families": [probe.to_json() for probe in probes],
+        },
+    )
+    return 0 if ok else 1
+
+
+def _findings(findings: Sequence[Finding]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=False)
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for finding in findings:
+        table.add_row(
+            Text(finding.state, style=STYLES[finding.state]), Text(finding.name), Text(_plain(finding.detail))
+        )
+    return table
+
+
+def _families(probes: Sequence[FamilyProbe]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table.add_column("family", no_wrap=True)
+    for suite in probes[0].suites if probes else ():
+        table.add_column(suite.suite, overflow="fold")
+    for probe in probes:
+        cells = [
+            Text(f"plays, {suite.tasks} tasks", style="green").append(
+                f"; {suite.problem}" if suite.problem else "", style="red"
+            )
+            if suite.plays
+            else Text(_plain(suite.problem or "does not play"), style="yellow" if probe.ok else "red")
+            for suite in probe.suites
+        ]
+        table.add_row(Text(probe.family), *cells)
+    return table
+
+
+def _summary(findings: Sequence[Finding], probes: Sequence[FamilyProbe], ok: bool) -> Iterator[Text]:
+    """What to do, each command once, and the verdict."""
+    from rich.text import Text
+
+    mends: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.mend:
+            mends.setdefault(finding.mend, []).append(finding.name)
+    for probe in probes:
+        for suite in probe.suites:
+            if suite.mend:
+                mends.setdefault(suite.mend, []).append(probe.family)
+    if mends:
+        yield Text("\nto mend:", style="bold")
+    for command, names in mends.items():
+        yield Text(f"  {command}    ").append(f"({', '.join(names)})", style="dim")
+    yield Text()
+    if ok:
+        yield Text("every family can be played", style="green")
+    else:
+        broken = [probe.family for probe in probes if not probe.ok]
+        yield Text(f"cannot be played: {', '.join(broken) or 'no family is installed'}", style="red")
+
+
+def _plain(text: str) -> str:
+    """One line without control characters: details quote what other programs print."""
+    return "".join(character if character.isprintable() else " " for character in text)[:300]

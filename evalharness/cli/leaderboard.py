@@ -1,0 +1,115 @@
+"""`evalharness leaderboard`: published results and your runs in one table; an audit of the published numbers."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalharness.cli.common import add_json_option, csv_text, write_json, write_text
+
+if TYPE_CHECKING:
+    from evalharness.standings import Leaderboard
+
+_DESCRIPTION = """\
+The main results table of AgentRefine (ICLR 2025), grouped by series as published, with your runs in it. Held-in cells
+are marked, the held-out score is computed for every row that has its four families, your runs come with intervals and
+chance-corrected scores. Runs of another suite, turn limit or perturbation are refused: their numbers are not
+comparable; rank them alone with --no-published.
+"""
+
+_FORMATS = ("text", "md", "html", "latex", "csv", "json")
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "leaderboard", help="published results and your runs in one table", description=_DESCRIPTION
+    )
+    parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="run folders")
+    parser.add_argument(
+        "--sort", metavar="COLUMN", help="held_out_success, alfworld_progress, ...: best first, not grouped"
+    )
+    parser.add_argument(
+        "--no-published", action="store_true", help="your runs alone (of any one suite and turn limit)"
+    )
+    parser.add_argument(
+        "--format",
+        choices=_FORMATS,
+        metavar="FORMAT",
+        help=f"{', '.join(_FORMATS)} (default: by the ending of -o FILE, else text)",
+    )
+    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to the terminal")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="instead, audit every published table: which numbers cannot be, or do not follow from their columns",
+    )
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    return _check(args) if args.check else _show(args)
+
+
+def _show(args: argparse.Namespace) -> int:
+    import json
+
+    from rich.console import Console
+
+    from envs import specs
+    from evalharness.report import leaderboard as report
+    from evalharness.report.page import page
+    from evalharness.scored_run import load_scored_run
+    from evalharness.standings import Benchmark, make_leaderboard
+
+    board = make_leaderboard(
+        [load_scored_run(folder) for folder in args.runs],
+        Benchmark.of(specs()),
+        published=not args.no_published,
+        sort=args.sort,
+    )
+    form = args.format or _format_of(args.output)
+    write_json(args.json, board.to_json())
+    if form == "text" and args.output is None:
+        report.print_leaderboard(Console(stderr=args.json == "-"), board)
+        return 0
+    writers: dict[str, Callable[[Leaderboard], str]] = {
+        "text": report.text_leaderboard,
+        "md": report.markdown,
+        "latex": report.latex,
+        "html": page,
+        "csv": lambda board: csv_text(board.rows()),
+        "json": lambda board: json.dumps(board.to_json(), indent=2) + "\n",
+    }
+    text = writers[form](board)
+    write_text("-o", args.output or "-", text)
+    if args.output not in (None, "-"):
+        print(f"wrote {args.output}", file=sys.stderr)
+    return 0
+
+
+def _format_of(output: str | None) -> str:
+    endings = {".md": "md", ".html": "html", ".tex": "latex", ".csv": "csv", ".json": "json"}
+    return endings.get(Path(output).suffix, "text") if output else "text"
+
+
+def _check(args: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from envs import specs
+    from evalharness.errors import UserError
+    from evalharness.published_audit import audit_published
+    from evalharness.report.published_audit import print_findings
+    from evalharness.standings import Benchmark
+
+    if args.runs:
+        raise UserError("--check audits the published tables and takes no run; leave the run folders out")
+    findings = audit_published(Benchmark.of(specs()).sizes)
+    print_findings(Console(stderr=args.json == "-"), findings)
+    write_json(args.json, {"findings": [asdict(finding) for finding in findings]})
+    return 0

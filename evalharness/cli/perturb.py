@@ -1,0 +1,101 @@
+"""`evalharness perturb`: the environments in other words."""
+
+from __future__ import annotations
+
+import argparse
+
+from evalharness.cli.common import add_json_option, write_json
+from evalharness.errors import UserError
+
+_DESCRIPTION = """\
+A perturbation words the same actions differently: in the prompt, the worked example, the observations and the parser.
+Run under one with: evalharness run --perturb NAME (or NAME+NAME) ...
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "perturb", help="list and show perturbations of the action wording", description=_DESCRIPTION
+    )
+    actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = actions.add_parser("list", help="what there is")
+    listing.add_argument("family", nargs="?", metavar="FAMILY", help="of this family only")
+    add_json_option(listing)
+    listing.set_defaults(run=run_list)
+    show = actions.add_parser("show", help="prompt and actions, before and after, side by side")
+    show.add_argument("family", metavar="FAMILY")
+    show.add_argument("name", metavar="NAME[+NAME]")
+    show.add_argument("--kind", metavar="KIND", help="the prompt of this kind of task (a PDDL domain, say)")
+    add_json_option(show)
+    show.set_defaults(run=run_show)
+
+
+def _families(family: str | None) -> list[str]:
+    from envs import specs
+    from evalharness.tasks import nearest
+
+    known = list(specs())
+    if family is None:
+        return known
+    if family not in known:
+        raise UserError(f"unknown family {family!r}{nearest(family, sorted(known))}")
+    return [family]
+
+
+def run_list(args: argparse.Namespace) -> int:
+    from rich.console import Console
+    from rich.table import Table
+
+    from envs import specs
+
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    for column in ("family", "name", "what is different", "source"):
+        table.add_column(column, no_wrap=column in ("family", "name"), overflow="fold")
+    rows = []
+    for family in _families(args.family):
+        for name, how in specs()[family].wording.perturbations.items():
+            rows.append(
+                {"family": family, "name": name, "description": how.description, "source": how.source}
+            )
+            table.add_row(family, name, how.description, how.source)
+    Console(stderr=args.json == "-").print(table)
+    write_json(args.json, rows)
+    return 0
+
+
+def run_show(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from envs import specs
+    from evalharness.perturb import Voice
+    from evalharness.prompt import load_prompt
+    from evalharness.report.perturbation import side_by_side
+    from evalharness.tasks import nearest
+
+    (family,) = _families(args.family)
+    spec = specs()[family]
+    voice = Voice(spec, args.name)
+    prompt, _ = load_prompt(spec)
+    kind = args.kind
+    if kind is not None and kind not in prompt.variants:
+        raise UserError(f"--kind {kind}: no prompt of its own{nearest(kind, sorted(prompt.variants))}")
+    if kind is None and prompt.example is None and prompt.variants:
+        kind = next(iter(prompt.variants))
+    before = prompt.for_kind(kind or "")
+    after = voice.prompt(before)
+    actions = {
+        name: {"before": spec.actions[name], "after": voice.surface.templates[name]} for name in voice.changed
+    }
+    texts = {
+        "before": before.messages(voice.canonical, voice.canonical, "...", "...")[1]["content"],
+        "after": after.messages(voice.surface, voice.surface, "...", "...")[1]["content"],
+    }
+    console = Console(stderr=args.json == "-")
+    console.print(f"{spec.title}, {voice.name}: {voice.perturbation.description}", markup=False)
+    console.print(f"source: {voice.perturbation.source}", style="dim", markup=False)
+    if kind:
+        console.print(f"prompt of {kind}", style="dim", markup=False)
+    console.print(side_by_side(actions, texts, console.width))
+    result = {"family": family, "name": voice.name, "kind": kind, "actions": actions, "prompt": texts}
+    write_json(args.json, result)
+    return 0

@@ -1,0 +1,104 @@
+"""Comparisons of runs, for a terminal 80 columns wide and as flat rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.comparison import HELD_OUT, MEASURES, Comparison, Difference
+from evalharness.report.text import printable
+
+
+def p_value(p: float) -> str:
+    """Three decimals, four below 0.01; the smallest that a permutation test gives is 0.00001."""
+    if p < 0.0001:
+        return "<.0001"
+    return f"{p:.4f}" if p < 0.01 else f"{p:.3f}"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def _row(d: Difference, titles: Mapping[str, str]) -> list[str]:
+    low, high = (100 * end for end in d.ci95)
+    return [
+        "held-out" if d.family == HELD_OUT else titles.get(d.family, d.family),
+        str(d.n),
+        f"{100 * d.baseline:.1f}",
+        f"{100 * d.run:.1f}",
+        f"{_points(d.difference)} [{low:.1f}, {high:.1f}]",
+        p_value(d.p),
+        p_value(d.p_holm),
+        "-" if d.detectable is None else f"{100 * d.detectable:.1f}",
+        f"{d.wins}/{d.ties}/{d.losses}",
+    ]
+
+
+def _table(comparison: Comparison, titles: Mapping[str, str]) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    for name in ("", "n", "A", "B", "B - A [95 % CI]", "p", "Holm", "MDD", "w/t/l"):
+        table.add_column(name, justify="left" if name == "" else "right", no_wrap=True)
+    for measure in MEASURES:
+        table.add_row(Text(f"{measure} %", style="bold"))
+        for difference in comparison.differences:
+            if difference.measure == measure:
+                style = "bold" if difference.p_holm < 0.05 else None
+                table.add_row(*_row(difference, titles), style=style)
+    return table
+
+
+def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
+    """`babyai/agentboard: 003 007 012`, a line for each family and suite."""
+    groups: dict[str, list[str]] = {}
+    for task_id in task_ids:
+        prefix, _, index = task_id.rpartition("/")
+        groups.setdefault(prefix, []).append(index)
+    for prefix, indices in groups.items():
+        yield f"{prefix}: {' '.join(indices)}"
+
+
+def print_comparison(console: Console, comparison: Comparison) -> None:
+    titles = {**comparison.baseline.titles, **comparison.run.titles}
+    for letter, run in (("A", comparison.baseline), ("B", comparison.run)):
+        line = f"{letter}  {printable(run.name, single_line=True)}  {printable(str(run.folder), single_line=True)}"
+        console.print(Text(line, style="bold"), soft_wrap=True)
+    console.print(
+        Text(f"suite {comparison.run.suite}, at most {comparison.run.max_turns} turns, paired by task"),
+        style="dim",
+    )
+    for note in comparison.notes:
+        console.print(Text(printable(note, single_line=True)), style="yellow")
+    console.print()
+    console.print(_table(comparison, titles))
+    console.print()
+    for word, ids in (("solved more by B", comparison.gained), ("solved more by A", comparison.lost)):
+        console.print(Text(f"{word}: {len(ids)}", style="bold"))
+        for line in compact_ids(ids):
+            console.print(Padding(Text(line), (0, 0, 0, 2)), highlight=False)
+    flipped = [*comparison.gained, *comparison.lost]
+    if flipped:
+        for run in (comparison.baseline, comparison.run):
+            command = f"evalharness show {printable(str(run.folder), single_line=True)} {flipped[0]}"
+            console.print(Text(f"look: {command}", style="dim"), soft_wrap=True)
+
+
+def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """What the columns are; below the last table."""
+    tests = {d.test for c in comparisons for d in c.differences}
+    success = "exact McNemar for success, permutation for progress"
+    if "mcnemar" not in tests:
+        success = "permutation of signs (success is a mean over samples)"
+    count = sum(len(c.differences) for c in comparisons)
+    console.print(
+        Text(
+            f"p: {success}. Holm: adjusted over the {count} tests shown; bold where below 0.05. "
+            "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
+            "w/t/l: tasks won, tied, lost by B."
+        ),
+        style="dim",
+    )

@@ -1,0 +1,144 @@
+"""The leaderboard as one static page: no server, no network, no fonts; sorts by a click; light and dark."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+
+from evalharness.report.leaderboard import footnotes, percent
+from evalharness.report.text import printable
+from evalharness.standings import HELD_OUT, MEASURES, Leaderboard, Standing
+
+
+def _part(name: str) -> str:
+    return (files("evalharness.report") / name).read_text(encoding="utf-8")
+
+
+def _safe(text: str) -> str:
+    return escape(printable(text, single_line=True), quote=True)
+
+
+def _heading(text: str, kind: str, classes: str = "") -> str:
+    attribute = f' class="{classes}"' if classes else ""
+    return f'<th scope="col" data-kind="{kind}"{attribute}><button type="button">{_safe(text)}</button></th>'
+
+
+def _head(board: Leaderboard) -> str:
+    cells = [_heading("series", "text"), _heading("model", "text")]
+    for title in (*board.titles.values(), "Held-out"):
+        for measure in MEASURES:
+            cells.append(_heading(f"{title} {measure}", "number"))
+            cells.append(_heading(f"{title} {measure}, corrected", "number", "corrected"))
+    return f"<thead><tr>{''.join(cells)}</tr></thead>"
+
+
+def _number(value: float | None, text: str, classes: str) -> str:
+    attribute = f' class="{classes}"' if classes else ""
+    return f'<td data-value="{"" if value is None else f"{value:.6f}"}"{attribute}>{text}</td>'
+
+
+def _row(standing: Standing, board: Leaderboard) -> str:
+    cells = [
+        f'<td data-value="{_safe(text)}">{_safe(text)}</td>' for text in (standing.series, standing.name)
+    ]
+    for column in board.columns:
+        value = standing.values.get(column)
+        text = percent(value)
+        if standing.ours and column in standing.ci95:
+            low, high = standing.ci95[column]
+            text += f"<small>{100 * low:.1f} to {100 * high:.1f}</small>"
+        cells.append(_number(value, text, "held-in" if board.is_held_in(standing, column) else ""))
+        corrected = standing.chance_corrected.get(column)
+        cells.append(_number(corrected, percent(corrected), "corrected"))
+    attribute = ' class="own"' if standing.ours else ""
+    return f"<tr{attribute}>{''.join(cells)}</tr>"
+
+
+_LEFT, _WIDTH, _STEP, _TOP = 250, 620, 24, 30
+
+
+def _x(value: float) -> float:
+    return round(_LEFT + _WIDTH * value, 1)
+
+
+def plot(board: Leaderboard) -> str:
+    """Held-out success and progress of every row that has them, best progress first, as inline SVG."""
+    column = f"{HELD_OUT}_progress"
+    rows = [standing for standing in board.standings if standing.values.get(column) is not None]
+    rows.sort(key=lambda standing: standing.values[column] or 0.0, reverse=True)
+    if not rows:
+        return ""
+    height = _TOP + _STEP * len(rows) + 30
+    parts = []
+    for tick in range(0, 101, 20):
+        x = _x(tick / 100)
+        parts.append(f'<line class="grid" x1="{x}" y1="{_TOP - 8}" x2="{x}" y2="{height - 24}"/>')
+        parts.append(f'<text x="{x}" y="{height - 8}" text-anchor="middle">{tick}</text>')
+    for i, measure in enumerate(MEASURES):
+        x = _LEFT + 110 * i
+        parts.append(_mark(measure, x, 12, f"{measure} %"))
+        parts.append(f'<text x="{x + 10}" y="16">{measure} %</text>')
+    for i, standing in enumerate(rows):
+        y = _TOP + _STEP * i + 8
+        weight = ' font-weight="700"' if standing.ours else ""
+        label = f"{standing.name} ({standing.series})" if standing.name in _repeated(rows) else standing.name
+        parts.append(f'<text x="{_LEFT - 12}" y="{y + 4}" text-anchor="end"{weight}>{_safe(label)}</text>')
+        for measure in MEASURES:
+            name = f"{HELD_OUT}_{measure}"
+            value = standing.values.get(name)
+            if value is None:
+                continue
+            if standing.ours and name in standing.ci95:
+                low, high = (_x(end) for end in standing.ci95[name])
+                parts.append(
+                    f'<line class="{measure}" x1="{low}" y1="{y}" x2="{high}" y2="{y}" stroke-width="2"/>'
+                )
+            parts.append(_mark(measure, _x(value), y, f"{label}: {measure} {percent(value)} %"))
+    return (
+        f'<svg viewBox="0 0 {_LEFT + _WIDTH + 30} {height}" width="{_LEFT + _WIDTH + 30}" role="img" '
+        f'aria-label="Held-out success and progress of every model">{"".join(parts)}</svg>'
+    )
+
+
+def _repeated(rows: list[Standing]) -> set[str]:
+    names = [standing.name for standing in rows]
+    return {name for name in names if names.count(name) > 1}
+
+
+def _mark(measure: str, x: float, y: float, title: str) -> str:
+    """A disc or a square: told apart without colour too."""
+    name = f"<title>{_safe(title)}</title>"
+    if measure == "success":
+        return f'<rect class="success" x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9">{name}</rect>'
+    return f'<circle class="progress" cx="{x}" cy="{y}" r="5">{name}</circle>'
+
+
+def page(board: Leaderboard) -> str:
+    """The whole document. Every text in it is escaped, and its policy forbids loading anything."""
+    rows = "".join(_row(standing, board) for standing in board.standings)
+    notes = "".join(f"<li>{_safe(note)}</li>" for note in footnotes(board) if not note.startswith("*"))
+    if any(standing.held_in for standing in board.standings):
+        notes = "<li><u>Underlined</u>: the method's training data was sampled from this family.</li>" + notes
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
+<title>Leaderboard</title>
+<style>{_part("page.css")}</style>
+</head>
+<body>
+<h1>Leaderboard</h1>
+<p>Percent. Our runs are shaded, with 95&nbsp;% intervals. A click on a heading sorts.
+<label><input type="checkbox" id="corrected"> show chance-corrected scores (0: chance, 100: best known plans)
+</label></p>
+<div class="scroll"><table id="board">{_head(board)}<tbody>{rows}</tbody></table></div>
+<h2>Held-out score</h2>
+{plot(board)}
+<footer><ul>{notes}</ul></footer>
+<script>{_part("page.js")}</script>
+</body>
+</html>
+"""

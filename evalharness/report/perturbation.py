@@ -1,0 +1,58 @@
+"""A perturbation for a terminal: what was and what is, side by side."""
+
+from __future__ import annotations
+
+import difflib
+import textwrap
+from collections.abc import Mapping
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+_CONTEXT = 1
+"""Unchanged lines shown around a change."""
+
+
+def side_by_side(
+    actions: Mapping[str, Mapping[str, str]], texts: Mapping[str, str], width: int
+) -> RenderableType:
+    """The reworded actions, then every line of the prompt that differs; wrapped to `width` columns."""
+    half = max(20, (min(width, 120) - 3) // 2)
+    parts: list[RenderableType] = []
+    if actions:
+        pairs = [(both["before"], both["after"]) for both in actions.values()]
+        parts += ["", _table("actions", [(*pair, True) for pair in pairs], half)]
+    before, after = texts["before"].split("\n"), texts["after"].split("\n")
+    rows: list[tuple[str, str, bool]] = []
+    matcher = difflib.SequenceMatcher(a=before, b=after, autojunk=False)
+    for number, group in enumerate(matcher.get_grouped_opcodes(_CONTEXT)):
+        if number:
+            rows.append(("...", "...", False))
+        for tag, i1, i2, j1, j2 in group:
+            left, right = before[i1:i2], after[j1:j2]
+            for index in range(max(len(left), len(right))):
+                old = left[index] if index < len(left) else ""
+                new = right[index] if index < len(right) else ""
+                rows.append((old, new, tag != "equal"))
+    if rows:
+        parts += ["", _table("prompt, where it differs", rows, half)]
+    else:
+        parts += ["", "the prompt is the same"]
+    return Group(*parts)
+
+
+def _table(title: str, rows: list[tuple[str, str, bool]], half: int) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column(f"{title}: before", width=half, no_wrap=True)
+    table.add_column("after", width=half, no_wrap=True)
+    for old, new, changed in rows:
+        left = textwrap.wrap(old, half, subsequent_indent="  ") or [""]
+        right = textwrap.wrap(new, half, subsequent_indent="  ") or [""]
+        for index in range(max(len(left), len(right))):
+            cells = (side[index] if index < len(side) else "" for side in (left, right))
+            was, now = cells
+            table.add_row(
+                Text(was, style="red" if changed else "dim"), Text(now, style="green" if changed else "dim")
+            )
+    return table

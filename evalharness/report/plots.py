@@ -1,0 +1,250 @@
+"""Plots of runs: PNG and SVG, and the numbers of each as CSV. Needs matplotlib (the extra `plots`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.curves import DIFFICULTIES, Row
+from evalharness.errors import UserError
+from evalharness.report.text import printable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+"""Told apart with any colour vision: Okabe & Ito, "Color Universal Design" (2008). Lines differ in dashes as well."""
+_DASHES = ("-", "--", "-.", ":")
+_STYLE: dict[Any, Any] = {
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "axes.titlesize": 10,
+    "axes.titleweight": "bold",
+    "legend.frameon": False,
+    "svg.hashsalt": "evalharness",  # the same numbers give the same file
+    "svg.fonttype": "none",
+    "text.parse_math": False,  # a model's name is text, also with dollar signs in it
+}
+
+
+def style() -> AbstractContextManager[None]:
+    """The look of everything drawn and saved within. Raises UserError where matplotlib is missing."""
+    try:
+        from matplotlib import rc_context
+    except ImportError:
+        raise UserError("plots need matplotlib; install it with: pip install 'evalharness[plots]'") from None
+    return rc_context(_STYLE)
+
+
+def _label(text: str) -> str:
+    return printable(text, single_line=True)
+
+
+def _colour(i: int) -> str:
+    return COLOURS[i % len(COLOURS)]
+
+
+def _values(rows: Sequence[Row], key: str) -> list[str]:
+    return list(dict.fromkeys(str(row[key]) for row in rows))
+
+
+def _select(rows: Sequence[Row], **wanted: object) -> list[Row]:
+    return [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+
+
+def _figure(width: float, height: float, title: str) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    figure.suptitle(title, fontsize=10)
+    return figure
+
+
+def _family_panels(
+    rows: Sequence[Row], titles: Mapping[str, str], title: str
+) -> tuple[Figure, dict[str, Axes]]:
+    """One panel a family, at most three in a row, percent upwards."""
+    families = _values(rows, "family")
+    columns = min(3, len(families))
+    lines = -(-len(families) // columns)
+    figure = _figure(max(5.0, 3.0 * columns), 2.4 * lines + 0.9, title)
+    grid = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for spare in grid[len(families) :]:
+        spare.remove()
+    panels = dict(zip(families, grid, strict=False))
+    for i, (family, axes) in enumerate(panels.items()):
+        axes.set_title(_label(titles.get(family, family)))
+        axes.set_ylim(-2, 102)
+        if i % columns == 0:
+            axes.set_ylabel("%")
+    return figure, panels
+
+
+def _measure_panels(
+    rows: Sequence[Row], titles: Mapping[str, str], title: str, height: float
+) -> tuple[Figure, dict[tuple[str, str], Axes]]:
+    """Success above, progress below; a column a family."""
+    families, measures = _values(rows, "family"), _values(rows, "measure")
+    figure = _figure(max(5.0, 1.6 + 1.7 * len(families)), height, title)
+    grid = figure.subplots(len(measures), len(families), sharex=True, sharey=True, squeeze=False)
+    for axes, family in zip(grid[0], families, strict=True):
+        axes.set_title(_label(titles.get(family, family)))
+    return figure, {
+        (measure, family): grid[i][j]
+        for i, measure in enumerate(measures)
+        for j, family in enumerate(families)
+    }
+
+
+def _legend(figure: Figure) -> None:
+    """One legend of everything drawn, below the panels."""
+    shown: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            shown.setdefault(label, handle)
+    figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=min(3, len(shown)))
+
+
+def _curve(axes: Axes, rows: Sequence[Row], x: str, y: str, colour: str, dashes: str, label: str) -> None:
+    xs = [row[x] for row in rows]
+    low, high = ([100 * row[end] for row in rows] for end in ("ci95_low", "ci95_high"))
+    axes.plot(xs, [100 * row[y] for row in rows], dashes, color=colour, label=label, linewidth=1.7)
+    axes.fill_between(xs, low, high, color=colour, alpha=0.14, linewidth=0)
+
+
+def draw_progress_by_turn(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
+    figure, panels = _family_panels(rows, titles, "Mean progress after each turn (bands: 95 % over tasks)")
+    for family, axes in panels.items():
+        for i, run in enumerate(_values(rows, "run")):
+            if own := _select(rows, family=family, run=run):
+                _curve(axes, own, "turn", "progress", _colour(i), _DASHES[i % 4], _label(run))
+        axes.set_xlabel("turn")
+        last = max(row["turn"] for row in rows)
+        axes.set_xlim(1, last)
+        axes.set_xticks([1, *range(5, last + 1, -(-last // 30) * 5)])
+    _legend(figure)
+    return figure
+
+
+def draw_difficulty(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
+    figure, panels = _measure_panels(rows, titles, "Easy and hard tasks (bars: 95 %)", 4.6)
+    runs = _values(rows, "run")
+    for (measure, family), axes in panels.items():
+        for i, run in enumerate(runs):
+            own = _select(rows, family=family, run=run, measure=measure)
+            shift = (i - (len(runs) - 1) / 2) * min(0.16, 0.6 / len(runs))
+            _points(axes, own, [DIFFICULTIES.index(row["difficulty"]) + shift for row in own], i, _label(run))
+        axes.set_xticks([0, 1], DIFFICULTIES)
+        axes.set_xlim(-0.5, 1.5)
+        axes.set_ylim(-3, 103)
+    for (measure, family), axes in panels.items():
+        if family == rows[0]["family"]:
+            axes.set_ylabel(f"{measure} %")
+    _legend(figure)
+    return figure
+
+
+_MARKERS = "osD^vPX"
+
+
+def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label: str) -> None:
+    ys = [100 * row["rate"] for row in rows]
+    if not ys:
+        return
+    below = [y - 100 * row["ci95_low"] for y, row in zip(ys, rows, strict=True)]
+    above = [100 * row["ci95_high"] - y for y, row in zip(ys, rows, strict=True)]
+    # An interval over resampled values can end a rounding error short of its own mean.
+    errors = [[max(0.0, e) for e in side] for side in (below, above)]
+    axes.errorbar(
+        xs, ys, yerr=errors, fmt=_MARKERS[i % len(_MARKERS)] + _DASHES[i % 4], color=_colour(i), label=label,
+        markersize=4.5, linewidth=1.2, elinewidth=1,
+    )  # fmt: skip
+
+
+def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
+    """Bars a row a model: our runs in colour with intervals, published rows in grey; held-in bars hatched."""
+    runs = _values(rows, "run")
+    figure, panels = _measure_panels(
+        rows,
+        {**titles, "held_out": "held-out"},
+        "Success and progress by family (lines: 95 %; hatched: trained on it)",
+        1.4 + 0.5 * len(runs),
+    )
+    published = [row["run"] for row in rows if row["source"] == "published"]
+    ours = [run for run in runs if run not in published]
+    for (measure, family), axes in panels.items():
+        for row in _select(rows, measure=measure, family=family):
+            y, x = runs.index(row["run"]), 100 * row["rate"]
+            colour = _colour(ours.index(row["run"])) if row["run"] in ours else "#9a9a9a"
+            hatch = "////" if row["held_in"] else None
+            axes.barh(y, x, height=0.66, color=colour, edgecolor="white", linewidth=0, hatch=hatch)
+            end = x
+            if row["run"] in ours and row["ci95_low"] is not None:
+                low, high = 100 * row["ci95_low"], 100 * row["ci95_high"]
+                axes.hlines(y, low, high, color="black", linewidth=1)
+                end = max(x, high)
+            axes.annotate(f"{x:.0f}", (end, y), (2, 0), textcoords="offset points", va="center", fontsize=7)
+        axes.set_yticks(range(len(runs)), [_label(run) for run in runs])
+        axes.set_ylim(len(runs) - 0.5, -0.5)
+        axes.set_xlim(0, 112)
+        axes.set_xticks([0, 50, 100])
+        axes.grid(visible=False, axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.set_xlabel(f"{measure} %")
+    return figure
+
+
+_CURVE_NAMES = {
+    "best_success": "any of k succeeds (pass@k)",
+    "best_progress": "best progress of k",
+    "every_success": "all k succeed (pass^k)",
+}
+
+
+def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
+    """One run: a colour a curve. Several: a colour a run, dashes a curve."""
+    figure, panels = _family_panels(rows, titles, "k samples of a task (bands: 95 % over tasks)")
+    runs = _values(rows, "run")
+    for family, axes in panels.items():
+        for i, run in enumerate(runs):
+            for j, (curve, name) in enumerate(_CURVE_NAMES.items()):
+                own = _select(rows, family=family, run=run, curve=curve)
+                if own:
+                    label = name if len(runs) == 1 else f"{_label(run)}: {name}"
+                    _curve(axes, own, "k", "rate", _colour(j if len(runs) == 1 else i), _DASHES[j], label)
+        ks = [row["k"] for row in _select(rows, family=family)]
+        axes.set_xlabel("k")
+        axes.set_xlim(1, max(ks))
+        axes.set_xticks(sorted(set(ks))[:: -(-max(ks) // 10)])
+    _legend(figure)
+    return figure
+
+
+DRAW = {
+    "progress_by_turn": draw_progress_by_turn,
+    "difficulty": draw_difficulty,
+    "families": draw_families,
+    "best_of_k": draw_best_of_k,
+}
+"""Name of a plot and its files -> how it is drawn."""
+
+
+def save_figure(figure: Figure, stem: Path) -> list[Path]:
+    """As PNG (200 dots an inch) and SVG, the same bytes for the same numbers. Raises UserError on a bad folder."""
+    paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+    try:
+        figure.savefig(paths[0], dpi=200, metadata={"Software": None})
+        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    except OSError as error:
+        raise UserError(
+            f"cannot write {stem}.*: {error.strerror}; choose another folder with -o DIR"
+        ) from None
+    return paths

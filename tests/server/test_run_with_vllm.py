@@ -1,0 +1,77 @@
+"""The whole line: the command starts a real vLLM for a checkpoint, plays, scores, and takes the server down again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from command_line import evalharness, start
+
+from evalharness.store import read_episodes
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+
+def serving(name: str) -> list[psutil.Process]:
+    """Every process of a vLLM that serves the model `name`, or descends from one."""
+    found: set[psutil.Process] = set()
+    for process in psutil.process_iter():
+        try:
+            if name in process.cmdline() and "vllm" in " ".join(process.cmdline()):
+                found |= {process, *process.children(recursive=True)}
+        except psutil.Error:
+            continue
+    return list(found)
+
+
+def lines(path: Path) -> int:
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+async def test_a_checkpoint_is_served_killed_resumed_and_scored(
+    environment: dict[str, str], tmp_path: Path, tiny_checkpoint: Path, server_python: Path
+) -> None:
+    name = f"tiny-{tmp_path.name}-{time.time_ns()}"
+    run = tmp_path / "run"
+    options = (
+        "run", "--model", tiny_checkpoint, "--model-name", name, "--vllm", server_python, "--suite", "open",
+        "--tasks", "compass", "--samples", 10, "--max-turns", 4, "--max-tokens", 24, "--concurrency", 2, "-o", run,
+    )  # fmt: skip
+    process = await start(environment, *options)
+    ended = asyncio.create_task(process.communicate())
+    while lines(run / "episodes.jsonl") < 3:
+        await asyncio.sleep(0.1)
+        assert not ended.done(), (await ended)[1].decode()
+    servers = serving(name)
+    assert len(servers) >= 2  # the API server and its engine at least
+    process.kill()
+    await ended
+    assert not psutil.wait_procs(servers, timeout=30)[1]
+    kept = [(episode.task_id, episode.sample) for episode in read_episodes(run)]
+    assert 0 < len(kept) < 200  # killed in the middle
+
+    done = await asyncio.to_thread(evalharness, environment, *options)
+    assert done.returncode == 0, done.stderr
+    assert not serving(name)
+    played = [(episode.task_id, episode.sample) for episode in read_episodes(run)]
+    assert played[: len(kept)] == kept
+    assert len(played) == len(set(played)) == 200
+    summary = json.loads((run / "summary.json").read_text())
+    assert summary["tokens"]["completion"] > 0
+    manifest = json.loads((run / "manifest.json").read_text())
+    assert len(manifest["identity"]["model"]["checkpoint_sha256"]) == 64
+    assert manifest["sessions"][1]["policy"]["vllm"]
+    assert "vLLM" in (run / "server.log").read_text()
+
+
+def test_a_model_without_server_is_told_the_command(
+    environment: dict[str, str], tiny_checkpoint: Path
+) -> None:
+    variables = {**environment, "PATH": "/usr/bin:/bin"}
+    done = evalharness(variables, "run", "--model", tiny_checkpoint, "--suite", "open", "--tasks", "compass")
+    assert done.returncode == 2
+    assert "evalharness server install" in done.stderr

@@ -1,0 +1,100 @@
+"""The Python interface as documented: every example of docs/python-api.md is run."""
+
+from __future__ import annotations
+
+import asyncio
+import doctest
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_runs import make_run
+
+import evalharness
+
+PAGE = Path(__file__).parent.parent / "docs" / "python-api.md"
+SOLVED, NOTHING = (True, 1.0), (False, 0.0)
+
+
+def test_the_examples_of_the_page_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    examples = "\n".join(re.findall(r"```pycon\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {"folder": tmp_path}, PAGE.name, str(PAGE), 0)
+    assert len(test.examples) > 20
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    report: list[str] = []
+    results = doctest.DocTestRunner(optionflags=flags).run(test, out=report.append)
+    assert results.failed == 0, "".join(report)
+
+
+def test_the_notebook_runs_from_top_to_bottom() -> None:
+    """Its code cells in order in one namespace, inside a running event loop as a notebook has one."""
+    pytest.importorskip("matplotlib").use("agg")
+    notebook = json.loads((PAGE.parent / "tour.ipynb").read_text(encoding="utf-8"))
+    names: dict[str, Any] = {}
+
+    async def execute() -> None:
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "code":
+                exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+
+    asyncio.run(execute())
+    assert names["curves"]["oracle"].iloc[-1] == 1.0
+    assert len(names["board"]) == 5 + 9
+
+
+def test_importing_the_package_imports_no_heavy_library() -> None:
+    """Every worker process imports it."""
+    code = "import sys, evalharness; print({'numpy', 'pandas', 'scipy', 'matplotlib'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_the_public_names_are_there_and_no_others() -> None:
+    assert set(evalharness.__all__) <= set(dir(evalharness))
+    for name in evalharness.__all__:
+        assert callable(getattr(evalharness, name))
+    with pytest.raises(AttributeError, match="leaderbord"):
+        _ = evalharness.leaderbord  # type: ignore[attr-defined]
+
+
+def test_run_works_where_an_event_loop_is_running_already(tmp_path: Path) -> None:
+    """As in a notebook."""
+
+    async def cell() -> float:
+        run = evalharness.run("oracle", suite="open", tasks="babyai:0-1", output=tmp_path / "run")
+        return float(run.summary["families"]["babyai"]["success_rate"])
+
+    assert asyncio.run(cell()) == 1.0
+
+
+def test_frames_are_the_same_from_parquet_and_from_the_episodes(tmp_path: Path) -> None:
+    import pandas as pd
+
+    from evalharness.frames import write_parquet
+
+    folder = make_run(tmp_path / "run", {"babyai": [SOLVED, NOTHING], "pddl": [NOTHING]})
+    fresh = evalharness.load_run(folder)
+    assert not (folder / "episodes.parquet").exists()
+    episodes, turns = fresh.episodes, fresh.turns
+    write_parquet(folder)
+    again = evalharness.load_run(folder)
+    pd.testing.assert_frame_equal(again.episodes, episodes)
+    pd.testing.assert_frame_equal(again.turns, turns)
+    # A run that has gone on since is read from its episodes, not from tables made before.
+    lines = (folder / "episodes.jsonl").read_text().splitlines(keepends=True)
+    (folder / "episodes.jsonl").write_text("".join(lines[:1]))
+    os.utime(folder / "episodes.jsonl", ns=(2**62, 2**62))
+    assert len(evalharness.load_run(folder).episodes) == 1
+
+
+def test_a_missing_run_is_a_user_error(tmp_path: Path) -> None:
+    with pytest.raises(evalharness.UserError, match="is not a run folder"):
+        evalharness.load_run(tmp_path)
+    with pytest.raises(KeyError):
+        evalharness.load_run(make_run(tmp_path / "run", {"pddl": [SOLVED]})).episode("pddl/agentboard/009")

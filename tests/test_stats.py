@@ -1,0 +1,272 @@
+"""Tests and intervals against other implementations, published examples, exact enumeration and simulation."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from statistics import fmean
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats as reference
+from scipy.special import gammaln
+
+from evalharness import stats
+
+Counts = NDArray[np.float64]
+
+
+def tables(n: int) -> tuple[Counts, Counts, Counts, Counts]:
+    """Every way in which n paired tasks can fall into (both, gained, lost, neither)."""
+    listed = np.array(
+        [
+            (a, b, c, n - a - b - c)
+            for a in range(n + 1)
+            for b in range(n + 1 - a)
+            for c in range(n + 1 - a - b)
+        ]
+    )
+    return tuple(listed.T.astype(float))  # type: ignore[return-value]
+
+
+def probabilities(cells: tuple[Counts, ...], shares: tuple[float, ...]) -> Counts:
+    """Multinomial probability of each table."""
+    n = sum(cell[0] for cell in cells)
+    log = gammaln(n + 1)
+    for cell, share in zip(cells, shares, strict=True):
+        log = log - gammaln(cell + 1) + np.where(cell > 0, cell * np.log(max(share, 1e-300)), 0.0)
+    return np.exp(log)
+
+
+PAIRED = [
+    (0.30, 0.10, 0.10, 0.50),
+    (0.20, 0.25, 0.10, 0.45),
+    (0.40, 0.30, 0.05, 0.25),
+    (0.10, 0.20, 0.20, 0.50),
+    (0.25, 0.25, 0.25, 0.25),
+    (0.15, 0.35, 0.15, 0.35),
+]
+"""Probabilities of (both, gained, lost, neither)."""
+
+
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mcnemar_is_the_binomial_test_of_the_tasks_that_differ(gained: int, lost: int) -> None:
+    expected = reference.binomtest(gained, gained + lost).pvalue if gained + lost else 1.0
+    assert stats.mcnemar_exact(gained, lost) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [20, 60, 112])
+def test_mcnemar_rejects_at_most_five_percent_of_equal_runs(n: int) -> None:
+    """Exact, over all numbers of differing tasks: the size under the null is never above the level."""
+    for discordant in (0.05, 0.2, 0.4, 0.8):
+        m = np.arange(n + 1)
+        size = 0.0
+        for differing, weight in zip(m, reference.binom.pmf(m, n, discordant), strict=True):
+            gained = np.arange(differing + 1)
+            rejected = stats.mcnemar_exact(gained, differing - gained) <= 0.05
+            size += weight * reference.binom.pmf(gained[rejected], differing, 0.5).sum()
+        assert size <= 0.05
+        assert stats.mcnemar_power(n, discordant, 0.0) == pytest.approx(size, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("cells", "low", "high"),
+    [((36, 12, 2, 0), 0.0569, 0.3404), ((36, 14, 0, 0), 0.1528, 0.4167), ((0, 0, 0, 30), -0.1135, 0.1135)],
+)
+def test_newcombe_gives_the_published_examples(
+    cells: tuple[int, int, int, int], low: float, high: float
+) -> None:
+    """Newcombe 1998, table II, method 10."""
+    assert stats.newcombe_paired(*cells) == (pytest.approx(low, abs=6e-5), pytest.approx(high, abs=6e-5))
+
+
+def test_newcombe_turns_round_when_the_runs_are_exchanged() -> None:
+    low, high = stats.newcombe_paired(9, 7, 2, 2)
+    assert stats.newcombe_paired(9, 2, 7, 2) == (pytest.approx(-high), pytest.approx(-low))
+
+
+@pytest.mark.parametrize("n", [20, 40])
+def test_newcombe_covers_95_percent_at_small_n(n: int) -> None:
+    """Exact coverage, over every possible table: 93 to 97 % on average, and never far off."""
+    cells = tables(n)
+    low, high = stats.newcombe_paired(*cells)
+    coverages = []
+    for shares in PAIRED:
+        difference = shares[1] - shares[2]
+        covered = (low <= difference + 1e-12) & (difference - 1e-12 <= high)
+        coverages.append(float(probabilities(cells, shares)[covered].sum()))
+    assert 0.93 <= fmean(coverages) <= 0.97
+    assert all(0.93 <= coverage <= 0.98 for coverage in coverages), coverages
+
+
+@pytest.mark.parametrize("n", [20, 60])
+def test_wilson_covers_95_percent_at_small_n(n: int) -> None:
+    """Exact coverage, averaged over rates from 2 to 98 %."""
+    intervals = np.array([stats.wilson(k, n) for k in range(n + 1)])
+    coverages = []
+    for p in np.linspace(0.02, 0.98, 193):
+        covered = (intervals[:, 0] <= p) & (p <= intervals[:, 1])
+        coverages.append(float(reference.binom.pmf(np.arange(n + 1), n, p)[covered].sum()))
+    assert 0.93 <= fmean(coverages) <= 0.97
+
+
+PROGRESS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+
+
+@pytest.mark.parametrize(
+    "shares",
+    [
+        (0.2, 0.2, 0.2, 0.2, 0.2),
+        (0.4, 0.3, 0.15, 0.1, 0.05),
+        (0.35, 0.45, 0.15, 0.05, 0.0),
+        (0.05, 0.1, 0.15, 0.2, 0.5),
+    ],
+)
+def test_bootstrap_covers_95_percent_at_the_size_of_jericho(shares: tuple[float, ...]) -> None:
+    """2,000 simulated families of 20 tasks whose progress is a number of quarters."""
+    generator = np.random.default_rng(7)
+    truth = float(PROGRESS @ shares)
+    covered = 0
+    for _ in range(2000):
+        low, high = stats.bootstrap_mean(generator.choice(PROGRESS, 20, p=shares).tolist(), resamples=2000)
+        covered += low <= truth <= high
+    assert 0.93 <= covered / 2000 <= 0.97
+
+
+def test_stratified_bootstrap_covers_95_percent() -> None:
+    """Four families with rates of their own, weighted by size, as the held-out score (at a fifth of its size)."""
+    generator = np.random.default_rng(8)
+    sizes, rates = (22, 18, 12, 20), (0.45, 0.2, 0.3, 0.25)
+    truth = sum(n * p for n, p in zip(sizes, rates, strict=True)) / sum(sizes)
+    covered = 0
+    for _ in range(1000):
+        strata = [(generator.random(n) < p).astype(float).tolist() for n, p in zip(sizes, rates, strict=True)]
+        low, high = stats.bootstrap_weighted_mean(strata, sizes, resamples=2000)
+        covered += low <= truth <= high
+    assert 0.93 <= covered / 1000 <= 0.97
+
+
+def test_bootstrap_of_several_values_is_wider_than_the_plain_percentile_interval() -> None:
+    values = [0.0, 0.1, 0.2, 0.3, 0.9]
+    plain = reference.bootstrap(
+        (values,), np.mean, method="percentile", rng=np.random.default_rng(0)
+    ).confidence_interval
+    low, high = stats.bootstrap_mean(values)
+    assert low <= plain.low
+    assert high >= plain.high
+
+
+def test_permutation_test_agrees_with_scipy() -> None:
+    differences = [0.25, -0.5, 0.75, 0.5, 0.25, 0.5, -0.25, 1.0, 0.125]
+    expected = reference.permutation_test(
+        (differences,), lambda x: np.sum(x), permutation_type="samples", n_resamples=np.inf
+    )
+    assert stats.permutation_test(differences) == pytest.approx(expected.pvalue)
+
+
+def test_permutation_test_by_chance_agrees_with_the_exact_one() -> None:
+    """20 differences, over the limit of enumeration: the Monte Carlo p is within its error of the exact one."""
+    differences = [0.5] * 14 + [-0.5] * 6
+    exact = reference.binomtest(14, 20).pvalue  # equal sizes: the signs alone count
+    error = 4 * (exact * (1 - exact) / 99_999) ** 0.5
+    assert stats.permutation_test(differences) == pytest.approx(exact, abs=error)
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5]), min_size=1, max_size=30))
+def test_permutation_test_does_not_depend_on_order_or_on_which_run_comes_first(
+    differences: list[float],
+) -> None:
+    p = stats.permutation_test(differences, flips=999)
+    assert 0 < p <= 1
+    assert stats.permutation_test(differences[::-1], flips=999) == p
+    assert stats.permutation_test([-d for d in differences], flips=999) == p
+
+
+def test_permutation_test_is_one_where_nothing_differs() -> None:
+    assert stats.permutation_test([0.0] * 40) == 1.0
+
+
+def test_permutation_test_rejects_at_most_five_percent_of_equal_runs() -> None:
+    """500 simulated comparisons at n = 20; four standard errors above 5 % is 8.9 %."""
+    generator = np.random.default_rng(9)
+    differences = generator.choice(PROGRESS, (500, 20)) - generator.choice(PROGRESS, (500, 20))
+    rejected = sum(stats.permutation_test(row.tolist(), flips=499) <= 0.05 for row in differences)
+    assert rejected / 500 <= 0.089
+
+
+@settings(deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_holm_follows_its_definition(p_values: list[float]) -> None:
+    """The adjusted p of each hypothesis is the smallest level at which the step-down procedure rejects it."""
+    m = len(p_values)
+    ranked = sorted(p_values)
+    expected = [min(1.0, max((m - i) * q for i, q in enumerate(ranked) if q <= p)) for p in p_values]
+    assert stats.holm(p_values) == pytest.approx(expected)
+
+
+def test_holm_gives_the_textbook_example() -> None:
+    assert stats.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+
+
+def test_mcnemar_power_agrees_with_simulation() -> None:
+    generator = np.random.default_rng(10)
+    n, discordant, difference = 112, 0.3, 0.15
+    shares = [(discordant + difference) / 2, (discordant - difference) / 2, 1 - discordant]
+    draws = generator.multinomial(n, shares, size=20_000)
+    rejected = float(np.mean(stats.mcnemar_exact(draws[:, 0], draws[:, 1]) <= 0.05))
+    assert stats.mcnemar_power(n, discordant, difference) == pytest.approx(rejected, abs=0.014)
+
+
+@pytest.mark.parametrize(("n", "discordant"), [(20, 0.2), (60, 0.3), (112, 0.25), (282, 0.2), (20, 0.0)])
+def test_the_detectable_difference_has_eighty_percent_power(n: int, discordant: float) -> None:
+    found = stats.detectable_success_difference(n, discordant)
+    assert found is not None
+    assert stats.mcnemar_power(n, max(discordant, found), found) == pytest.approx(0.8, abs=0.001)
+
+
+def test_no_success_difference_is_detectable_with_five_tasks() -> None:
+    """Five of five gained have p = 0.0625."""
+    assert stats.detectable_success_difference(5, 1.0) is None
+    assert stats.detectable_success_difference(6, 1.0) is not None
+
+
+def test_the_detectable_mean_difference_has_eighty_percent_power() -> None:
+    generator = np.random.default_rng(11)
+    sample = generator.normal(0, 1, 40)
+    found = stats.detectable_mean_difference((0.3 * sample / sample.std(ddof=1)).tolist())
+    assert found is not None
+    draws = generator.normal(found, 0.3, (20_000, 40))
+    power = float(np.mean(reference.ttest_1samp(draws, 0, axis=1).pvalue <= 0.05))
+    assert power == pytest.approx(0.8, abs=0.015)
+    assert stats.detectable_mean_difference([0.25] * 10) is None
+
+
+@settings(deadline=None)
+@given(
+    st.integers(1, 6).flatmap(
+        lambda n: st.tuples(
+            st.lists(st.sampled_from(PROGRESS.tolist()), min_size=n, max_size=n), st.integers(1, n)
+        )
+    )
+)
+def test_best_of_k_is_the_mean_over_all_subsets(case: tuple[list[float], int]) -> None:
+    values, k = case
+    subsets = list(combinations(values, k))
+    n, solved = len(values), sum(v == 1.0 for v in values)
+    assert stats.expected_best_of_k(values, k) == pytest.approx(fmean(max(s) for s in subsets))
+    assert stats.pass_at_k(n, solved, k) == pytest.approx(fmean(1.0 in s for s in subsets))
+    assert stats.pass_hat_k(n, solved, k) == pytest.approx(fmean(all(v == 1.0 for v in s) for s in subsets))
+
+
+def test_best_of_k_takes_a_value_a_task() -> None:
+    samples = np.array(list(product([0.0, 1.0], repeat=4)))
+    solved = samples.sum(axis=1)
+    for k in range(1, 5):
+        assert stats.expected_best_of_k(samples, k) == pytest.approx(stats.pass_at_k(4, solved, k))
+        assert (stats.pass_hat_k(4, solved, k) <= stats.pass_at_k(4, solved, k) + 1e-12).all()
+    with pytest.raises(ValueError, match="cannot be drawn"):
+        stats.pass_at_k(4, 2, 5)
