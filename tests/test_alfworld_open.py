@@ -5,13 +5,14 @@ import json
 import random
 import re
 from collections import Counter
+from math import log2
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from envs.alfworld import SPEC
-from envs.alfworld.generator import EASY_COMMANDS, LEAST_COMMANDS, MOST_COMMANDS, QUOTA, generate_open
+from envs.alfworld.generator import HARD_BITS, LEAST_COMMANDS, MOST_COMMANDS, QUOTA, generate_open
 from envs.alfworld.households import Household, build_game
 from envs.alfworld.oracle import errand
 from envs.alfworld.rooms import ROOMS
@@ -53,7 +54,7 @@ def test_every_seed_gives_134_different_tasks_in_the_published_proportions(seed:
     for task, household in zip(tasks, households, strict=True):
         length = len(errand(household.layout(), task.kind, household.object_type, household.target_type))
         assert LEAST_COMMANDS <= length <= MOST_COMMANDS
-        assert task.difficulty == ("easy" if length <= EASY_COMMANDS else "hard")
+        assert (task.difficulty == "hard") == (length * log2(len(household.places)) >= HARD_BITS)
         room = ROOMS[household.room]
         for place, things in household.contents.items():
             kinds = {thing.split()[0] for thing in things}

@@ -20,6 +20,7 @@ COMMANDS = (
     "play",
     "perturb",
     "audit",
+    "suite",
     "server",
     "data",
     "conform",
@@ -32,7 +33,7 @@ exit status: 0 done, 2 bad request, 3 ended with infrastructure failures, 130 in
 
 first steps:
   evalharness server install --cpu                       a vLLM of its own (leave out --cpu with a GPU)
-  evalharness run --model demo --suite open --limit 4    a small real model on tasks that need no download
+  evalharness run --model demo --suite open --limit 2    a small real model on tasks that need no download
   evalharness run --model ckpt/ --tasks all              yours on everything
 """
 
