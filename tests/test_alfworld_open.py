@@ -20,7 +20,7 @@ from envs.base import InvalidTaskError, Task
 from evalharness.prompt import load_prompt
 from evalharness.surface import ActionSurface
 
-SUITE_0 = "2f6df69d52a360b3e6c56ba7e8dbc83f443360054e5b0a02801943a6f4bb0766"
+SUITE_0 = "8e3ce84bfe53cbb291ad0879f60ef022a78bd6381e1b110b70c73982bbf9ac9b"
 """SHA-256 over the content hashes of the tasks of suite seed 0. A change here is a change of the benchmark."""
 
 

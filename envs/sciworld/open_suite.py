@@ -22,7 +22,7 @@ from typing import Any
 
 from envs.base import InvalidTaskError, Task
 from envs.difficulty import difficulty, search_bits
-from envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, simplifications
+from envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, THOROUGH, simplifications
 from envs.sciworld.oracle import gold_path, play
 from envs.sciworld.shorten import NOISE, shorten
 from envs.sciworld.simulator import Simulator
@@ -31,9 +31,9 @@ FROZEN_SEED = 0
 FROZEN = Path(__file__).with_name("open_suite.json")
 
 MIN_TURNS, MAX_TURNS = 3, 30
-REPLAYS = 16
-"""How many replays the shortening of one gold path may take: enough to leave nothing superfluous in ten turns.
-Longer ones may keep a turn or two that could be left out."""
+REPLAYS, QUICK_REPLAYS = 16, 2
+"""How many replays the shortening of one gold path may take, of `THOROUGH` kinds and of the others. Sixteen are
+enough to leave nothing superfluous in ten turns; longer plans may keep a turn or two that could be left out."""
 HARD_BITS = 56.0
 """Bits of search from which a task counts as hard: about a plan of 8 turns among 130 valid actions each."""
 
@@ -60,6 +60,9 @@ class OpenCase:
         )
         return renamed.lower()
 
+
+_UNAVOIDABLE = re.compile("go to |focus on ")
+"""No plan does without getting there and without naming the thing, whatever else it leaves out."""
 
 _NAME = re.compile(
     r"\b(?:red|green|blue|orange|purple|yellow)(?= box)|(?<=substance )\w\b|(?<=material )\w\b|"
@@ -115,10 +118,14 @@ def _accept(simulator: Simulator, kind: str, variation: int) -> OpenCase | None:
     goal = simulator.task_description()
     quiet = [action for action in gold if not NOISE.fullmatch(action)]
     try:
-        plan = shorten(quiet if needs(quiet) else gold, needs, budget=REPLAYS)
+        plan = shorten(
+            quiet if needs(quiet) else gold, needs, budget=REPLAYS if kind in THOROUGH else QUICK_REPLAYS
+        )
     except ValueError:
         return None  # the simulator's own solution does not score in full
     if not MIN_TURNS <= len(plan) <= MAX_TURNS:
+        return None
+    if kind not in THOROUGH and sum(bool(_UNAVOIDABLE.match(action)) for action in plan) < MIN_TURNS:
         return None
     choices = _choices(simulator, bare, plan)
     return OpenCase(kind, variation, simplifications(kind), goal, tuple(plan), choices)
