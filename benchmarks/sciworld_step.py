@@ -18,8 +18,8 @@ from scienceworld import ScienceWorldEnv as StockEnv
 
 from envs.base import Task
 from envs.sciworld import SPEC, jvm
+from envs.sciworld.kinds import SIMPLIFICATIONS
 from envs.sciworld.simulator import Simulator
-from envs.sciworld.tasks import SIMPLIFICATIONS
 
 NAMES = (
     *("boil", "find-animal", "use-thermometer", "chemistry-mix", "lifespan-longest-lived", "freeze"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict
@@ -218,6 +218,9 @@ class EnvSpec:
     """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
     actions: Mapping[str, str]
     """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
+    generate: Callable[[int], Iterable[Task]] | None = None
+    """(suite seed) -> the open suite's tasks as its generator finds them, without a look at anything stored. With it
+    the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
     wording: Wording = field(default_factory=Wording)
     """What perturbations need to know, and which there are."""
     prompt_file: Path | None = None

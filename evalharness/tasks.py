@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
 from envs.base import EnvSpec, MissingDataError, Suite, Task
 from evalharness.errors import UserError
+from evalharness.suites import load_open
 
 SUITES: tuple[Suite, ...] = get_args(Suite)
 
@@ -34,8 +36,14 @@ def _positions(family: str, text: str, size: int) -> list[int]:
 
 
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
-    """All tasks of a family. Raises UserError with the mending command when data is missing."""
+    """All tasks of a family. Raises UserError with the mending command when data is missing.
+
+    An open suite of a seed not used before is generated, proven and frozen, which can take minutes and is told on
+    standard error.
+    """
     try:
+        if suite == "open":
+            return load_open(spec, suite_seed, lambda text: print(f"evalharness: {text}", file=sys.stderr))
         return spec.load_tasks(suite, data, suite_seed)
     except MissingDataError as error:
         raise UserError(str(error)) from None

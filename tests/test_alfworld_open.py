@@ -5,6 +5,7 @@ import json
 import random
 import re
 from collections import Counter
+from math import log2
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from oracle_plans import oracle_plan
 
 from envs.alfworld import SPEC
-from envs.alfworld.generator import EASY_COMMANDS, LEAST_COMMANDS, MOST_COMMANDS, QUOTA, generate_open
+from envs.alfworld.generator import HARD_BITS, LEAST_COMMANDS, MOST_COMMANDS, QUOTA, generate_open
 from envs.alfworld.households import Household, build_game
 from envs.alfworld.oracle import errand
 from envs.alfworld.rooms import ROOMS
@@ -20,7 +21,7 @@ from envs.base import InvalidTaskError, Task
 from evalharness.prompt import load_prompt
 from evalharness.surface import ActionSurface
 
-SUITE_0 = "2f6df69d52a360b3e6c56ba7e8dbc83f443360054e5b0a02801943a6f4bb0766"
+SUITE_0 = "8e3ce84bfe53cbb291ad0879f60ef022a78bd6381e1b110b70c73982bbf9ac9b"
 """SHA-256 over the content hashes of the tasks of suite seed 0. A change here is a change of the benchmark."""
 
 
@@ -54,7 +55,7 @@ def test_every_seed_gives_134_different_tasks_in_the_published_proportions(seed:
     for task, household in zip(tasks, households, strict=True):
         length = len(errand(household.layout(), task.kind, household.object_type, household.target_type))
         assert LEAST_COMMANDS <= length <= MOST_COMMANDS
-        assert task.difficulty == ("easy" if length <= EASY_COMMANDS else "hard")
+        assert (task.difficulty == "hard") == (length * log2(len(household.places)) >= HARD_BITS)
         room = ROOMS[household.room]
         for place, things in household.contents.items():
             kinds = {thing.split()[0] for thing in things}

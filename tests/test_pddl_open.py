@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
+from math import log2
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from pddl_worlds import EXAMPLES
 from envs.base import Task
 from envs.pddl import SPEC
 from envs.pddl.form import form
-from envs.pddl.generate import HARD_FROM, MOST_TURNS, excluded_forms, frozen, generate_open, table_row
+from envs.pddl.generate import HARD_BITS, MOST_TURNS, excluded_forms, frozen, generate_open, table_row
 from envs.pddl.syntax import parse_domain, parse_problem
 from envs.pddl.tasks import DOMAINS, domain_text
 
@@ -47,8 +48,11 @@ def check_suite(tasks: list[Task]) -> None:
         env.reset(options={"task": task})
         plan = oracle_plan(env, task)
         assert 3 <= len(plan) == task.payload["plan_length"] <= MOST_TURNS
-        assert task.difficulty == ("hard" if len(plan) >= HARD_FROM else "easy")
-        steps = [env.step(action) for action in plan]
+        bits, steps = 0.0, []
+        for action in plan:
+            bits += log2(len(set(env.valid_actions()) - HELP))
+            steps.append(env.step(action))
+        assert (task.difficulty == "hard") == (bits >= HARD_BITS)
         assert [done for _, _, done, _, _ in steps] == [False] * (len(plan) - 1) + [True]
         assert all(info["valid"] for *_, info in steps)
         assert steps[-1][4]["progress"] == 1.0

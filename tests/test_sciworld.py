@@ -14,10 +14,11 @@ import envs
 from envs.base import InvalidTaskError, MissingDataError, Task
 from envs.sciworld.actions import ACTIONS, HELP, carried_out
 from envs.sciworld.adapter import ScienceWorldEnv
+from envs.sciworld.kinds import SIMPLIFICATIONS
 from envs.sciworld.oracle import fit_to_labels
 from envs.sciworld.progress import LabelProgress, score_progress
 from envs.sciworld.shorten import shorten
-from envs.sciworld.tasks import SIMPLIFICATIONS, load_tasks
+from envs.sciworld.tasks import load_tasks
 from evalharness.surface import ActionSurface
 
 SPEC = envs.specs()["sciworld"]

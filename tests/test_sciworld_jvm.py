@@ -15,7 +15,7 @@ import pytest
 from envs.base import Task
 from envs.sciworld import jvm
 from envs.sciworld.adapter import ScienceWorldEnv
-from envs.sciworld.tasks import SIMPLIFICATIONS
+from envs.sciworld.kinds import SIMPLIFICATIONS
 
 _SCRIPT = """
 import sys

@@ -1,4 +1,4 @@
-"""What the commands print: at 80 columns, without colour, into a pipe; completion; the pages made from their help."""
+"""What the commands print: at 80 columns, without colour, into a pipe; completion."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from made_runs import make_run
 
 from evalharness.cli import main
 
-ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
 

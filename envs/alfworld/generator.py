@@ -1,7 +1,8 @@
 """The open suite: 134 generated household tasks, in the published proportions, the same for the same suite seed.
 
 A task is drawn until its errand takes at least three commands, nothing is solved at the start, and it is not
-another one with the numbers changed. Difficulty is by the length of the shortest errand, see `EASY_COMMANDS`.
+another one with the numbers changed. Difficulty is by the length of the shortest errand and the number of places to go
+to, see `HARD_BITS`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from envs.alfworld.labels import subgoals
 from envs.alfworld.oracle import errand
 from envs.alfworld.rooms import CLEANABLE, CLEANED_AT, COOLABLE, COOLED_AT, HEATABLE, HEATED_AT, LAMP, ROOMS
 from envs.base import Task
+from envs.difficulty import difficulty, search_bits
 
 QUOTA = {
     ("put", "kitchen"): 9,
@@ -33,8 +35,9 @@ QUOTA = {
 }
 """Tasks of a kind in a room: the published counts (which have all 18 `examine` tasks in bedrooms)."""
 
-EASY_COMMANDS = 4
-"""A task is easy when this many commands can solve it."""
+HARD_BITS = 20.0
+"""Bits of search (`envs.difficulty`) from which a task counts as hard. The choices of a turn are the receptacles,
+each of which can be gone to at any time. It makes about as many tasks hard as are among the published ones."""
 LEAST_COMMANDS, MOST_COMMANDS = 3, 30
 
 _TREATED = {
@@ -69,7 +72,7 @@ def _task(index: int, household: Household, length: int) -> Task:
         suite="open",
         index=index,
         goal=household.goal,
-        difficulty="easy" if length <= EASY_COMMANDS else "hard",
+        difficulty=difficulty(search_bits([len(household.places)] * length), HARD_BITS),
         kind=household.kind,
         labels="ours",
         subgoals=subgoals(household.kind, household.object_type, household.target_type),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from envs.babyai.actions import TEMPLATES
 from envs.babyai.perturbations import WORDING
-from envs.babyai.tasks import FAMILY, load_tasks
+from envs.babyai.tasks import FAMILY, generate, load_tasks
 from envs.base import EnvSpec, TextEnv
 
 
@@ -24,6 +24,7 @@ SPEC = EnvSpec(
     held_out=True,
     load_tasks=load_tasks,
     make=_make,
+    generate=generate,
     actions=TEMPLATES,
     wording=WORDING,
     envs_per_worker=32,

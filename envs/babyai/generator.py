@@ -26,6 +26,7 @@ from envs.babyai.oracle import Oracle
 from envs.babyai.rules import MissionRules
 from envs.babyai.world import World
 from envs.base import Difficulty, InvalidTaskError
+from envs.difficulty import difficulty, search_bits
 
 FROZEN_SEED = 0
 FROZEN = Path(__file__).with_name("open_suite.json")
@@ -34,9 +35,9 @@ PER_LEVEL = 4
 MAX_TURNS = 30
 SHORTEST_PLAN, LONGEST_PLAN = 3, 20
 """Turns of the oracle. A player without its knowledge must still have turns left to look around."""
-HARD_FROM = 10
-"""Turns of the oracle from which a task counts as hard. It makes 25 of the 112 tasks of seed 0 hard; 26 of the
-published ones are."""
+HARD_BITS = 19.0
+"""Bits of search (`envs.difficulty`) from which a task counts as hard, with as many choices at every turn as at the
+start. It makes about as many tasks hard as are among the published ones (26)."""
 ATTEMPTS, LUCKY = 12, 1
 """Random attempts at a candidate, and how many of them may succeed."""
 
@@ -71,6 +72,8 @@ class OpenCase:
     difficulty: Difficulty
     plan_turns: int
     """Length of the oracle's plan."""
+    choices: int
+    """Valid actions at the start, the help action not counted."""
     plan_sha256: str
     observation_sha256: str
     """Of the first observation: says at once when another version of the simulator makes another level."""
@@ -121,6 +124,7 @@ def _accept(level: str, seed: int) -> OpenCase | None:
     if len(wanted) < 2 or _random_successes(world, seed) > LUCKY:
         return None
     observation = describe(world.view)
+    choices = start_choices(world)
     plan = Oracle(world, MissionRules(world, wanted)).plan(limit=LONGEST_PLAN)
     if len(plan) < SHORTEST_PLAN:
         return None
@@ -129,8 +133,9 @@ def _accept(level: str, seed: int) -> OpenCase | None:
         seed=seed,
         goal=world.mission,
         subgoals=tuple(milestone.text for milestone in wanted),
-        difficulty="hard" if len(plan) >= HARD_FROM else "easy",
+        difficulty=difficulty(search_bits([choices] * len(plan)), HARD_BITS),
         plan_turns=len(plan),
+        choices=choices,
         plan_sha256=_sha256("\n".join(plan)),
         observation_sha256=_sha256(observation),
         parameters=dict(parameters),
@@ -161,6 +166,10 @@ def _random_successes(world: World, seed: int) -> int:
         if successes > LUCKY:
             break
     return successes
+
+
+def start_choices(world: World) -> int:
+    return len(available(world.view, world.direction).moves.keys() - {CHECK})
 
 
 def content_hash(cases: list[OpenCase]) -> str:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from envs.babyai.generator import FROZEN_SEED, OpenCase, frozen_cases, generate_open
+from envs.babyai.generator import FROZEN_SEED, OpenCase, frozen_cases, generate_level, generate_open
 from envs.babyai.levels import LEVELS
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
@@ -80,6 +81,12 @@ def _open_cases(seed: int) -> tuple[OpenCase, ...]:
 
 def _open(seed: int) -> list[Task]:
     return [_open_task(index, case) for index, case in enumerate(_open_cases(seed))]
+
+
+def generate(seed: int) -> Iterator[Task]:
+    """The open suite of that seed as its cases are found, without a look at the frozen table."""
+    cases = (case for level in LEVELS for case in generate_level(level, seed))
+    return (_open_task(index, case) for index, case in enumerate(cases))
 
 
 def _open_task(index: int, case: OpenCase) -> Task:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from envs.base import EnvSpec, Suite, Task, TextEnv
@@ -19,6 +20,12 @@ def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     return published_tasks(data)
 
 
+def _generate(seed: int) -> Iterable[Task]:
+    from envs.jericho.open_suite import open_tasks
+
+    return open_tasks(seed)
+
+
 def _make(data: Path | None) -> TextEnv:
     from envs.jericho.adapter import JerichoEnv
 
@@ -33,6 +40,7 @@ SPEC = EnvSpec(
     held_out=True,
     load_tasks=_load_tasks,
     make=_make,
+    generate=_generate,
     actions=ACTIONS,
     wording=WORDING,
     envs_per_worker=8,

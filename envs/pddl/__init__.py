@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from envs.base import EnvSpec, Suite, Task, TextEnv
@@ -13,6 +14,12 @@ def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     from envs.pddl.tasks import load_tasks
 
     return load_tasks(suite, data, seed)
+
+
+def _generate(seed: int) -> Iterable[Task]:
+    from envs.pddl.generate import generated
+
+    return generated(seed)
 
 
 def _make(data: Path | None) -> TextEnv:
@@ -29,6 +36,7 @@ SPEC = EnvSpec(
     held_out=True,
     load_tasks=_load_tasks,
     make=_make,
+    generate=_generate,
     actions={
         **{name: template.strip() for name, template in ACTIONS.items()},
         "check": "check valid actions",

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib import resources
 from random import Random
 from typing import Any
 
-from envs.base import Difficulty, Task
+from envs.base import Task
+from envs.difficulty import difficulty, search_bits
 from envs.pddl.drafts import DRAFTS, TEMPLATES, Draft
 from envs.pddl.engine import GroundAction, World
 from envs.pddl.form import form
@@ -26,8 +27,9 @@ LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyrewo
 TOLERANCE = 2
 """How far from its aim a problem's shortest plan may be."""
 MOST_TURNS = 30
-HARD_FROM = 16
-"""Actions in a shortest plan from which a problem counts as hard."""
+HARD_BITS = 46.0
+"""Bits of search (`envs.difficulty`) from which a problem counts as hard. It makes about as many problems hard as are
+among the published ones (24)."""
 MOST_DRAFTS = 2_000
 BOUND_SLACK = 4
 """A draft whose lower bound is further below the aim is thrown away unplanned; few of them come close."""
@@ -43,8 +45,13 @@ MOST_RANDOM_SUCCESSES = 1
 @lru_cache(maxsize=4)
 def generate_open(suite_seed: int) -> tuple[Task, ...]:
     """The suite of that seed, 60 tasks in the published order of domains. Takes some seconds of planning."""
+    return tuple(generated(suite_seed))
+
+
+def generated(suite_seed: int) -> Iterator[Task]:
+    """The tasks of `generate_open` one by one."""
     taken = set(excluded_forms())
-    tasks: list[Task] = []
+    index = 0
     for kind, count in DOMAINS.items():
         low, high = LENGTHS[kind]
         for number in range(count):
@@ -55,14 +62,14 @@ def generate_open(suite_seed: int) -> tuple[Task, ...]:
                 plan = candidate.plan(aim)
                 if plan is not None and (name := form(candidate.domain, candidate.problem)) not in taken:
                     taken.add(name)
-                    task = candidate.task(len(tasks), len(plan.actions))
+                    task = candidate.task(index, choices_of(candidate.world, plan.actions))
                     break
             if task is None:
                 raise RuntimeError(
                     f"suite seed {suite_seed}: no {kind} problem {number} in {MOST_DRAFTS} drafts"
                 )
-            tasks.append(task)
-    return tuple(tasks)
+            yield task
+            index += 1
 
 
 def open_tasks(suite_seed: int) -> list[Task]:
@@ -71,7 +78,7 @@ def open_tasks(suite_seed: int) -> list[Task]:
     if suite_seed != table["suite_seed"]:
         return list(generate_open(suite_seed))
     return [
-        _Candidate(suite_seed, row["kind"], row["number"], row["draft"]).task(index, row["plan_length"])
+        _Candidate(suite_seed, row["kind"], row["number"], row["draft"]).task(index, row["choices"])
         for index, row in enumerate(table["tasks"])
     ]
 
@@ -91,15 +98,19 @@ def freeze(suite_seed: int) -> dict[str, Any]:
 
 def table_row(task: Task) -> dict[str, Any]:
     domain = parse_domain(task.payload["domain"])
-    plan = _search(World(domain, parse_problem(task.payload["problem"], domain)), task.kind)
+    world = World(domain, parse_problem(task.payload["problem"], domain))
+    plan = _search(world, task.kind)
+    if plan is None:
+        raise RuntimeError(f"{task.id} has no plan")
     return {
         "kind": task.kind,
         "number": task.payload["number"],
         "draft": task.payload["draft"],
         "template": task.payload["template"],
         "difficulty": task.difficulty,
-        "plan_length": len(plan.actions) if plan else None,
-        "plan_sha256": plan_digest(plan.actions) if plan else None,
+        "plan_length": len(plan.actions),
+        "choices": choices_of(world, plan.actions),
+        "plan_sha256": plan_digest(plan.actions),
         "content_sha256": task.content_hash,
     }
 
@@ -108,8 +119,13 @@ def plan_digest(actions: Sequence[GroundAction]) -> str:
     return hashlib.sha256("\n".join(map(str, actions)).encode()).hexdigest()
 
 
-def difficulty_of(plan_length: int) -> Difficulty:
-    return "hard" if plan_length >= HARD_FROM else "easy"
+def choices_of(world: World, actions: Sequence[GroundAction]) -> list[int]:
+    """Applicable actions before each action of a plan."""
+    state, found = world.initial, []
+    for action in actions:
+        found.append(len(world.applicable(state)))
+        state = world.result(state, action)
+    return found
 
 
 class _Candidate:
@@ -133,7 +149,7 @@ class _Candidate:
         """A shortest plan of about `aim` actions, if this draft has one and is worth playing."""
         if not self.problem.goal or self.problem.initial.intersection(self.problem.goal):
             return None
-        world = World(self.domain, self.problem)
+        world = self.world = World(self.domain, self.problem)
         first = bound_of(world, self._kind)(world.initial)
         if not aim - TOLERANCE - BOUND_SLACK <= first <= min(aim + TOLERANCE, MOST_TURNS):
             return None
@@ -143,15 +159,15 @@ class _Candidate:
         lucky = sum(_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
         return plan if lucky <= MOST_RANDOM_SUCCESSES else None
 
-    def task(self, index: int, plan_length: int) -> Task:
+    def task(self, index: int, choices: Sequence[int]) -> Task:
         return make_task(
             "open",
             index,
             self._kind,
-            difficulty_of(plan_length),
+            difficulty(search_bits(choices), HARD_BITS),
             self._domain_text,
             self._problem_text,
-            plan_length=plan_length,
+            plan_length=len(choices),
             **self._source,
         )
 
@@ -188,4 +204,6 @@ def excluded_forms() -> frozenset[str]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(freeze(0), indent=1))
+    table = freeze(0)
+    rows = ",\n".join(json.dumps(row) for row in table["tasks"])
+    print(f'{{"suite_seed": {table["suite_seed"]}, "tasks": [\n{rows}\n]}}')

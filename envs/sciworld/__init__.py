@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
-from envs.base import EnvSpec, TextEnv
+from envs.base import EnvSpec, Task, TextEnv
 from envs.sciworld.actions import ACTIONS
+from envs.sciworld.kinds import FAMILY
 from envs.sciworld.perturbations import WORDING
-from envs.sciworld.tasks import FAMILY, load_tasks
+from envs.sciworld.tasks import load_tasks
+
+
+def _generate(seed: int) -> Iterable[Task]:
+    from envs.sciworld.open_suite import generate_open
+
+    return generate_open(seed)
 
 
 def _make(data: Path | None) -> TextEnv:
@@ -36,6 +44,7 @@ SPEC = EnvSpec(
     held_out=True,
     load_tasks=load_tasks,
     make=_make,
+    generate=_generate,
     actions=ACTIONS,
     wording=WORDING,
     envs_per_worker=16,

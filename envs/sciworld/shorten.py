@@ -8,6 +8,9 @@ from collections.abc import Callable, Sequence
 Needs = Callable[[Sequence[str]], int | None]
 """Plays actions in a fresh world; how many of them it takes to reach the goal, or None when they do not."""
 
+NOISE = re.compile(r"open .*door.*|look around|inventory|task|(look at|look in|examine) .*")
+"""What the simulator's own plans are full of and can nearly always do without."""
+
 _WAITS = re.compile(r"wait1?")
 # In the simulator's own plans most of these only look, or open doors that stand open already.
 _SUSPECTS = (
@@ -39,7 +42,9 @@ def shorten(plan: Sequence[str], needs: Needs, *, budget: int = 400) -> list[str
     if best is None:
         raise ValueError("the plan does not reach its goal")
     for suspect in _SUSPECTS:
-        best = attempt([action for action in best if not suspect.fullmatch(action)]) or best
+        rest = [action for action in best if not suspect.fullmatch(action)]
+        if len(rest) < len(best):
+            best = attempt(rest) or best
     best = _longer_waits(best, attempt)
     size = max(1, len(best) // 4)
     while True:

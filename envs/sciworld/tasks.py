@@ -7,11 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
-
-FAMILY = "sciworld"
-
-SIMPLIFICATIONS = "selfWateringFlowerPots,openContainers,openDoors,noElectricalAction"
-"""As the published benchmark loads every task."""
+from envs.sciworld.kinds import FAMILY, SIMPLIFICATIONS
 
 LABELS = Path("agentboard", "scienceworld", "test.jsonl")
 """Where the labels are in the user's data folder."""
@@ -23,7 +19,9 @@ def load_tasks(suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
         case "agentboard":
             return _published(data)
         case "open":
-            return []
+            from envs.sciworld.open_suite import load_open
+
+            return load_open(suite_seed)
 
 
 def _published(data: Path | None) -> list[Task]:

@@ -29,6 +29,7 @@ COMMANDS = (
     "play",
     "perturb",
     "audit",
+    "suite",
     "server",
     "data",
     "conform",
@@ -52,7 +53,7 @@ with Ctrl-C, 143 terminated
 
 first steps:
   evalharness server install --cpu                       a vLLM of its own (leave out --cpu with a GPU)
-  evalharness run --model demo --suite open --limit 4    a small real model on tasks that need no download
+  evalharness run --model demo --suite open --limit 2    a small real model on tasks that need no download
   evalharness run --model ckpt/ --tasks all              yours on everything
 """
 

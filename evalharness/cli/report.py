@@ -40,9 +40,9 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.report.viewer.bundle import load_bundle
+    from evalharness.report.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.report.viewer.page import write_page
 
-    size = write_page(args.output, load_bundle(args.runs, prompts=args.prompts))
+    size = write_page(args.output, load_bundle(args.runs, prompts=args.prompts, behaviour=behaviour_figures))
     print(f"wrote {args.output} ({size / 1e6:.1f} MB)", file=sys.stderr)
     return 0

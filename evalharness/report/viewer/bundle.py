@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evalharness.behaviour import ALL, FIGURES, behaviour_rows, load_behaviour
 from evalharness.comparison import compare_runs
 from evalharness.episode import Episode
 from evalharness.errors import UserError
@@ -17,8 +18,8 @@ from evalharness.report.table import notes, warnings
 from evalharness.report.viewer.prompts import Prompts
 from evalharness.report.viewer.records import COLUMNS, ENDED_BY, TROUBLES, list_row, trajectory
 from evalharness.scored_run import ScoredRun, load_scored_run, require_same
-from evalharness.store import SUMMARY, read_manifest
-from evalharness.summary import summarize
+from evalharness.store import read_manifest
+from evalharness.summary import earlier_timing, summarize
 
 SCHEMA = 1
 BLOCK_BYTES = 200_000
@@ -31,6 +32,18 @@ Behaviour = Callable[[Path], Sequence[BehaviourRow]]
 
 def no_behaviour(folder: Path) -> Sequence[BehaviourRow]:
     return ()
+
+
+def behaviour_figures(folder: Path) -> Sequence[BehaviourRow]:
+    """The figures of `evalharness analyze`, shares in percent."""
+    figures = {figure.name: figure for figure in FIGURES}
+    rows = []
+    for row in behaviour_rows(load_behaviour(folder)):
+        figure = figures[row.figure]
+        title, times = (f"{figure.title} %", 100) if figure.share else (figure.title, 1)
+        family = "" if row.family == ALL else row.family
+        rows.append((title, family, times * row.value, times * row.low, times * row.high))
+    return rows
 
 
 def compressed(value: Any) -> bytes:
@@ -115,7 +128,7 @@ class RunRecords:
 def run_entry(folder: Path, behaviour: Behaviour = no_behaviour) -> dict[str, Any]:
     """What the page says about a run as a whole, its episodes excepted."""
     manifest = read_manifest(folder)
-    summary = summarize(folder, _kept(folder / SUMMARY))
+    summary = summarize(folder, earlier_timing(folder))
     titles = manifest["titles"]
     return {
         "name": manifest["model_name"],
@@ -133,15 +146,6 @@ def run_entry(folder: Path, behaviour: Behaviour = no_behaviour) -> dict[str, An
         "warnings": warnings(summary, titles),
         "behaviour": [list(row) for row in behaviour(folder)],
     }
-
-
-def _kept(path: Path) -> dict[str, Any]:
-    """What only the run itself could measure (wall time, efficiency) and its summary keeps."""
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return {key: kept[key] for key in ("wall_s", "efficiency") if key in kept}
 
 
 def load_comparable(folders: Sequence[Path]) -> list[ScoredRun]:

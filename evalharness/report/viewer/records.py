@@ -77,6 +77,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "prompt_tokens": None,
         "completion_tokens": None,
         "policy_s": 0.0,
+        "failed_tries": [],
         "environment_s": 0.0,
         "reply": f"Thought: {turn.thought}\nAction: {turn.action}",
     }
@@ -92,6 +93,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "prompt_tokens": turn.prompt_tokens,
         "completion_tokens": turn.completion_tokens,
         "policy_s": round(turn.policy_s, 3),
+        "failed_tries": [attempt.kind for attempt in turn.failed_tries],
         "environment_s": round(turn.environment_s, 4),
         "reply": turn.reply,
     }

@@ -161,24 +161,23 @@ function times(data, runs) {
       h('td.n', {}, duration(wall / listed.length)), h('td.n', {}, count(sum('tokens')))];
   });
   const walls = runs.filter(run => run.summary.wall_s).map(run => h('li', {},
-    runs.length > 1 && `${letter(run)}: `, `${duration(run.summary.wall_s)} of wall time`,
-    run.summary.efficiency ? `, ${percent(run.summary.efficiency, 0)} % of the bound that model and simulators set` : ''));
+    runs.length > 1 && `${letter(run)}: `, `${duration(run.summary.wall_s)} of wall time`));
   return [table, h('ul.notes', {}, walls)];
 }
 
 // rows: [figure, family, value, low, high]; a family of '' is all together.
 function behaviour(data, runs) {
   return runs.filter(run => run.behaviour.length).map(run => {
-    const figures = [...new Set(run.behaviour.map(row => row[0]))], families = [...new Set(run.behaviour.map(row => row[1]))];
+    const figures = [...new Set(run.behaviour.map(row => row[0]))], families = [...new Set(run.behaviour.map(row => row[1]))].sort();
     const cell = new Map(run.behaviour.map(([figure, family, ...values]) => [figure + '\n' + family, values]));
-    const number = value => Math.abs(value) >= 100 ? value.toFixed(0) : value.toFixed(Math.abs(value) >= 10 ? 1 : 3);
+    const number = value => value.toFixed(1);
     return h('div', {}, runs.length > 1 && h('h3', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run)), ` ${oneLine(run.label())}`),
       scrolled(h('table.behaviour', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''), families.map(family =>
         h('th.n', { scope: 'col' }, family ? data.title(family) : 'all')))),
       h('tbody', {}, figures.map(figure => h('tr', {}, h('th', { scope: 'row' }, words(figure)), families.map(family => {
         const [value, low, high] = cell.get(figure + '\n' + family) || [];
         return h('td.n', {}, value === undefined || value === null ? '–' : number(value),
-          low === null || low === undefined ? null : h('small', {}, `${number(low)}–${number(high)}`));
+          h('small', {}, low === null || low === undefined ? '' : `${number(low)}–${number(high)}`));
       })))))));
   });
 }

@@ -36,7 +36,8 @@ function turnCard(step, id) {
     step.prompt_tokens !== undefined && `${count(step.prompt_tokens)} prompt tokens`,
     step.completion_tokens !== undefined && `${count(step.completion_tokens)} completion tokens`,
     step.finish_reason && step.finish_reason !== 'stop' && `finish reason ${step.finish_reason}`,
-    step.policy_s && `model ${duration(step.policy_s)}`, step.environment_s && `simulator ${duration(step.environment_s)}`];
+    step.policy_s && `model ${duration(step.policy_s)}`,
+    step.failed_tries && `asked again after: ${step.failed_tries.map(words).join(', ')}`, step.environment_s && `simulator ${duration(step.environment_s)}`];
   const raw = h('details.raw', {}, h('summary', {}, 'raw reply'));
   raw.addEventListener('toggle', () => {
     if (raw.open && raw.children.length === 1) {

@@ -1,0 +1,96 @@
+"""Which of the simulator's 30 kinds of task, and which of their variations, belong to which suite."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+FAMILY = "sciworld"
+
+SIMPLIFICATIONS = "selfWateringFlowerPots,openContainers,openDoors,noElectricalAction"
+"""As the published benchmark loads every task."""
+CIRCUITS = "selfWateringFlowerPots,openContainers,openDoors"
+"""For tasks that are about circuits: `noElectricalAction` takes `connect` away."""
+
+_LIFE = (0, 1, 2, 5, 6, 7, 20, 21, 22)
+_FIND = (5, 6, 7, 20, 21, 22)
+
+PUBLISHED: Mapping[str, Sequence[int]] = {
+    "boil": (5, 6, 7, 8),
+    "change-the-state-of-matter-of": (5, 6, 7, 8),
+    "chemistry-mix": (5, 6, 7),
+    "chemistry-mix-paint-secondary-color": (5, 6, 7),
+    "chemistry-mix-paint-tertiary-color": (5, 6, 7),
+    "find-animal": _FIND,
+    "find-living-thing": _FIND,
+    "find-non-living-thing": _FIND,
+    "freeze": (6,),
+    "identify-life-stages-1": (0, 1, 2, 6, 7),
+    "lifespan-longest-lived": _LIFE,
+    "lifespan-longest-lived-then-shortest-lived": _LIFE,
+    "lifespan-shortest-lived": _LIFE,
+    "measure-melting-point-known-substance": (0, 1, 2, 5, 6, 7, 20, 21),
+    "measure-melting-point-unknown-substance": (0, 1, 2, 5, 6, 7),
+    "use-thermometer": (0, 1, 2, 5, 6, 7, 21, 22),
+}
+"""The variations of the published set; a test compares them with its labels."""
+EXAMPLE = (("find-plant", 206),)
+"""The prompt's worked example."""
+
+QUOTA: Mapping[str, int] = {
+    "boil": 2,
+    "change-the-state-of-matter-of": 2,
+    "chemistry-mix": 4,
+    "chemistry-mix-paint-secondary-color": 5,
+    "chemistry-mix-paint-tertiary-color": 4,
+    "find-animal": 4,
+    "find-living-thing": 4,
+    "find-non-living-thing": 3,
+    "find-plant": 5,
+    "freeze": 2,
+    "identify-life-stages-1": 3,
+    "identify-life-stages-2": 3,
+    "inclined-plane-determine-angle": 3,
+    "inclined-plane-friction-named-surfaces": 4,
+    "inclined-plane-friction-unnamed-surfaces": 3,
+    "lifespan-longest-lived": 4,
+    "lifespan-longest-lived-then-shortest-lived": 4,
+    "lifespan-shortest-lived": 3,
+    "measure-melting-point-known-substance": 4,
+    "measure-melting-point-unknown-substance": 4,
+    "melt": 2,
+    "power-component": 3,
+    "power-component-renewable-vs-nonrenewable-energy": 3,
+    "test-conductivity": 4,
+    "test-conductivity-of-unknown-substances": 4,
+    "use-thermometer": 4,
+}
+"""Tasks of a kind in an open suite.
+
+The four kinds left out (`grow-fruit`, `grow-plant`, `mendelian-genetics-*`) are about plants growing over many
+generations of waiting: their shortest plan that we found has 39 turns.
+"""
+
+
+def simplifications(kind: str) -> str:
+    """Those that a task of the open suite is loaded with."""
+    return CIRCUITS if kind.startswith(("power-component", "test-conductivity")) else SIMPLIFICATIONS
+
+
+THOROUGH = frozenset(
+    {
+        "boil",
+        "change-the-state-of-matter-of",
+        "chemistry-mix",
+        "chemistry-mix-paint-secondary-color",
+        "chemistry-mix-paint-tertiary-color",
+        "find-animal",
+        "find-living-thing",
+        "find-non-living-thing",
+        "test-conductivity-of-unknown-substances",
+        "use-thermometer",
+    }
+)
+"""Kinds whose plans are shortened action by action.
+
+The others keep the experiment that the simulator's solution makes, once what only looks is gone.
+"""

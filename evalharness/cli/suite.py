@@ -1,0 +1,133 @@
+"""`evalharness suite`: make an open suite of any seed, proven and frozen; check a frozen one."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.cli.common import add_json_option, titles, write_json
+
+if TYPE_CHECKING:
+    from envs.base import EnvSpec
+    from evalharness.suites import Proven
+
+_BUILD = """\
+Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns is played to success
+and full progress), and freeze them with their proofs: a file a family, the same bytes on every machine. `run --suite
+open --suite-seed N` finds them there, and makes what is missing. Families that are frozen already are left as they
+are, so the same command continues. Seed 0 is part of evalharness; building it checks it.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "suite",
+        help="make and check open suites",
+        description="Open suites: built in, and new ones from any seed.",
+    )
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    build = actions.add_parser(
+        "build", help="generate, prove and freeze the suite of a seed", description=_BUILD
+    )
+    build.add_argument("--suite-seed", type=int, required=True, metavar="N", help="0 or more; 0 is built in")
+    build.add_argument(
+        "--tasks", default="all", metavar="LIST", help="families, separated by commas (default: all)"
+    )
+    build.add_argument("--force", action="store_true", help="make families that are frozen already once more")
+    build.add_argument(
+        "--check",
+        action="store_true",
+        help="generate again and compare with what is frozen; write nothing; exit status 1 where they differ",
+    )
+    build.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the files to DIR instead")
+    build.add_argument(
+        "--proofs", type=Path, metavar="FILE", help="also write hashes and plan lengths as CSV"
+    )
+    add_json_option(build)
+    build.set_defaults(run=_build)
+
+
+def _families(selection: str) -> list[EnvSpec]:
+    from envs import specs
+    from evalharness.errors import UserError
+    from evalharness.tasks import nearest
+
+    known = {family: spec for family, spec in specs().items() if spec.expected.get("open")}
+    if selection == "all":
+        return list(known.values())
+    chosen = [name.strip() for name in selection.split(",")]
+    for name in chosen:
+        if name not in known:
+            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
+    return [known[name] for name in sorted(set(chosen))]
+
+
+def _build(args: argparse.Namespace) -> int:
+    import time
+
+    from rich.console import Console
+
+    from evalharness import suites
+    from evalharness.errors import InfrastructureError, UserError
+    from evalharness.manifest import tasks_hash
+    from evalharness.report.building import building
+    from evalharness.report.text import duration
+
+    seed = args.suite_seed
+    if seed < 0:
+        raise UserError(f"--suite-seed {seed}: give 0 or more")
+    families, names = _families(args.tasks), titles()
+    check = args.check or (seed == suites.FROZEN_SEED and args.output is None)
+    out = Console(stderr=args.json == "-")
+    report: list[dict[str, Any]] = []
+    everything: list[Proven] = []
+    same = True
+    for spec in families:
+        kept = None if check or args.force or args.output else suites.read_frozen(spec, seed)
+        started = time.monotonic()
+        if kept is None:
+            with building(names[spec.family], spec.expected["open"], Console(stderr=True)) as on_task:
+                try:
+                    rows = suites.build(spec, seed, on_task)
+                except suites.UnprovenTaskError as error:
+                    raise InfrastructureError(f"the generator of {spec.title} failed: {error}") from error
+        else:
+            rows = kept
+        took = time.monotonic() - started
+        turns = sorted(row.proof.plan_turns for row in rows)
+        entry: dict[str, Any] = {
+            "family": spec.family,
+            "tasks": len(rows),
+            "tasks_sha256": tasks_hash([row.task for row in rows]),
+            "plan_turns": {"least": turns[0], "median": turns[len(turns) // 2], "most": turns[-1]},
+            "hard": sum(row.task.difficulty == "hard" for row in rows),
+            "seconds": round(took, 1),
+        }
+        if check:
+            entry["differences"] = suites.differences(spec, seed, rows)
+            done = (
+                "as frozen" if not entry["differences"] else "DIFFERS: " + ", ".join(entry["differences"][:5])
+            )
+            same = same and not entry["differences"]
+        elif kept is not None:
+            done = "frozen already"
+        else:
+            entry["file"] = str(suites.freeze(spec, seed, rows, args.output))
+            done = f"made in {duration(took)}"
+        out.print(
+            f"{names[spec.family]:<13}{len(rows):>4} tasks, plans of {turns[0]} to {turns[-1]} turns, "
+            f"{entry['hard']:>3} hard, sha256 {str(entry['tasks_sha256'])[:12]}: {done}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        report.append(entry)
+        everything += rows
+    if not check:
+        out.print(
+            f"suite folder: {args.output or suites.suite_folder(seed)}", highlight=False, soft_wrap=True
+        )
+    if args.proofs:
+        suites.write_proofs(args.proofs, everything)
+    write_json(args.json, {"suite": "open", "suite_seed": seed, "families": report})
+    return 0 if same else 1
