@@ -48,6 +48,15 @@ for line in sys.stdin:
     print(json.dumps({"prompt": text, "output_tokens": row["completion_tokens"]}))
 """
 
+# `vllm bench serve` itself; the command asks for the metadata of a distribution that the CPU build does not have.
+_CLIENT = """
+from vllm.benchmarks.serve import add_cli_args, main
+from vllm.utils.argparse_utils import FlexibleArgumentParser
+parser = FlexibleArgumentParser()
+add_cli_args(parser)
+main(parser.parse_args())
+"""
+
 
 def _free_port() -> int:
     with socket.socket() as probe:
@@ -216,7 +225,7 @@ def _bench(url: str, model: Path, rows: list[dict[str, Any]]) -> float:
         data.write_text(rendered)
         done = subprocess.run(
             [
-                python, "-m", "vllm.entrypoints.cli.main", "bench", "serve", "--backend", "vllm",
+                python, "-c", _CLIENT, "--backend", "vllm",
                 "--base-url", url, "--endpoint", "/v1/completions", "--model", NAME, "--tokenizer", model,
                 "--dataset-name", "custom", "--dataset-path", data, "--custom-output-len", "-1",
                 "--skip-chat-template", "--disable-shuffle", "--num-prompts", str(len(rows)),

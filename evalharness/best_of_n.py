@@ -196,20 +196,31 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
     )
 
 
-def _require_pair(greedy: ScoredRun, samples: ScoredRun) -> None:
-    require_comparable([greedy, samples])
-    if greedy.perturbation != samples.perturbation:
-        raise UserError(
-            f"{greedy.folder} was played under perturbation {greedy.perturbation or 'none'}, the samples under "
-            f"{samples.perturbation or 'none'}"
-        )
+def require_greedy(greedy: ScoredRun, config: Mapping[str, Any], model: Mapping[str, Any]) -> None:
+    """Raises UserError where `greedy` is no greedy run of the samples' protocol (a run's identity) and model."""
+    for key, what in (
+        ("suite", "suite"),
+        ("suite_seed", "suite seed"),
+        ("max_turns", "turn limit"),
+        ("perturb", "perturbation"),
+    ):
+        if greedy.config.get(key) != config.get(key):
+            raise UserError(
+                f"{greedy.folder} has {what} {greedy.config.get(key) or 'none'}, the samples have "
+                f"{config.get(key) or 'none'}; leave --greedy out, and a greedy run is played"
+            )
     if greedy.config["temperature"] != 0 or greedy.config["samples"] != 1:
         raise UserError(
             f"{greedy.folder} is no greedy run (temperature {greedy.config['temperature']}, "
             f"{greedy.config['samples']} samples of a task)"
         )
-    if greedy.manifest["identity"]["model"] != samples.manifest["identity"]["model"]:
+    if greedy.manifest["identity"]["model"] != model:
         raise UserError(f"{greedy.folder} is a run of another model ({greedy.name})")
+
+
+def _require_pair(greedy: ScoredRun, samples: ScoredRun) -> None:
+    require_greedy(greedy, samples.config, samples.manifest["identity"]["model"])
+    require_comparable([greedy, samples])
     for task_id, task in samples.tasks.items():
         other = greedy.tasks.get(task_id)
         if other is not None and other.task_hash != task.task_hash:

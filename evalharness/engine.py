@@ -14,7 +14,7 @@ from typing import Any
 from envs.base import EnvSpec, Task
 from evalharness import episode as episodes
 from evalharness import performance
-from evalharness.cluster import Workplace
+from evalharness.cluster import WorkerSite
 from evalharness.config import RunConfig
 from evalharness.errors import InfrastructureError
 from evalharness.history import History, history_path, pool_sizes
@@ -68,7 +68,7 @@ class Engine:
     prompts: Mapping[str, tuple[Any, str]]
     voices: Mapping[str, Voice]
     data: Path | None
-    place: Workplace
+    site: WorkerSite
     events: list[dict[str, Any]] = field(default_factory=list)
     """Deaths and restarts of servers."""
     _longest_s: float = 0.0
@@ -82,7 +82,7 @@ class Engine:
         self, prepared: Prepared, manifest: dict[str, Any], owed: list[Job], history: History
     ) -> str | None:
         """Returns why the run stopped early, or None."""
-        self._cores = self.place.cores or usable_cores()
+        self._cores = self.site.cores or usable_cores()
         self._history = history
         self._latencies = Latencies()
         self._throttle = self._make_throttle(len(owed))
@@ -165,7 +165,7 @@ class Engine:
                 log=self.store.folder / "workers.log",
                 size=pinned or sizes[family],
                 episodes_per_worker=per_worker,
-                make_worker=self.place.make_worker,
+                make_worker=self.site.make_worker,
             )
         return pools
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envs import specs as installed_specs
-from evalharness.cluster import workplace
+from evalharness.cluster import worker_site
 from evalharness.config import RunConfig
 from evalharness.engine import Engine
 from evalharness.errors import UserError
@@ -90,8 +90,8 @@ def evaluate(
         ]
         stopped, timing = None, earlier_timing(folder)
         if owed or not (folder / "manifest.json").exists():
-            with workplace(config.cluster, install=config.cluster_install, on_status=set_status) as place:
-                engine = Engine(config, specs, store, progress, prompts, spoken, data, place)
+            with worker_site(config.cluster, install=config.cluster_install, on_status=set_status) as site:
+                engine = Engine(config, specs, store, progress, prompts, spoken, data, site)
                 stopped = run_to_end(engine.play_all(prepared, manifest, owed, history))
             timing = engine.timing({family: spec.title for family, spec in specs.items()})
         progress.status = "writing the tables"

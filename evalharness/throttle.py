@@ -21,7 +21,8 @@ CEILING = 512
 """vLLM runs 256 sequences at once by default and queues the rest."""
 _GAIN = 1.1
 """A doubling has to raise the throughput by so much to count as growth; above the noise of a window."""
-_COLLAPSE = 0.8
+_COLLAPSE = 0.7
+"""Throughput at an unchanged limit, against before, that twice in a row counts as a collapse: once is noise."""
 _BACK_OFF = 0.7
 _PROBE_AFTER = 8
 """Windows without trouble before more is tried again; twice as many after each trial that gained nothing."""
@@ -123,6 +124,8 @@ class Throttle:
         """Refusals (429, 503) so far."""
         self._last_back_off = -1e9
         self._last_rate: tuple[int, float] | None = None
+        self._low = 0
+        """Windows in a row with a throughput that has fallen."""
         self._restart_window()
 
     @property
@@ -204,20 +207,25 @@ class Throttle:
             return
         window = Window(self._turns, seconds, self._full)
         before = self.limit
-        self._notice_collapse(window)
-        self._auto.window(window)
-        if window.full:
-            self._last_rate = (before, window.rate)
+        if not self._has_collapsed(window):
+            self._auto.window(window)
         self._changed(before)
 
-    def _notice_collapse(self, window: Window) -> None:
+    def _has_collapsed(self, window: Window) -> bool:
         """At an unchanged limit the throughput has fallen: conversations have outgrown what the server can hold."""
         assert self._auto is not None
-        if self._last_rate is None or not window.full:
-            return
-        limit, rate = self._last_rate
-        if limit == self.limit and window.rate < rate * _COLLAPSE and limit > START:
-            self._auto.collapsed(int(limit * _BACK_OFF))
+        if not window.full:
+            return False
+        limit, rate = self._last_rate or (0, 0.0)
+        self._low = self._low + 1 if limit == self.limit > START and window.rate < rate * _COLLAPSE else 0
+        if self._low == 1:
+            return False  # noise, perhaps: what the throughput was stays remembered
+        self._last_rate = (self.limit, window.rate)
+        if self._low == 0:
+            return False
+        self._low = 0
+        self._auto.collapsed(int(limit * _BACK_OFF))
+        return True
 
     def overloaded(self) -> None:
         """The server refused a request with 429 or 503. Of a burst of refusals only the first one counts."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import doctest
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -355,3 +357,12 @@ def test_the_tables_hold_the_columns_and_older_tables_are_made_anew(tmp_path: Pa
     old.to_parquet(folder / "turns.parquet")
     assert (folder / "turns.parquet").stat().st_mtime_ns >= (folder / EPISODES).stat().st_mtime_ns
     assert "repeated" in data_frames(folder)[1]
+
+
+def test_the_examples_of_the_page_hold(tmp_path: Path) -> None:
+    page = Path(__file__).parent.parent / "docs" / "behaviour.md"
+    make_run(tmp_path / "oracle", {"babyai": [SOLVED]})
+    examples = "\n".join(re.findall(r"```pycon\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+    test = doctest.DocTestParser().get_doctest(examples, {"folder": tmp_path}, page.name, str(page), 0)
+    assert len(test.examples) == 3
+    assert doctest.DocTestRunner().run(test).failed == 0

@@ -121,7 +121,7 @@ def test_tasks_with_missing_samples_are_left_out_and_told(tmp_path: Path) -> Non
         ({"name": "other"}, "another model"),
         ({"temperature": 0.5}, "no greedy run"),
         ({"max_turns": 20}, "turn limit"),
-        ({"perturb": "verbs"}, "perturbation verbs"),
+        ({"perturb": "verbs"}, "has perturbation verbs"),
     ],
 )
 def test_a_greedy_run_of_something_else_is_refused(tmp_path: Path, options: dict[str, Any], why: str) -> None:
@@ -203,6 +203,16 @@ async def test_samples_of_a_task_are_played_side_by_side(tmp_path: Path) -> None
         begun = prompts(server.requests)
     blocks = [begun[i : i + 4] for i in range(0, 16, 4)]
     assert [len(set(block)) for block in blocks] == [1, 1, 1, 1]
+
+
+def test_a_wrong_greedy_run_is_refused_before_anything_is_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    greedy = make_run(tmp_path / "greedy", {"babyai": [HALF]}, name="m", suite="open")
+    options = ["bon", "--suite", "open", "--model", "random", "--tasks", "babyai:0", "-n", "2"]
+    assert main([*options, "--greedy", str(greedy), "-o", str(tmp_path / "study")]) == 2
+    assert "another model" in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()
 
 
 @pytest.mark.parametrize(

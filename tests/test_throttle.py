@@ -133,3 +133,23 @@ async def test_of_a_burst_of_refusals_one_counts() -> None:
         throttle.overloaded()
         assert throttle.limit == 1
     assert throttle.overloads == 11
+
+
+async def answer(throttle: Throttle, clock: list[float], replies: int, *, seconds: float) -> None:
+    """Replies at a steady pace, `seconds` for as many as may be asked at once."""
+    for _ in range(replies):
+        throttle.episodes = throttle.limit
+        clock[0] += seconds / throttle.limit
+        throttle.answered()
+
+
+async def test_throughput_that_has_fallen_for_good_takes_it_back_and_one_slow_moment_does_not() -> None:
+    clock = [0.0]
+    throttle = Throttle(pinned=None, ceiling=64, clock=lambda: clock[0])
+    await answer(throttle, clock, 600, seconds=1.0)
+    assert throttle.limit == 64
+    await answer(throttle, clock, 30, seconds=9.0)  # within one window and its settling time
+    await answer(throttle, clock, 300, seconds=1.0)
+    assert throttle.limit == 64
+    await answer(throttle, clock, 300, seconds=9.0)
+    assert throttle.limit == 44

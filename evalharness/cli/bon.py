@@ -49,8 +49,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from evalharness.best_of_n import best_of_n
+    from envs import specs
+    from evalharness.best_of_n import best_of_n, require_greedy
     from evalharness.cli.common import titles
+    from evalharness.policy.resolve import prepare
     from evalharness.report.best_of_n import print_best_of_n
     from evalharness.report.live import watch
     from evalharness.scored_run import load_scored_run
@@ -58,6 +60,9 @@ def run(args: argparse.Namespace) -> int:
 
     runs = _runs(args)
     greedy = load_scored_run(args.greedy) if args.greedy else None
+    if greedy is not None:  # before hours of playing, not after them
+        model = prepare(runs[_SAMPLES], specs(), lambda text: None).identity
+        require_greedy(greedy, runs[_SAMPLES].identity(), model)
     folder = study_folder(runs[_SAMPLES], "bon")
     names, shown = titles(), Console(stderr=True)
     out = Console(stderr="-" in (args.json, args.csv, args.tasks_csv))

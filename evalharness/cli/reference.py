@@ -80,7 +80,7 @@ def _section(name: str, parser: argparse.ArgumentParser, level: int) -> Iterator
             shown = f"{names} `{value}`" if names and value else names or f"`{value}`"
             rows.append(f"| {shown} | {_escaped(action.help or '')} |")
     if rows:
-        yield "\n".join(["| | |", "|---|---|", *rows])
+        yield "\n".join(["| option | what |", "|---|---|", *rows])
     for child, below in subcommands(parser).items():
         yield from _section(f"{name} {child}", below, level + 1)
 

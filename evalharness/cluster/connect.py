@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Workplace:
+class WorkerSite:
     """What the scheduler knows of where workers are."""
 
     make_worker: Callable[[EnvSpec, Path | None, Path | None], Worker]
@@ -31,9 +31,9 @@ class Workplace:
 
 
 @contextmanager
-def workplace(
+def worker_site(
     address: str | None, *, install: bool = False, on_status: Callable[[str], None] = lambda text: None
-) -> Iterator[Workplace]:
+) -> Iterator[WorkerSite]:
     """`address`: None for processes of this machine, `local` for a Ray of our own on it, else a running cluster.
 
     `install` has Ray install the simulators' libraries on the nodes, for images that lack them.
@@ -41,7 +41,7 @@ def workplace(
     if address is None:
         from evalharness.workers import WorkerProcess
 
-        yield Workplace(WorkerProcess)
+        yield WorkerSite(WorkerProcess)
         return
     # Before the import: Ray reads it then.
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
@@ -60,7 +60,7 @@ def workplace(
             _join(ray, address, Path(staging), install)
         try:
             cores = int(ray.cluster_resources().get("CPU", 1))
-            yield Workplace(RayWorker, max(1, cores))
+            yield WorkerSite(RayWorker, max(1, cores))
         finally:
             if ours:
                 ray.shutdown()

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import RayError
+from ray.exceptions import RayError, RuntimeEnvSetupError
 
 from envs.base import EnvSpec
 from evalharness.errors import InfrastructureError, UserError
@@ -104,6 +104,13 @@ class RayWorker:
                 self.kill()
                 raise WorkerError(
                     f"the node of a {self.spec.title} worker did not answer {op!r} within {limit:.0f} s"
+                ) from None
+            except RuntimeEnvSetupError as error:
+                self.kill()
+                told = [line.strip() for line in str(error).splitlines() if line.strip()]
+                raise UserError(
+                    "Ray could not prepare a node for the workers: "
+                    + " ... ".join([*told[:1], *told[-2:]])[:1000]
                 ) from None
             except (RayError, OSError) as error:
                 self.kill()

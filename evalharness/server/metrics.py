@@ -110,30 +110,41 @@ class ServerInsight:
     _when: float = 0.0
 
     async def watch(self) -> None:
-        """Look until cancelled. A server that has no such page is not asked again before the next minute."""
+        """Look until cancelled, and once more then. Servers without such a page are not asked again for a minute."""
         import aiohttp
 
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
-            while True:
-                seen = await self.look(session)
-                await asyncio.sleep(EVERY if seen else 60.0)
+            try:
+                while True:
+                    await self.look(session)
+                    await asyncio.sleep(EVERY if self.looks or not self.urls() else 60.0)
+            except asyncio.CancelledError:
+                if self.looks:
+                    await self.look(session)
+                raise
 
     async def look(self, session: ClientSession) -> bool:
         """Read every page once."""
-        readings = await asyncio.gather(*(_read(session, url) for url in self.urls()))
-        found = {url: r for url, r in zip(self.urls(), readings, strict=False) if r is not None}
+        urls = list(self.urls())
+        for gone in self._last.keys() - set(urls):
+            self._restarted(gone)
+        readings = await asyncio.gather(*(_read(session, url) for url in urls))
+        found = {url: r for url, r in zip(urls, readings, strict=True) if r is not None}
         if not found:
             return False
         for url, reading in found.items():
             last = self._last.get(url)
             if last is not None and reading.generation_tokens < last.generation_tokens:
-                # Restarted: its counters began anew.
-                self._done = self._done.plus(last.since(self._first[url]))
-                self._first[url] = Reading()
+                self._restarted(url)
             self._first.setdefault(url, reading)
             self._last[url] = reading
         self._add(found)
         return True
+
+    def _restarted(self, url: str) -> None:
+        """Its counters begin anew; what it had counted before stays counted."""
+        self._done = self._done.plus(self._last.pop(url).since(self._first[url]))
+        self._first[url] = Reading()
 
     def _add(self, found: dict[str, Reading]) -> None:
         total = self.total

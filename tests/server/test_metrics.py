@@ -49,22 +49,25 @@ def test_where_the_page_is() -> None:
     assert metrics_url("http://host/v1/") == "http://host/metrics"
 
 
-async def look_at(pages: list[str], insight_pages: int | None = None) -> tuple[ServerInsight, list[int]]:
-    served = iter(pages)
+async def look_at(pages: list[str | None]) -> tuple[ServerInsight, list[int]]:
+    """One look for each page; None: the server is away."""
+    now: list[str | None] = [None]
 
     async def metrics(request: web.Request) -> web.Response:
-        return web.Response(text=next(served))
+        return web.Response(text=now[0])
 
     app = web.Application()
     app.router.add_get("/metrics", metrics)
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
     told: list[int] = []
-    insight = ServerInsight(lambda: [f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"], told.append)
+    insight = ServerInsight(lambda: [url] if now[0] is not None else [], told.append)
     try:
         async with aiohttp.ClientSession() as session:
-            for _ in pages:
+            for text in pages:
+                now[0] = text
                 await insight.look(session)
     finally:
         await runner.cleanup()
@@ -95,6 +98,19 @@ async def test_a_restarted_server_counts_on() -> None:
         ]
     )
     assert insight.total.generation_tokens == 60 + 25
+
+
+async def test_a_server_that_was_away_begins_anew_even_when_it_has_counted_further() -> None:
+    insight, _ = await look_at(
+        [
+            page(generation_tokens_total=10),
+            page(generation_tokens_total=30),
+            None,
+            page(generation_tokens_total=100),
+            page(generation_tokens_total=105),
+        ]
+    )
+    assert insight.total.generation_tokens == 20 + 105
 
 
 async def test_a_queue_at_the_server_is_told_when_it_lasts() -> None:
