@@ -410,6 +410,7 @@ def test_view_shows_a_run_that_goes_on(browser: Browser, compass: dict[str, Any]
         url = server.stdout.readline().split()[0]
         assert url.startswith("http://127.0.0.1:")
         with clean_page(browser, url, viewport=DESKTOP) as page:
+            page.set_default_timeout(120_000)
             visit(page, url + "#family=compass")
             page.get_by_text("20 episodes", exact=True).wait_for()
             with (running / "episodes.jsonl").open("a") as file:
