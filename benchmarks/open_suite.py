@@ -35,8 +35,8 @@ SHOWN = 700
 """Characters of an observation that a transcript shows."""
 
 
-def things(family: str, task: Any, environment: Any) -> int:
-    """Objects of the world as its own simulator counts them."""
+def things(family: str, task: Any, environment: Any, episode: Episode) -> int:
+    """Objects of the world as its own simulator counts them; in ScienceWorld what is in sight at the start."""
     match family:
         case "babyai":
             from envs.babyai.world import World
@@ -47,9 +47,10 @@ def things(family: str, task: Any, environment: Any) -> int:
             from envs.pddl.syntax import parse_domain, parse_problem
 
             return len(parse_problem(task.payload["problem"], parse_domain(task.payload["domain"])).objects)
-    observation, _ = environment.reset(options={"task": task})
-    match family:
+        case "sciworld":
+            return episode.first_observation.count("\n\t")
         case "alfworld":
+            observation, _ = environment.reset(options={"task": task})
             # Receptacles named at the start, and the things found on a walk to (and into) each of them.
             places = re.findall(r"\b[a-z]+ \d+", observation)
             found: set[str] = set()
@@ -65,8 +66,7 @@ def things(family: str, task: Any, environment: Any) -> int:
             if task.suite == "open":  # Jericho does not know where our stories keep their objects
                 return len(re.findall(r"(?m)^\s*Object\b", story_of(task).with_suffix(".inf").read_text()))
             return len(Interpreter(published_story(task, data_folder()), seed=1).frotz.get_world_objects())
-        case _:
-            return observation.count("\n\t")
+    raise ValueError(family)
 
 
 def words(episode: Episode) -> set[str]:
@@ -80,15 +80,12 @@ def measure(run: Path, suite: str) -> dict[str, Any]:
     episodes: dict[str, list[Episode]] = {}
     for episode in read_episodes(run):
         episodes.setdefault(episode.family, []).append(episode)
-    for family in FAMILIES:
+    for family, played in sorted(episodes.items()):
         spec = specs()[family]
         environment = spec.make(data_folder())
-        counted = [
-            things(family, task, environment)
-            for task in spec.load_tasks(suite, data_folder(), 0)  # type: ignore[arg-type]
-        ]
+        tasks = {task.id: task for task in spec.load_tasks(suite, data_folder(), 0)}  # type: ignore[arg-type]
+        counted = [things(family, tasks[e.task_id], environment, e) for e in played]
         environment.close()
-        played = episodes.get(family, [])
         vocabulary = [words(episode) for episode in played]
         result[family] = {
             "turns": sorted(len(episode.turns) for episode in played if episode.success),
@@ -102,7 +99,7 @@ def measure(run: Path, suite: str) -> dict[str, Any]:
 def compare(opened: dict[str, Any], published: dict[str, Any]) -> dict[str, Any]:
     """Numbers only: the published vocabulary becomes its size and its share that the open suite has too."""
     both: dict[str, Any] = {}
-    for family in FAMILIES:
+    for family in sorted(opened.keys() & published.keys()):
         ours, theirs = (set(suite[family].pop("vocabulary")) for suite in (opened, published))
         both[family] = {
             "open": {**opened[family], "vocabulary": len(ours)},
@@ -116,8 +113,8 @@ def draw(numbers: dict[str, Any]) -> None:
     with style():
         from matplotlib import pyplot as plt
 
-        figure, axes = plt.subplots(len(FAMILIES), len(MEASURES), figsize=(9, 9.5))
-        for row, family in zip(axes, FAMILIES, strict=True):
+        figure, axes = plt.subplots(len(numbers), len(MEASURES), figsize=(9, 1.9 * len(numbers)))
+        for row, family in zip(axes, numbers, strict=True):
             for axis, (name, label) in zip(row, MEASURES.items(), strict=True):
                 suites = [numbers[family][suite][name] for suite in ("agentboard", "open")]
                 low, high = min(map(min, suites)), max(map(max, suites))
@@ -127,12 +124,12 @@ def draw(numbers: dict[str, Any]) -> None:
                     weights = [100 / len(values)] * len(values)
                     axis.hist(values, bins, weights=weights, histtype="stepfilled", color=colour, alpha=0.25)
                     axis.hist(values, bins, weights=weights, histtype="step", color=colour, label=kind)
-                if family == FAMILIES[-1]:
+                if family == list(numbers)[-1]:
                     axis.set_xlabel(label)
                 axis.set_ylim(bottom=0)
             row[0].set_ylabel(f"{specs()[family].title}\n% of tasks")
-        axes[0][0].legend()
-        figure.tight_layout()
+        figure.legend(*axes[0][0].get_legend_handles_labels(), loc="upper center", ncols=2)
+        figure.tight_layout(rect=(0, 0, 1, 0.96))
         figure.savefig(FOLDER / "distributions.svg", metadata={"Date": None})
         plt.close(figure)
 
@@ -169,13 +166,14 @@ def transcripts(opened: Path, chance: Path) -> Iterator[str]:
     for family in FAMILIES:
         yield f"## {specs()[family].title}"
         yield ""
+        tried = [e for e in read_episodes(chance) if e.family == family]
         played = sorted(
             (e for e in read_episodes(opened) if e.family == family), key=lambda e: (len(e.turns), e.task_id)
         )
-        yield from transcript(played[len(played) // 8], "oracle")
-        yield from transcript(played[len(played) * 3 // 4], "oracle")
-        tried = [e for e in read_episodes(chance) if e.family == family]
-        yield from transcript(min(tried, key=lambda e: (-e.progress, e.task_id)), "chance", 10)
+        for episode in (played[len(played) // 8 :][:1]) + (played[len(played) * 3 // 4 :][:1]):
+            yield from transcript(episode, "oracle")
+        for episode in sorted(tried, key=lambda e: (-e.progress, e.task_id))[:1]:
+            yield from transcript(episode, "chance", 10)
 
 
 def main() -> None:
