@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.special import gammaln
 from scipy.stats import binom
@@ -15,6 +17,8 @@ SHAPES = {
     "mostly high": (0.05, 0.1, 0.15, 0.2, 0.5),
     "all or nothing": (0.5, 0.0, 0.0, 0.0, 0.5),
     "70 % at 0": (0.7, 0.2, 0.05, 0.03, 0.02),
+    "90 % at 0": (0.9, 0.05, 0.03, 0.02, 0.0),
+    "70 % at 1": (0.02, 0.03, 0.05, 0.2, 0.7),
 }
 PAIRS = (
     (0.3, 0.1, 0.1, 0.5),
@@ -24,6 +28,11 @@ PAIRS = (
     (0.05, 0.1, 0.05, 0.8),
 )
 REPEATS = 4000
+Method = Callable[[list[float]], stats.Interval]
+METHODS: dict[str, Method] = {
+    "score": stats.score_mean,
+    "bootstrap": lambda values: stats.bootstrap_mean(values, resamples=2000),
+}
 
 
 def wilson_coverage(n: int, rate: float) -> float:
@@ -50,12 +59,25 @@ def newcombe_coverage(n: int, shares: tuple[float, ...]) -> float:
     return float(chance[(low <= shares[1] - shares[2]) & (shares[1] - shares[2] <= high)].sum())
 
 
-def bootstrap_coverage(n: int, shares: tuple[float, ...]) -> float:
+def mean_coverage(interval: Method, n: int, shares: tuple[float, ...]) -> float:
     generator = np.random.default_rng(1)
     truth = float(PROGRESS @ shares)
     samples = generator.choice(PROGRESS, (REPEATS, n), p=shares)
-    intervals = [stats.bootstrap_mean(sample.tolist(), resamples=2000) for sample in samples]
+    intervals = [interval(sample.tolist()) for sample in samples]
     return sum(low <= truth <= high for low, high in intervals) / REPEATS
+
+
+def held_out_coverage() -> float:
+    """The stratified bootstrap with families of 112, 90, 60 and 20 tasks, each of another shape."""
+    generator = np.random.default_rng(1)
+    sizes, shapes = (112, 90, 60, 20), list(SHAPES.values())[:4]
+    truth = sum(n * float(PROGRESS @ np.array(p)) for n, p in zip(sizes, shapes, strict=True)) / sum(sizes)
+    held = 0
+    for _ in range(REPEATS // 4):
+        strata = [generator.choice(PROGRESS, n, p=p).tolist() for n, p in zip(sizes, shapes, strict=True)]
+        low, high = stats.bootstrap_weighted_mean(strata, sizes, resamples=2000)
+        held += low <= truth <= high
+    return held / (REPEATS // 4)
 
 
 def mcnemar_size(n: int, discordant: float) -> float:
@@ -69,7 +91,10 @@ def main() -> None:
         listed = [wilson_coverage(n, rate) for rate in rates]
         print(f"Wilson, n = {n}: mean {100 * np.mean(listed):.1f} %, lowest {100 * min(listed):.1f} %")
         for name, shares in SHAPES.items():
-            print(f"bootstrap, n = {n}, {name}: {100 * bootstrap_coverage(n, shares):.1f} %")
+            found = [100 * mean_coverage(method, n, shares) for method in METHODS.values()]
+            each = ", ".join(f"{method} {value:.1f} %" for method, value in zip(METHODS, found, strict=True))
+            print(f"progress, n = {n}, {name}: {each}")
+    print(f"held-out, 282 tasks in four families: {100 * held_out_coverage():.1f} %")
     for n in (20, 40):
         listed = [newcombe_coverage(n, shares) for shares in PAIRS]
         print(f"Newcombe, n = {n}: " + ", ".join(f"{100 * value:.1f}" for value in listed) + " %")

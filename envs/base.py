@@ -18,7 +18,12 @@ LabelSource = Literal["official", "ours", "simulator"]
 
 
 class MissingDataError(Exception):
-    """Data that the user has to supply is absent; the message names the command that gets it."""
+    """Data that the user has to supply is absent; the message ends with the commands that get it."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}; get the data with: evalharness data fetch, or from a folder: evalharness data import DIR"
+        )
 
 
 class InvalidTaskError(Exception):
@@ -228,3 +233,6 @@ class EnvSpec:
     """Seconds after which starting an episode counts as hung."""
     cost: float = 1.0
     """Typical CPU milliseconds of one step, for ordering the longest work first."""
+    place: Callable[[str, str], str | None] | None = None
+    """(valid action in lower case, '' for the start; its observation) -> where the agent is then, None where these do
+    not tell. Only for the analysis of behaviour; without it the family has no figures about places."""

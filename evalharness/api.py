@@ -16,7 +16,7 @@ from evalharness.evaluation import evaluate, unwatched
 from evalharness.scored_run import ScoredRun, load_scored_run
 from evalharness.standings import Benchmark, Leaderboard, make_leaderboard
 from evalharness.store import read_manifest
-from evalharness.summary import is_complete, summarize
+from evalharness.summary import earlier_timing, is_complete, summarize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +38,7 @@ class Run:
     @cached_property
     def summary(self) -> Mapping[str, Any]:
         """The scores, computed from the episodes; fractions 0..1. The same as `summary.json`."""
-        return summarize(self.folder)
+        return summarize(self.folder, earlier_timing(self.folder))
 
     @cached_property
     def episodes(self) -> pd.DataFrame:

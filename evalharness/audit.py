@@ -110,7 +110,7 @@ def audit(
     episodes could not be played is not in the result; the runs' errors.jsonl say why.
     """
     common: dict[str, Any] = {
-        "tasks": families, "suite": suite, "suite_seed": suite_seed, "concurrency": 32, "limit": limit
+        "tasks": families, "suite": suite, "suite_seed": suite_seed, "limit": limit
     }  # fmt: skip
     reference = RunConfig(
         model="reference", samples=PLANS, max_turns=_LONGEST_PLAN, output=folder / "reference", **common

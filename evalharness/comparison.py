@@ -111,7 +111,7 @@ def compare_runs(runs: Sequence[ScoredRun]) -> list[Comparison]:
     """
     if len(runs) < 2:
         raise UserError("a comparison needs two runs: evalharness compare BASELINE RUN")
-    _require_comparable(list(runs))
+    require_comparable(list(runs))
     comparisons = [_compare(runs[0], run) for run in runs[1:]]
     adjusted = iter(stats.holm([d.p for c in comparisons for d in c.differences]))
     return [
@@ -120,7 +120,7 @@ def compare_runs(runs: Sequence[ScoredRun]) -> list[Comparison]:
     ]
 
 
-def _require_comparable(runs: list[ScoredRun]) -> None:
+def require_comparable(runs: list[ScoredRun]) -> None:
     require_same(runs, "suite", lambda r: r.suite, "their tasks are not the same")
     require_same(
         runs,

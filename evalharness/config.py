@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from evalharness.errors import UserError
 
@@ -22,7 +22,9 @@ class RunConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
     model: str
-    """A checkpoint directory, a hub id, `demo`, an `http(s)://.../v1` endpoint, `oracle`, `random`, `replay:RUN`."""
+    """A checkpoint directory, a hub id, `demo`, an `http(s)://.../v1` endpoint, `oracle`, `random`, `replay:RUN`.
+
+    Of several endpoints (a list in YAML, `--model` given several times) the first; the rest are `more_endpoints`."""
     model_name: str | None = None
     """The name the endpoint serves the model by, and the name shown in tables."""
     tasks: str = "all"
@@ -42,8 +44,17 @@ class RunConfig(BaseModel):
 
     # How the work is done; the results do not depend on these. (On prompts they do: those are told apart by hash.)
     output: Path | None = None
-    concurrency: int = Field(default=64, ge=1)
+    concurrency: int | None = Field(default=None, ge=1)
+    """Episodes in flight; None: found while the run goes on."""
     workers: dict[str, int] = {}
+    more_endpoints: tuple[str, ...] = ()
+    """Further endpoints that serve the same model under the same name."""
+    replicas: int = Field(default=1, ge=1)
+    """How many vLLM servers are started for the model."""
+    cluster: str | None = None
+    """Where the workers run: `ray://host:10001`, `host:6379`, `auto`, or `local`; None: processes of this machine."""
+    cluster_install: bool = False
+    """Have Ray install the simulators' libraries on the nodes."""
     vllm: str | None = None
     vllm_args: str = ""
     api_key_env: str | None = None
@@ -51,8 +62,35 @@ class RunConfig(BaseModel):
     attempts: int = Field(default=3, ge=1)
 
     _OPERATIONAL = frozenset(
-        {"output", "concurrency", "workers", "vllm", "api_key_env", "timeout", "attempts", "prompts"}
+        {
+            *("output", "concurrency", "workers", "more_endpoints", "replicas"),
+            *("cluster", "cluster_install"),
+            *("vllm", "api_key_env", "timeout", "attempts", "prompts"),
+        }
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _several_models(cls, values: Any) -> Any:
+        if isinstance(values, dict) and isinstance(values.get("model"), list):
+            first, *more = values["model"] or [None]
+            values = {**values, "model": first, "more_endpoints": (*values.get("more_endpoints", ()), *more)}
+        return values
+
+    @model_validator(mode="after")
+    def _only_endpoints_come_in_numbers(self) -> RunConfig:
+        if self.more_endpoints:
+            for model in (self.model, *self.more_endpoints):
+                if not model.startswith(("http://", "https://")):
+                    raise ValueError(
+                        f"{model} is no endpoint: --model may be given several times only for endpoints "
+                        "(http://host:port/v1); for several servers of one checkpoint use --replicas"
+                    )
+        if self.replicas > 1 and (self.is_endpoint or self.is_scripted):
+            raise ValueError(
+                "--replicas is for a vLLM that evalharness starts; give --model several times for endpoints"
+            )
+        return self
 
     @field_validator("perturb")
     @classmethod
@@ -74,6 +112,15 @@ class RunConfig(BaseModel):
         return self.model.startswith(("http://", "https://"))
 
     @property
+    def is_scripted(self) -> bool:
+        """Answers without a model: only the environments take time."""
+        return self.model in SCRIPTED or self.model.startswith("replay:")
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        return (self.model, *self.more_endpoints) if self.is_endpoint else ()
+
+    @property
     def display_name(self) -> str:
         """What tables call the model."""
         return self.model_name or (self.model if self.is_endpoint else Path(self.model).name or self.model)
@@ -92,7 +139,10 @@ class RunConfig(BaseModel):
 def _explain(error: ValidationError, source: str) -> str:
     lines = []
     for problem in error.errors():
-        name = ".".join(str(part) for part in problem["loc"]) or "configuration"
+        if not problem["loc"]:
+            lines.append(f"{source}{problem['msg'].removeprefix('Value error, ')}")
+            continue
+        name = ".".join(str(part) for part in problem["loc"])
         flag = "--" + name.replace("_", "-")
         given = problem.get("input")
         lines.append(f"{source}{flag} {given}: {problem['msg'][0].lower()}{problem['msg'][1:]}")

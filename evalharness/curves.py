@@ -15,12 +15,15 @@ from evalharness.standings import Leaderboard
 from evalharness.store import read_episodes
 
 Row = dict[str, Any]
-_RESAMPLES = 2_000
-"""For bands: drawn, never quoted; a run has hundreds of them."""
 DIFFICULTIES = ("easy", "hard")
 
 
+_RESAMPLES = 2_000
+"""For bands: drawn, never quoted; a run has dozens of them."""
+
+
 def _band(values: Sequence[float]) -> Row:
+    """Of estimates from several samples: their spread over tasks, all that is known of their distribution."""
     low, high = stats.bootstrap_mean(values, resamples=_RESAMPLES)
     return {"ci95_low": low, "ci95_high": high}
 
@@ -46,7 +49,7 @@ def progress_by_turn(label: str, folder: Path, max_turns: int) -> Iterator[Row]:
                 "turn": turn + 1,
                 "tasks": len(column),
                 "progress": float(column.mean()),
-                **_band(column.tolist()),
+                **_rate_interval("progress", column.tolist()),
             }
 
 
@@ -71,10 +74,8 @@ def by_difficulty(label: str, run: ScoredRun) -> Iterator[Row]:
 
 
 def _rate_interval(measure: str, values: Sequence[float]) -> Row:
-    if measure == "success" and all(value in (0.0, 1.0) for value in values):
-        low, high = stats.wilson(round(sum(values)), len(values))
-        return {"ci95_low": low, "ci95_high": high}
-    return _band(values)
+    low, high = stats.rate_interval(values, binary=measure == "success")
+    return {"ci95_low": low, "ci95_high": high}
 
 
 def by_family(board: Leaderboard, labels: Mapping[int, str]) -> Iterator[Row]:
@@ -100,8 +101,11 @@ def by_family(board: Leaderboard, labels: Mapping[int, str]) -> Iterator[Row]:
             }
 
 
-CURVES = ("best_success", "best_progress", "every_success")
-"""At least one of k succeeds (pass@k); expected best progress of k; all k succeed (pass^k)."""
+CURVE_NAMES = {
+    "best_success": "any of k succeeds (pass@k)",
+    "best_progress": "best progress of k",
+    "every_success": "all k succeed (pass^k)",
+}
 
 
 def best_of_k(label: str, run: ScoredRun) -> Iterator[Row]:
@@ -116,7 +120,7 @@ def best_of_k(label: str, run: ScoredRun) -> Iterator[Row]:
         if not complete.size:
             continue
         solved, progress = complete[:, :, 0].sum(axis=1), complete[:, :, 1]
-        for curve in CURVES:
+        for curve in CURVE_NAMES:
             for k in range(1, samples + 1):
                 values = _estimate(curve, solved, progress, k)
                 yield {
@@ -140,3 +144,25 @@ def _estimate(
         estimator = stats.pass_at_k if curve == "best_success" else stats.pass_hat_k
         values = estimator(progress.shape[1], solved, k)
     return np.asarray(values)
+
+
+UNPERTURBED = "unperturbed"
+
+
+def by_perturbation(label: str, runs: Sequence[ScoredRun]) -> Iterator[Row]:
+    """Success and progress of one model's runs under perturbations, the unperturbed one first."""
+    ordered = sorted(runs, key=lambda run: run.perturbation is not None)
+    for family in sorted({family for run in runs for family in run.manifest["counts"]}):
+        for measure in ("success", "progress"):
+            for run in ordered:
+                values = [getattr(t, measure) for t in run.tasks.values() if t.family == family]
+                if values:
+                    yield {
+                        "run": label,
+                        "family": family,
+                        "perturbation": run.perturbation or UNPERTURBED,
+                        "measure": measure,
+                        "tasks": len(values),
+                        "rate": float(np.mean(values)),
+                        **_rate_interval(measure, values),
+                    }

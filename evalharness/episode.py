@@ -11,7 +11,14 @@ from envs.base import Task
 from evalharness import react
 from evalharness.errors import UserError
 from evalharness.perturb import Voice
-from evalharness.policy.base import ContextOverflowError, Environment, PolicyStoppedError, Reply, Session
+from evalharness.policy.base import (
+    ContextOverflowError,
+    Environment,
+    FailedTry,
+    PolicyStoppedError,
+    Reply,
+    Session,
+)
 from evalharness.prompt import Message, PromptFile
 
 EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped"]
@@ -36,6 +43,10 @@ class Turn:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     policy_s: float = 0.0
+    """Waiting for the policy: queueing, failed tries and their pauses included."""
+    latency_s: float = 0.0
+    """Of the one request that was answered."""
+    failed_tries: tuple[FailedTry, ...] = ()
     environment_s: float = 0.0
 
 
@@ -92,6 +103,7 @@ class Episode:
                     **turn,
                     "format_errors": tuple(turn["format_errors"]),
                     "subgoals_completed": tuple(turn["subgoals_completed"]),
+                    "failed_tries": tuple(FailedTry(**failed) for failed in turn.get("failed_tries", ())),
                 }
             )
             for turn in data["turns"]
@@ -220,6 +232,8 @@ async def play(
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
             policy_s=answered - before,
+            latency_s=reply.latency,
+            failed_tries=reply.failed_tries,
             environment_s=time.perf_counter() - answered,
         )
         turns.append(turn)

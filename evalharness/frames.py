@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalharness.behaviour import Read, episode_columns, read_turns, reading, turn_columns
 from evalharness.episode import Episode
 from evalharness.errors import InfrastructureError
 from evalharness.store import EPISODES
@@ -45,8 +46,16 @@ def sorted_episodes(folder: Path) -> Iterator[Episode]:
             yield Episode.from_json(json.loads(file.readline()))
 
 
-def episode_row(episode: Episode) -> dict[str, Any]:
-    """Columns of `episodes.parquet`; times in seconds, rates 0..1."""
+def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """An episode's row of `episodes.parquet` and its rows of `turns.parquet`."""
+    facts = read_turns(episode, reading(episode.family, episode.perturbation))
+    row = _episode_row(episode) | episode_columns(Read(episode, facts))
+    turns = zip(_turn_rows(episode), facts, strict=True)
+    return row, [turn | turn_columns(fact) for turn, fact in turns]
+
+
+def _episode_row(episode: Episode) -> dict[str, Any]:
+    """Times in seconds, rates 0..1."""
     turns = episode.turns
     return {
         "task_id": episode.task_id,
@@ -80,8 +89,7 @@ def episode_row(episode: Episode) -> dict[str, Any]:
     }
 
 
-def turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
-    """Columns of `turns.parquet`."""
+def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
     for turn in episode.turns:
         yield {
             "task_id": episode.task_id,
@@ -99,7 +107,9 @@ def turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "finish_reason": turn.finish_reason,
             "prompt_tokens": turn.prompt_tokens,
             "completion_tokens": turn.completion_tokens,
+            "tries": 1 + len(turn.failed_tries),
             "policy_s": turn.policy_s,
+            "latency_s": turn.latency_s,
             "environment_s": turn.environment_s,
         }
 
@@ -116,13 +126,17 @@ def _schemas() -> tuple[Any, Any]:
         **{"subgoals": pa.list_(text), "prompt_tokens": whole, "completion_tokens": whole},
         **{"task_hash": text, "prompt_hash": text},
         **dict.fromkeys(["policy_s", "environment_s", "started", "wall_s"], real),
+        **dict.fromkeys(["error_turns", "longest_error_run", "repeated_turns", "longest_loop"], whole),
+        **dict.fromkeys(["help_turns", "distinct_observations", "distinct_actions"], whole),
+        **dict.fromkeys(["distinct_places", "first_progress_turn"], whole),
     }
     turns = {
         **{"task_id": text, "family": text, "sample": whole, "turn": whole},
         **{"thought": text, "action": text, "observation": text, "progress": real, "valid": flag},
         **{"format_errors": pa.list_(text), "subgoals_completed": pa.list_(whole), "reply": text},
         **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole},
-        **{"policy_s": real, "environment_s": real},
+        **{"tries": whole, "policy_s": real, "latency_s": real, "environment_s": real},
+        **{"error": flag, "progressed": flag, "repeated": flag, "place": text},
     }
     return pa.schema(list(episodes.items())), pa.schema(list(turns.items()))
 
@@ -130,25 +144,54 @@ def _schemas() -> tuple[Any, Any]:
 def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Both tables for pandas: text as `string`, whole numbers as `int64` (`Int64` where one may be missing).
 
-    From the parquet files where these are as new as the episodes; a run that is still going on has none yet.
+    From the parquet files where these hold every episode; a run that is still going on has none yet.
     """
     import pandas as pd
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
-    written = (folder / EPISODES).stat().st_mtime_ns if (folder / EPISODES).exists() else 0
-    if all(path.exists() and path.stat().st_mtime_ns >= written for path in paths):
+    schemas = _schemas()
+    whole = all(path.exists() for path in paths) and all(
+        pq.read_schema(path).names == schema.names for path, schema in zip(paths, schemas, strict=True)
+    )
+    if whole and (
+        not (folder / EPISODES).exists() or all(_made_from(path) == _size(folder) for path in paths)
+    ):
         tables = [pq.read_table(path) for path in paths]
-    else:
-        episodes = list(sorted_episodes(folder))
-        rows = [episode_row(e) for e in episodes], [row for e in episodes for row in turn_rows(e)]
+    else:  # a run that is still going on, or one that an earlier version wrote with fewer columns
+        rows = [rows_of(episode) for episode in sorted_episodes(folder)]
         tables = [
-            pa.Table.from_pylist(listed, schema=schema)
-            for listed, schema in zip(rows, _schemas(), strict=True)
+            pa.Table.from_pylist([row for row, _ in rows], schema=schemas[0]),
+            pa.Table.from_pylist([turn for _, turns in rows for turn in turns], schema=schemas[1]),
         ]
     first, second = (table.to_pandas(types_mapper={pa.string(): pd.StringDtype()}.get) for table in tables)
-    return first, second.astype({"prompt_tokens": "Int64", "completion_tokens": "Int64"})
+    missing = ("distinct_places", "first_progress_turn")
+    return (
+        first.astype(dict.fromkeys(missing, "Int64")),
+        second.astype({"prompt_tokens": "Int64", "completion_tokens": "Int64"}),
+    )
+
+
+_MADE_FROM = b"evalharness.episodes_bytes"
+"""Key of a table's metadata: how long `episodes.jsonl` was when the table was made. That file only grows, so its
+length tells whether a table is out of date; times of change do not, on a clock that has been set back."""
+
+
+def _size(folder: Path) -> int:
+    path = folder / EPISODES
+    return path.stat().st_size if path.exists() else 0
+
+
+def _made_from(path: Path) -> int | None:
+    """None for a table that is not there, not readable, or does not say."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return int((pq.read_schema(path).metadata or {})[_MADE_FROM])
+    except (OSError, KeyError, ValueError, pa.ArrowException):
+        return None
 
 
 def write_parquet(folder: Path) -> None:
@@ -156,7 +199,7 @@ def write_parquet(folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schemas = _schemas()
+    schemas = [schema.with_metadata({_MADE_FROM: str(_size(folder))}) for schema in _schemas()]
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
     temporary = tuple(path.with_name(f".{path.name}.tmp") for path in paths)
     try:
@@ -167,9 +210,10 @@ def write_parquet(folder: Path) -> None:
             batch: list[Episode] = []
 
             def flush() -> None:
-                first.write_table(pa.Table.from_pylist([episode_row(e) for e in batch], schema=schemas[0]))
-                rows = [row for e in batch for row in turn_rows(e)]
-                second.write_table(pa.Table.from_pylist(rows, schema=schemas[1]))
+                rows = [rows_of(episode) for episode in batch]
+                turns = [turn for _, listed in rows for turn in listed]
+                first.write_table(pa.Table.from_pylist([row for row, _ in rows], schema=schemas[0]))
+                second.write_table(pa.Table.from_pylist(turns, schema=schemas[1]))
                 batch.clear()
 
             for episode in sorted_episodes(folder):

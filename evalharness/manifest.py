@@ -92,7 +92,9 @@ def make_manifest(
                 "operation": {
                     "concurrency": config.concurrency,
                     "workers": dict(config.workers),
-                    "endpoint": config.model if config.is_endpoint else None,
+                    "endpoints": list(config.endpoints),
+                    "replicas": config.replicas,
+                    "cluster": config.cluster,
                 },
             }
         ],

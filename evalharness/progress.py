@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from evalharness.episode import Episode, Turn
@@ -32,6 +32,8 @@ class Progress:
     turns: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    engine: Callable[[], str] = lambda: ""
+    """One line on the concurrency and on what the model's server says of itself."""
 
     def count_turn(self, turn: Turn) -> None:
         self.turns += 1

@@ -31,7 +31,7 @@ class PublishedRow:
     table: str
     """The file's name without `.csv`."""
     names: Mapping[str, str]
-    """The text columns: `method`, `series`, `held_in`, `decoding`."""
+    """The text columns: `method`, `series`, `held_in`, `decoding`, the paper's `table` and its `source`."""
     numbers: Mapping[str, Printed]
     """The number columns; a number that was not reported is absent."""
 
@@ -41,7 +41,7 @@ class PublishedRow:
         return ", ".join(self.names[key] for key in ("series", "method", "decoding") if self.names.get(key))
 
 
-_TEXT_COLUMNS = frozenset({"series", "method", "held_in", "decoding", "human"})
+_TEXT_COLUMNS = frozenset({"series", "method", "held_in", "decoding", "human", "table", "source"})
 MAIN = "main"
 
 

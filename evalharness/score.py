@@ -95,22 +95,17 @@ def _task_means(episodes: Sequence[Scored], of: str) -> list[float]:
     return [_mean(listed) for listed in values.values()]
 
 
-def _success_interval(episodes: Sequence[Scored]) -> stats.Interval:
-    means = _task_means(episodes, "success")
-    if len(means) == len(episodes):
-        return stats.wilson(sum(e.success for e in episodes), len(episodes))
-    return stats.bootstrap_mean(means)
-
-
 def family_score(episodes: Sequence[Scored]) -> dict[str, Any]:
-    """Rates of one family, fractions 0..1, each with a 95 % interval. `episodes` may not be empty."""
+    """Rates of one family, fractions 0..1, each with a 95 % interval over its tasks. `episodes` may not be empty."""
+    progress, grounding = (_task_means(episodes, of) for of in ("progress", "grounding_accuracy"))
     return {
         "n": len(episodes),
         **_rates(episodes),
-        "success_rate_ci95": _success_interval(episodes),
-        "progress_rate_ci95": stats.bootstrap_mean(_task_means(episodes, "progress")),
+        "success_rate_ci95": stats.rate_interval(_task_means(episodes, "success"), binary=True),
+        "progress_rate_ci95": stats.score_mean(progress),
+        "progress_rate_bootstrap95": stats.bootstrap_mean(progress),
         "grounding_accuracy": _mean([e.grounding_accuracy for e in episodes]),
-        "grounding_accuracy_ci95": stats.bootstrap_mean([e.grounding_accuracy for e in episodes]),
+        "grounding_accuracy_ci95": stats.score_mean(grounding),
         "solved_rate": _mean([e.solved for e in episodes]),
         "easy": _rates([e for e in episodes if e.difficulty == "easy"]),
         "hard": _rates([e for e in episodes if e.difficulty == "hard"]),

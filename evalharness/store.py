@@ -110,6 +110,15 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`earlier` with as many samples as `now`, if that is more: attempts that are there stay as good as they were, so
+    a run of 4 samples goes on to 10."""
+    before, wanted = (identity.get("config", {}).get("samples", 1) for identity in (earlier, now))
+    if not before < wanted:
+        return earlier
+    return {**earlier, "config": {**earlier["config"], "samples": wanted}}
+
+
 class RunStore:
     """The one writer of a run folder. Use as a context manager: it holds the folder's lock."""
 
@@ -125,21 +134,32 @@ class RunStore:
             if parent.exists():
                 break
             self._created.append(parent)
+        while self._lock is None:
+            self._lock = self._try_lock()
+        return self
+
+    def _try_lock(self) -> IO[bytes] | None:
+        """The locked file; None when another process removed it (a run that was refused) before we had it."""
+        path = self.folder / LOCK
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._lock = (self.folder / LOCK).open("ab")
+            file = path.open("ab")
         except OSError as error:
             raise UserError(
                 f"cannot write to {self.folder}: {error.strerror}; choose another with -o DIR"
             ) from None
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            self._lock.close()
+            file.close()
             raise UserError(
                 f"another evalharness is writing to {self.folder}; wait for it, or choose another folder with -o DIR"
             ) from None
-        return self
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()
+        return None
 
     def __exit__(self, *exception: object) -> None:
         for file in self._files.values():
@@ -168,23 +188,32 @@ class RunStore:
                 )
             return
         earlier = read_manifest(self.folder)
-        changed = differences(earlier.get("identity", {}), manifest["identity"])
+        changed = differences(
+            _with_more_samples(earlier.get("identity", {}), manifest["identity"]), manifest["identity"]
+        )
         if changed:
             raise UserError(
                 f"{self.folder} holds a run of another configuration:\n  "
                 + "\n  ".join(changed)
                 + "\nchoose another folder with -o DIR, or give the same options to continue that run"
             )
+        for path in self.folder.glob(".*.tmp"):  # a session that was killed was writing these
+            path.unlink()
         self._drop_torn_line(self.folder / EPISODES)
         self._drop_torn_line(self.folder / ERRORS)
         self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest; when the run is continued, add this session to it."""
+        """Write the manifest; when the run is continued, add this session to it (and the samples that joined)."""
         path = self.folder / MANIFEST
         if path.exists():
             earlier = read_manifest(self.folder)
-            manifest = {**earlier, "sessions": [*earlier["sessions"], *manifest["sessions"]]}
+            manifest = {
+                **earlier,
+                "identity": manifest["identity"],
+                "digest": manifest["digest"],
+                "sessions": [*earlier["sessions"], *manifest["sessions"]],
+            }
         write_atomically(path, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
 
     @staticmethod
@@ -251,6 +280,7 @@ class RunStore:
                 "kind": type(error).__name__,
                 "error": str(error),
                 "final": final,
+                **(error.details() if isinstance(error, InfrastructureError) else {}),
             },
         )
 

@@ -12,6 +12,8 @@ from evalharness.score import EpisodeScore, family_score, group_by_family, held_
 from evalharness.store import ERRORS, SUMMARY, read_episodes, read_lines, read_manifest, write_atomically
 
 SCHEMA = 1
+TIMING = ("wall_s", "sessions", "efficiency", "performance")
+"""Keys that only the sitting itself knows."""
 
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
@@ -77,6 +79,15 @@ def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:
     summary = summarize(folder, timing)
     write_atomically(folder / SUMMARY, json.dumps(summary, indent=2, sort_keys=False) + "\n")
     return summary
+
+
+def earlier_timing(folder: Path) -> dict[str, Any]:
+    """What the last sitting that played anything wrote down of itself; it cannot be recomputed."""
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        return {key: summary[key] for key in TIMING if key in summary}
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def is_complete(summary: Mapping[str, Any]) -> bool:

@@ -1,8 +1,8 @@
 """A worker process: environments on one side, JSON lines on standard input and output on the other.
 
 Run as `python -m evalharness.worker FAMILY`. One request a line, `{"id": 7, "slot": 0, "op": "step", ...}`, one
-answer a line, `{"id": 7, "result": ...}` or `{"id": 7, "error": ..., "kind": ..., "where": ...}`. JSON, because
-no pickle is ever loaded. A worker ends when its standard input does, so it never outlives its parent.
+answer a line, `{"id": 7, "result": ..., "took": seconds}` or `{"id": 7, "error": ..., "kind": ..., "where": ...}`.
+JSON, because no pickle is ever loaded. A worker ends when its standard input does, so it never outlives its parent.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import signal
 import sys
+import time
 import traceback
 from pathlib import Path
 from typing import IO, Any
@@ -56,6 +57,8 @@ class _Slots:
                 return [observation, terminated, info]
             case "valid_actions":
                 return environment.valid_actions()
+            case "warm":
+                return None  # the environment is there now
             case "oracle":
                 return environment.oracle()
             case "reference_plans":
@@ -77,8 +80,10 @@ def main() -> int:
     for line in sys.stdin:
         request = json.loads(line)
         answer: dict[str, Any]
+        began = time.perf_counter()
         try:
-            answer = {"id": request["id"], "result": slots.call(request["slot"], request["op"], request)}
+            result = slots.call(request["slot"], request["op"], request)
+            answer = {"id": request["id"], "result": result, "took": time.perf_counter() - began}
         except Exception as error:
             answer = {
                 "id": request["id"],

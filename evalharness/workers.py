@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from envs.base import EnvSpec, Task
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.pipeline import Pipeline, PipelineBrokenError
+from evalharness.timing import CallTimes, FamilyTimes
 
 _LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
@@ -26,6 +27,38 @@ class WorkerError(InfrastructureError):
     """An environment's process died, hung, or raised."""
 
 
+@dataclass(frozen=True)
+class Usage:
+    """What a worker and all its children use; None where that cannot be seen."""
+
+    cpu_s: float | None = None
+    rss_bytes: int | None = None
+
+
+class Worker(Protocol):
+    """Holds up to `spec.envs_per_worker` environments somewhere; carries out one call at a time."""
+
+    spec: EnvSpec
+    broken: bool
+    """It has died or been killed and will never answer again."""
+    free_slots: list[int]
+    """Environments of this worker without an episode; kept by the pool."""
+    last_call: CallTimes
+    """Of the call that returned last."""
+
+    @property
+    def pid(self) -> int | None: ...
+
+    async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
+        """Raises WorkerError, and is then broken for good; UserError for what the user can mend."""
+
+    def usage(self) -> Usage: ...
+
+    def kill(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
 class WorkerProcess:
     """One process that holds up to `spec.envs_per_worker` environments; carries out one call at a time."""
 
@@ -35,9 +68,14 @@ class WorkerProcess:
         self.log = log
         self.broken = False
         self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
+        self.last_call = CallTimes()
         self._process: asyncio.subprocess.Process | None = None
-        self._lock = asyncio.Lock()
-        self._requests = 0
+        self._pipeline: Pipeline | None = None
+        self._starting = asyncio.Lock()
+        self._answered = False
+        """It has started."""
+        self._took_s = 0.0
+        """Seconds in the simulator, summed over all calls."""
 
     @property
     def pid(self) -> int | None:
@@ -57,28 +95,35 @@ class WorkerProcess:
                 start_new_session=True,  # so that the whole group (a JVM, say) can be killed together
             )
 
+    async def _connected(self) -> Pipeline:
+        async with self._starting:
+            if self._pipeline is None:
+                self._process = await self._start()
+                self._pipeline = Pipeline(self._process, self.kill)
+            return self._pipeline
+
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
         """Raises WorkerError when the process dies, does not answer in `timeout` seconds, or raises.
 
-        After that the worker is broken for good: its process group is dead.
+        After that the worker is broken for good: its process group is dead. Calls may be made while others are under
+        way; the process carries them out one after the other, and the timeout counts from each one's turn.
         """
-        async with self._lock:
-            if self.broken:
-                raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
-            try:
-                if self._process is None:
-                    self._process = await self._start()
-                    timeout += _START_TIMEOUT
-                answer = await asyncio.wait_for(self._exchange(slot, op, arguments), timeout)
-            except TimeoutError:
-                self.kill()
-                raise WorkerError(f"{self.spec.title} did not answer {op!r} within {timeout:.0f} s") from None
-            except (OSError, ValueError, EOFError) as error:
-                self.kill()
-                raise WorkerError(f"the {self.spec.title} worker died during {op!r}: {error}") from error
-            except asyncio.CancelledError:
-                self.kill()  # an answer would still be on its way; nobody could tell it from the next one
-                raise
+        if self.broken:
+            raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
+        asked, started, before = time.perf_counter(), self._answered, self._took_s
+        try:
+            pipeline = await self._connected()
+            limit = timeout if started else timeout + _START_TIMEOUT
+            answer = await pipeline.ask(op, limit, {"slot": slot, **arguments})
+        except PipelineBrokenError as error:
+            raise WorkerError(f"the {self.spec.title} worker {error}") from None
+        except OSError as error:
+            self.kill()
+            raise WorkerError(f"the {self.spec.title} worker cannot be started: {error}") from error
+        except asyncio.CancelledError:
+            self.kill()  # nobody waits for the run any more: a simulator that hangs must not hold it up
+            raise
+        self._answered = True
         if "error" in answer:
             if answer["kind"] in ("MissingDataError", "InvalidTaskError"):
                 raise UserError(answer["error"])
@@ -86,35 +131,50 @@ class WorkerProcess:
             raise WorkerError(
                 f"{self.spec.title} raised {answer['kind']} in {op!r}: {answer['error']}\n{answer['where']}"
             )
+        took = answer["took"]
+        self._took_s += took
+        if started:
+            # What the process did since this call was made, the call itself excepted, was other episodes' work.
+            self.last_call = CallTimes(waited_s=self._took_s - before - took, took_s=took)
+        else:
+            self.last_call = CallTimes(start_s=time.perf_counter() - asked - took, took_s=took)
         return answer["result"]
 
-    async def _exchange(self, slot: int, op: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        assert self._process is not None
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._requests += 1
-        request = {"id": self._requests, "slot": slot, "op": op, **arguments}
-        self._process.stdin.write(json.dumps(request).encode() + b"\n")
-        await self._process.stdin.drain()
-        line = await self._process.stdout.readline()
-        if not line:
-            raise EOFError(f"exit status {await self._process.wait()}")
-        answer: dict[str, Any] = json.loads(line)
-        if answer["id"] != self._requests:
-            raise ValueError("answer to another request")
-        return answer
+    def usage(self) -> Usage:
+        """Of the process and its children: a Java simulator is one."""
+        import psutil
+
+        if self._process is None or self._process.returncode is not None:
+            return Usage()
+        try:
+            leader = psutil.Process(self._process.pid)
+            processes = [leader, *leader.children(recursive=True)]
+        except psutil.Error:
+            return Usage()
+        cpu, size = 0.0, 0
+        for process in processes:
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                cpu += times.user + times.system
+                size += process.memory_info().rss
+        return Usage(cpu, size)
 
     def kill(self) -> None:
         self.broken = True
         if self._process is not None and self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+        if self._pipeline is not None:
+            self._pipeline.fail("is gone")
 
     async def close(self) -> None:
         """Let the environments close themselves; kill what does not end within five seconds."""
         if self._process is None:
             return
-        if self._process.stdin is not None and not self.broken:
+        self.broken = True
+        if self._pipeline is not None:
+            self._pipeline.abandon()
+        if self._process.stdin is not None:
             self._process.stdin.close()
         try:
             await asyncio.wait_for(self._process.wait(), 5)
@@ -125,79 +185,43 @@ class WorkerProcess:
             # The group may outlive its leader: a simulator's own child processes.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+            if self._pipeline is not None:
+                await self._pipeline.close()
 
 
 @dataclass
 class RemoteEnvironment:
     """One environment in a worker: what the episode loop talks to."""
 
-    worker: WorkerProcess
+    worker: Worker
     slot: int
+    times: FamilyTimes = field(default_factory=FamilyTimes)
+
+    async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:
+        result = await self.worker.call(self.slot, op, timeout, **arguments)
+        self.times.environment_s += self.worker.last_call.took_s
+        self.times.start_s += self.worker.last_call.start_s
+        self.times.worker_s += self.worker.last_call.waited_s
+        return result
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         timeout = self.worker.spec.reset_timeout
-        goal, observation, info = await self.worker.call(self.slot, "reset", timeout, task=task.to_json())
+        goal, observation, info = await self._call("reset", timeout, task=task.to_json())
         return goal, observation, info
 
     async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
-        timeout = self.worker.spec.step_timeout
-        observation, terminated, info = await self.worker.call(self.slot, "step", timeout, action=action)
+        observation, terminated, info = await self._call("step", self.worker.spec.step_timeout, action=action)
         return observation, terminated, info
 
     async def valid_actions(self) -> list[str]:
-        actions: list[str] = await self.worker.call(
-            self.slot, "valid_actions", self.worker.spec.reset_timeout
-        )
+        actions: list[str] = await self._call("valid_actions", self.worker.spec.reset_timeout)
         return actions
 
     async def oracle(self) -> list[str]:
-        plan: list[str] = await self.worker.call(self.slot, "oracle", 5 * self.worker.spec.reset_timeout)
+        plan: list[str] = await self._call("oracle", 5 * self.worker.spec.reset_timeout)
         return plan
 
     async def reference_plans(self) -> dict[str, list[str]]:
         timeout = 5 * self.worker.spec.reset_timeout
-        plans: dict[str, list[str]] = await self.worker.call(self.slot, "reference_plans", timeout)
+        plans: dict[str, list[str]] = await self._call("reference_plans", timeout)
         return plans
-
-
-@dataclass
-class EnvironmentPool:
-    """The workers of one family. A worker that broke is replaced when its slot is next asked for."""
-
-    spec: EnvSpec
-    data: Path | None
-    max_workers: int
-    log: Path | None = None
-    workers: list[WorkerProcess] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self._free = asyncio.Semaphore(self.capacity)
-
-    @property
-    def capacity(self) -> int:
-        """How many episodes of the family can be in flight."""
-        return self.max_workers * self.spec.envs_per_worker
-
-    @contextlib.asynccontextmanager
-    async def environment(self) -> AsyncIterator[RemoteEnvironment]:
-        """Wait for a free slot and hold it for one episode."""
-        async with self._free:
-            worker = self._pick()
-            slot = worker.free_slots.pop()
-            try:
-                yield RemoteEnvironment(worker, slot)
-            finally:
-                worker.free_slots.append(slot)
-
-    def _pick(self) -> WorkerProcess:
-        """The least busy worker; a new one while there is room and every one is at work."""
-        self.workers = [worker for worker in self.workers if not worker.broken]
-        best = max(self.workers, key=lambda worker: len(worker.free_slots), default=None)
-        idle = best is not None and len(best.free_slots) == self.spec.envs_per_worker
-        if best is not None and (idle or len(self.workers) >= self.max_workers):
-            return best
-        self.workers.append(WorkerProcess(self.spec, self.data, self.log))
-        return self.workers[-1]
-
-    async def close(self) -> None:
-        await asyncio.gather(*(worker.close() for worker in self.workers))

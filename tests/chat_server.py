@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +35,8 @@ class ChatServer:
     model: str = "toy"
     faults: list[Fault] = field(default_factory=list)
     """One for each coming chat request, first to last; requests after that are answered properly."""
+    choose_fault: Callable[[dict[str, Any]], Fault | None] = lambda request: None
+    """What breaks this request, for faults that go on for a whole run."""
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     latency: float = 0.0
@@ -56,6 +58,8 @@ class ChatServer:
                 reached.set()
         if self.faults:
             return await self.faults.pop(0)(request)
+        if fault := self.choose_fault(body):
+            return await fault(request)
         if self.latency:
             await asyncio.sleep(self.latency)
         return web.json_response(completion(self.answer(body)))
@@ -109,6 +113,39 @@ async def ten_megabytes(request: web.Request) -> web.StreamResponse:
     for _ in range(160):
         await response.write(b" " * 65536)
     return response
+
+
+def drip(pieces: int, pause: float) -> Fault:
+    """A proper answer in small pieces."""
+
+    async def fault(request: web.Request) -> web.StreamResponse:
+        data = json.dumps(completion("Action: turn up")).encode()
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        size = -(-len(data) // pieces)
+        for start in range(0, len(data), size):
+            await response.write(data[start : start + size])
+            await asyncio.sleep(pause)
+        return response
+
+    return fault
+
+
+async def drip_without_end(request: web.Request) -> web.StreamResponse:
+    """A space now and then, as gateways keep a connection open, and never an answer."""
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    with suppress(ConnectionError):
+        while True:
+            await response.write(b" ")
+            await asyncio.sleep(0.05)
+    return response
+
+
+async def hang_up(request: web.Request) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.abort()
+    return web.Response()
 
 
 async def stall(request: web.Request) -> web.StreamResponse:

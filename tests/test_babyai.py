@@ -211,9 +211,9 @@ def test_the_listing_is_in_the_published_order() -> None:
 
 
 def test_missing_labels_name_the_command_that_gets_them(tmp_path: Any) -> None:
-    with pytest.raises(MissingDataError, match=r"evalharness data import DIR$"):
+    with pytest.raises(MissingDataError, match=r"evalharness data fetch, .*evalharness data import DIR$"):
         SPEC.load_tasks("agentboard", tmp_path, 0)
-    with pytest.raises(MissingDataError, match=r"evalharness data fetch$"):
+    with pytest.raises(MissingDataError, match=r"evalharness data fetch, .*evalharness data import DIR$"):
         SPEC.load_tasks("agentboard", None, 0)
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
+
 import chat_server as cs
 import pytest
 from chat_server import ChatServer
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError
+from evalharness.policy.completion import TryFailedError, read_completion, retry_after
 from evalharness.policy.endpoint import ChatEndpoint, EndpointError, Sampling, merge_system, request_seed
 
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
@@ -79,6 +84,83 @@ async def test_a_stalled_answer_runs_into_the_deadline_and_is_tried_again() -> N
         text, reasons = await ask(server, cs.stall, timeout=1.0)
     assert text == "Thought: t\nAction: turn left"
     assert "Timeout" in reasons[0]
+
+
+async def test_every_failed_try_is_recorded_with_its_kind() -> None:
+    faults = [cs.status(429, headers={"Retry-After": "0"}), cs.status(500, "boom"), cs.body("{")]
+    async with ChatServer().running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
+        await endpoint.start()
+        server.faults = [*faults, cs.close_in_the_middle]
+        reply = await endpoint.chat(MESSAGES, seed=5)
+        await endpoint.close()
+    assert [failed.kind for failed in reply.failed_tries] == ["busy", "server_error", "invalid", "truncated"]
+    assert reply.failed_tries[1].error == "HTTP 500: boom"
+    assert all(failed.seconds >= 0 and failed.waited >= 0 for failed in reply.failed_tries)
+
+
+async def test_a_busy_server_is_asked_for_as_long_as_the_call_may_last() -> None:
+    """429 says that the server lives: more refusals than `tries` are survived."""
+    busy = cs.status(429, headers={"Retry-After": "0"})
+    async with ChatServer().running() as server:
+        text, reasons = await ask(server, *[busy] * 12, tries=2)
+    assert (text, len(reasons)) == ("Thought: t\nAction: turn left", 12)
+
+
+async def test_a_server_that_asks_for_more_time_than_there_is_is_given_up_at_once() -> None:
+    async with ChatServer().running() as server:
+        with pytest.raises(EndpointError, match=r"asks to wait \d{4} s more"):
+            await ask(server, cs.status(429, "slow down", {"Retry-After": "3999"}))
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7.0),
+        # The server's clock is years behind ours.
+        ({"Retry-After": "Tue, 05 Mar 2019 10:00:09 GMT", "Date": "Tue, 05 Mar 2019 10:00:00 GMT"}, 9.0),
+        ({"Retry-After": "Tue, 05 Mar 2019 09:00:00 GMT", "Date": "Tue, 05 Mar 2019 10:00:00 GMT"}, 0.0),
+        ({"Retry-After": "-3"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "9" * 400}, None),
+        ({"Retry-After": "soon", "Date": "x"}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_a_server_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["choices", "message", "content", "usage", "x"]), inner, max_size=3
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_whatever_json_comes_is_a_reply_or_a_failed_try(value: object) -> None:
+    try:
+        fields = read_completion(json.dumps(value).encode())
+    except TryFailedError:
+        return
+    assert isinstance(fields["text"], str)
+
+
+@pytest.mark.parametrize("raw", [b"[" * 1_000_000, b'{"choices":' * 100_000, b"\xff\xfe", b"", b"9" * 5000])
+def test_bytes_made_to_break_a_parser_are_a_failed_try(raw: bytes) -> None:
+    with pytest.raises(TryFailedError, match="not a chat completion"):
+        read_completion(raw)
+
+
+@pytest.mark.parametrize("count", ["1e400", "-1", "99999999999999999999", "true", '"7"', "7.5", "null"])
+def test_a_count_that_is_none_is_not_recorded(count: str) -> None:
+    raw = f'{{"choices":[{{"message":{{"content":"x"}}}}],"usage":{{"prompt_tokens":{count}}}}}'
+    assert read_completion(raw.encode())["prompt_tokens"] is None
 
 
 async def test_tries_are_bounded() -> None:

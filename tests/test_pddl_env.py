@@ -232,7 +232,7 @@ def test_it_is_made_through_gymnasium() -> None:
 
 def test_missing_data_names_the_command_that_gets_it(tmp_path: Path) -> None:
     for data in (None, tmp_path):
-        with pytest.raises(MissingDataError, match=r"evalharness data fetch$"):
+        with pytest.raises(MissingDataError, match=r"evalharness data fetch, .*evalharness data import DIR$"):
             SPEC.load_tasks("agentboard", data, 0)
 
 

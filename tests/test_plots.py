@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import csv
+import itertools
+import json
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from made_runs import make_run
 
 from evalharness.cli import main
+from evalharness.report import plots
 
 pytest.importorskip("matplotlib")
 
@@ -65,6 +70,37 @@ def test_curves_over_k_where_tasks_were_sampled(tmp_path: Path) -> None:
     assert values["best_success", 3] == pytest.approx(1 / 2)
     assert values["best_progress", 2] == pytest.approx((1 + 1 + 0.5) / 3 / 2)
     assert values["every_success", 2] == 0.0
+
+
+def test_slopes_where_runs_are_under_perturbations(tmp_path: Path) -> None:
+    """Of a study as a whole; a picture of the families would mix perturbations, so there is none."""
+    study, out = tmp_path / "study", tmp_path / "out"
+    make_run(study / "unperturbed", {"alfworld": [SOLVED, SOLVED, HALF, NOTHING]}, name="m")
+    make_run(study / "P2", {"alfworld": [SOLVED, HALF, HALF, NOTHING]}, name="m", perturb="P2")
+    make_run(study / "P5", {"alfworld": [NOTHING] * 4}, name="m", perturb="P5")
+    runs = {name: name for name in ("unperturbed", "P2", "P5")}
+    (study / "study.json").write_text(json.dumps({"schema": 1, "kind": "sweep", "runs": runs}))
+    assert main(["plot", str(study), "-o", str(out)]) == 0
+    found = {(r["perturbation"], r["measure"]): float(r["rate"]) for r in rows(out / "perturbations.csv")}
+    assert found == {
+        ("unperturbed", "success"): 0.5, ("P2", "success"): 0.25, ("P5", "success"): 0.0,
+        ("unperturbed", "progress"): 0.625, ("P2", "progress"): 0.5, ("P5", "progress"): 0.0,
+    }  # fmt: skip
+    text = (out / "perturbations.svg").read_text(encoding="utf-8")
+    assert "P2  25.0" in text
+    assert (out / "perturbations.png").read_bytes().startswith(b"\x89PNG")
+    assert not (out / "families.png").exists()
+    labels = {r["run"] for r in rows(out / "progress_by_turn.csv")}
+    assert labels == {"m (own words)", "m (P2)", "m (P5)"}
+
+
+@given(st.lists(st.floats(0, 100), max_size=10))
+def test_labels_are_spread_apart_in_the_order_of_their_points(values: list[float]) -> None:
+    places = plots.spread(values, 5.0, 0.0, 100.0)
+    pairs = sorted(zip(values, places, strict=True))
+    assert all(b[1] - a[1] >= 5.0 - 1e-6 for a, b in itertools.pairwise(sorted(pairs, key=lambda p: p[1])))
+    assert all(-1e-6 <= place <= 100 + 1e-6 for place in places)
+    assert [p for _, p in pairs] == pytest.approx(sorted(places)) or len(set(values)) < len(values)
 
 
 def test_the_same_runs_give_the_same_files(tmp_path: Path) -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import doctest
-import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 from made_runs import make_run
@@ -32,20 +30,47 @@ def test_the_examples_of_the_page_hold(tmp_path: Path, monkeypatch: pytest.Monke
     assert results.failed == 0, "".join(report)
 
 
-def test_the_notebook_runs_from_top_to_bottom() -> None:
-    """Its code cells in order in one namespace, inside a running event loop as a notebook has one."""
-    pytest.importorskip("matplotlib").use("agg")
-    notebook = json.loads((PAGE.parent / "tour.ipynb").read_text(encoding="utf-8"))
-    names: dict[str, Any] = {}
+def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a kernel of its own, as a reader runs it. A last cell of ours says what came out."""
+    import nbformat
+    from nbclient import NotebookClient
 
-    async def execute() -> None:
-        for cell in notebook["cells"]:
-            if cell["cell_type"] == "code":
-                exec(compile("".join(cell["source"]), cell["id"], "exec"), names)
+    monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    notebook = nbformat.read(PAGE.parent / "tour.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells)  # kept clean in the repository
+    probe = 'print(curves["oracle"].iloc[-1], len(board), len(comparison.frame()))'
+    notebook.cells.append(nbformat.v4.new_code_cell(probe))
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert notebook.cells[-1].outputs[0]["text"].split() == ["1.0", "14", "2"]
+    kinds = [out.get("data", {}).keys() for cell in notebook.cells for out in cell.get("outputs", ())]
+    assert any("image/png" in kind for kind in kinds)
+    assert any("text/html" in kind for kind in kinds)
 
-    asyncio.run(execute())
-    assert names["curves"]["oracle"].iloc[-1] == 1.0
-    assert len(names["board"]) == 5 + 9
+
+FOLDER_PAGE = PAGE.with_name("run-folder.md")
+_NAMED = {"string": "string", "int": "int64", "float": "float64", "bool": "bool", "Int64": "Int64"}
+
+
+def documented_columns(table: str) -> dict[str, str]:
+    """Column -> dtype, as the page lists them under the heading of `table`."""
+    section = FOLDER_PAGE.read_text(encoding="utf-8").split(f"## `{table}`")[1].split("\n## ")[0]
+    columns = {}
+    for names, kind in re.findall(r"^\| (`[^|]+) \| ([^|]*) \|", section, re.MULTILINE):
+        first, *more = (part.strip() for part in kind.split(","))
+        first = "Int64" if first == "int" and "null" in more else first
+        for name in re.findall(r"`(\w+)`", names):
+            columns[name] = "object" if first.startswith("list") else _NAMED[first]
+    return columns
+
+
+@pytest.mark.parametrize("table", ["episodes", "turns"])
+def test_the_frames_have_the_documented_columns_and_types(table: str, tmp_path: Path) -> None:
+    run = evalharness.load_run(make_run(tmp_path / "run", {"babyai": [SOLVED, NOTHING]}))
+    frame = getattr(run, table)
+    assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == documented_columns(
+        f"{table}.parquet"
+    )
 
 
 def test_importing_the_package_imports_no_heavy_library() -> None:

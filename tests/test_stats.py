@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations, product
+from random import Random
 from statistics import fmean
 
 import numpy as np
@@ -116,22 +117,68 @@ def test_wilson_covers_95_percent_at_small_n(n: int) -> None:
 PROGRESS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 
 
-@pytest.mark.parametrize(
-    "shares",
-    [
-        (0.2, 0.2, 0.2, 0.2, 0.2),
-        (0.4, 0.3, 0.15, 0.1, 0.05),
-        (0.35, 0.45, 0.15, 0.05, 0.0),
-        (0.05, 0.1, 0.15, 0.2, 0.5),
-    ],
-)
-def test_bootstrap_covers_95_percent_at_the_size_of_jericho(shares: tuple[float, ...]) -> None:
-    """2,000 simulated families of 20 tasks whose progress is a number of quarters."""
+SHAPES = {
+    "even": (0.2, 0.2, 0.2, 0.2, 0.2),
+    "mostly low": (0.4, 0.3, 0.15, 0.1, 0.05),
+    "mostly high": (0.05, 0.1, 0.15, 0.2, 0.5),
+    "all or nothing": (0.5, 0.0, 0.0, 0.0, 0.5),
+    "70 % at 0": (0.7, 0.2, 0.05, 0.03, 0.02),
+    "70 % at 1": (0.02, 0.03, 0.05, 0.2, 0.7),
+}
+
+
+@pytest.mark.parametrize("n", [20, 60])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_interval_of_progress_covers_95_percent_at_small_n(n: int, shape: str) -> None:
+    """3,000 simulated families whose progress is a number of quarters; Jericho has 20 tasks."""
     generator = np.random.default_rng(7)
-    truth = float(PROGRESS @ shares)
+    truth = float(PROGRESS @ SHAPES[shape])
+    covered = 0
+    for values in generator.choice(PROGRESS, (3000, n), p=SHAPES[shape]).tolist():
+        low, high = stats.score_mean(values)
+        covered += low <= truth <= high
+    assert 0.93 <= covered / 3000 <= 0.97
+
+
+def test_the_interval_of_progress_is_wilsons_for_many_tasks_solved_or_not() -> None:
+    values = [1.0] * 300 + [0.0] * 700
+    assert stats.score_mean(values) == pytest.approx(stats.wilson(300, 1000), abs=2e-4)
+    assert stats.rate_interval(values, binary=True) == stats.wilson(300, 1000)
+    assert stats.score_mean([0.0] * 20) == pytest.approx(stats.wilson(0, 20))
+    assert stats.score_mean([1.0]) == pytest.approx(stats.wilson(1, 1))
+    assert stats.rate_interval([0.5, 1.0], binary=True) == stats.score_mean([0.5, 1.0])
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 0.9, 1.0]), min_size=1, max_size=40), st.randoms()
+)
+def test_the_interval_of_progress_holds_its_mean_and_does_not_depend_on_order(
+    values: list[float], random: Random
+) -> None:
+    low, high = stats.score_mean(values)
+    assert 0 <= low <= sum(values) / len(values) + 1e-12
+    assert sum(values) / len(values) - 1e-12 <= high <= 1
+    shuffled = random.sample(values, len(values))
+    assert stats.score_mean(shuffled) == (low, high)
+    mirrored = stats.score_mean([1 - value for value in values])
+    assert mirrored == pytest.approx((1 - high, 1 - low))
+
+
+def test_what_is_no_fraction_has_no_interval() -> None:
+    for values in ([], [-0.1], [0.5, 1.1]):
+        with pytest.raises(ValueError, match="fractions"):
+            stats.score_mean(values)
+
+
+@pytest.mark.parametrize("shape", ["mostly low", "mostly high"])
+def test_bootstrap_covers_95_percent_at_the_size_of_jericho(shape: str) -> None:
+    """2,000 simulated families of 20 tasks, where most tasks are not at one end."""
+    generator = np.random.default_rng(7)
+    truth = float(PROGRESS @ SHAPES[shape])
     covered = 0
     for _ in range(2000):
-        low, high = stats.bootstrap_mean(generator.choice(PROGRESS, 20, p=shares).tolist(), resamples=2000)
+        values = generator.choice(PROGRESS, 20, p=SHAPES[shape]).tolist()
+        low, high = stats.bootstrap_mean(values, resamples=2000)
         covered += low <= truth <= high
     assert 0.93 <= covered / 2000 <= 0.97
 

@@ -63,21 +63,13 @@ def test_an_episode_reads_back_as_it_was(tmp_path: Path) -> None:
     assert list(read_episodes(tmp_path)) == [make_episode(0), make_episode(1)]
 
 
-def test_whatever_the_last_two_lines_lost_is_owed_and_the_rest_is_kept(tmp_path: Path) -> None:
-    """`episodes.jsonl` cut at every byte of its last two lines."""
-    write_run(tmp_path, 3)
-    whole = (tmp_path / EPISODES).read_bytes()
-    ends = [i + 1 for i, byte in enumerate(whole) if byte == 10]
-    for length in range(ends[0], len(whole) + 1):
-        (tmp_path / EPISODES).write_bytes(whole[:length])
-        with RunStore(tmp_path) as store:
-            store.resume(MANIFEST)
-            # A line that lacks only its newline is whole.
-            kept = sum(length >= end - 1 for end in ends)
-            assert store.done == {(f"toy/open/{i:03d}", 0) for i in range(kept)}
-            for index in range(kept, 3):
-                store.append(make_episode(index))
-        assert (tmp_path / EPISODES).read_bytes() == whole
+def test_what_a_killed_session_was_writing_is_cleared_away(tmp_path: Path) -> None:
+    write_run(tmp_path, 1)
+    for name in (".manifest.json.4711.tmp", ".episodes.parquet.tmp"):
+        (tmp_path / name).write_bytes(b"half")
+    with RunStore(tmp_path) as store:
+        store.resume(MANIFEST)
+    assert not list(tmp_path.glob(".*.tmp"))
 
 
 def test_a_changed_configuration_is_refused_with_the_difference(tmp_path: Path) -> None:

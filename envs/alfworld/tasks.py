@@ -35,7 +35,7 @@ def read_game(data: Path | None, name: str) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise MissingDataError(f"ALFWorld game {name} is not in {path.parent}; {_MEND}") from None
+        raise MissingDataError(f"ALFWorld game {name} is not in {path.parent}") from None
 
 
 def sha256(game: bytes) -> str:
@@ -44,7 +44,7 @@ def sha256(game: bytes) -> str:
 
 def _folder(data: Path | None) -> Path:
     if data is None:
-        raise MissingDataError(f"the published ALFWorld tasks need the benchmark's data; {_MEND}")
+        raise MissingDataError("the published ALFWorld tasks need the benchmark's data")
     return data / "agentboard" / "alfworld"
 
 
@@ -53,7 +53,7 @@ def _published(data: Path | None) -> list[Task]:
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except FileNotFoundError:
-        raise MissingDataError(f"ALFWorld's labels are not at {path}; {_MEND}") from None
+        raise MissingDataError(f"ALFWorld's labels are not at {path}") from None
     except ValueError as error:
         raise InvalidTaskError(f"{path} is not JSON Lines ({error}); {_MEND}") from None
     rows.sort(key=lambda row: int(row["id"]))

@@ -30,12 +30,10 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 def _label_file(data: Path | None) -> Path:
     if data is None:
-        raise MissingDataError(
-            "BabyAI's agentboard suite needs the published labels; run: evalharness data fetch"
-        )
+        raise MissingDataError("the published BabyAI tasks need the benchmark's labels")
     path = data / "agentboard" / FAMILY / "test.jsonl"
     if not path.is_file():
-        raise MissingDataError(f"BabyAI labels not found at {path}; run: evalharness data import DIR")
+        raise MissingDataError(f"BabyAI labels are not at {path}")
     return path
 
 

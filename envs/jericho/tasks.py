@@ -66,12 +66,12 @@ def published_tasks(data: Path | None) -> list[Task]:
     AgentBoard looks it up as `darkhunt`, misses, and plays it with "Not written yet." for both.
     """
     if data is None:
-        raise MissingDataError("Jericho needs the published data: run `evalharness data import DIR`")
+        raise MissingDataError("the published Jericho games need the benchmark's data")
     folder = data / FOLDER
     written = {row["game"]: row for row in _rows(folder / GOALS)}
     official = dict(zip(GAMES, _rows(folder / OFFICIAL), strict=False))
     if not written and not official:
-        raise MissingDataError(f"no {GOALS} in {folder}: run `evalharness data import DIR`")
+        raise MissingDataError(f"no {GOALS} in {folder}")
     written = written or _texts(folder / TEXTS)
     return [_task(index, game, written.get(game), official.get(game)) for index, game in enumerate(GAMES)]
 
@@ -107,10 +107,10 @@ def _task(index: int, game: str, written: dict[str, Any] | None, official: dict[
 def published_story(task: Task, data: Path | None) -> Path:
     """The story file, if it is the one whose text the labels quote."""
     if data is None:
-        raise MissingDataError("Jericho needs the published data: run `evalharness data import DIR`")
+        raise MissingDataError("the published Jericho games need the benchmark's data")
     path = data / str(task.payload["story"])
     if not path.is_file():
-        raise MissingDataError(f"no story file {path}: run `evalharness data import DIR`")
+        raise MissingDataError(f"no story file {path}")
     if hashlib.sha256(path.read_bytes()).hexdigest() != task.payload["sha256"]:
         raise InvalidTaskError(
             f"{path} is not the version that the labels were made for; run `evalharness data verify`"

@@ -60,9 +60,7 @@ def subgoal_texts(goal: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
 def _published(data: Path | None) -> list[Task]:
     folder = (data or Path()) / "agentboard" / "pddl"
     if data is None or not (folder / "test.jsonl").is_file():
-        raise MissingDataError(
-            "the published PDDL tasks are not there; get them with: evalharness data fetch"
-        )
+        raise MissingDataError("the published PDDL tasks need the benchmark's data")
     rows = [json.loads(line) for line in _read(folder / "test.jsonl").splitlines() if line.strip()]
     tasks: list[Task] = []
     for kind in DOMAINS:
@@ -101,4 +99,4 @@ def _read(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise MissingDataError(f"{file} is missing; get it with: evalharness data fetch") from None
+        raise MissingDataError(f"{file} is missing") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,6 +25,17 @@ def _make(data: Path | None) -> TextEnv:
     return ScienceWorldEnv(data=data)
 
 
+_PLACE = re.compile(
+    r"(?:This (?:room|outside location|location) is called|You (?:move|teleport) to) the ([\w ]+?)[.\n]"
+)
+
+
+def _place(action: str, observation: str) -> str | None:
+    """The room that an observation names as the agent's."""
+    match = _PLACE.search(observation + "\n")
+    return match[1] if match else None
+
+
 SPEC = EnvSpec(
     family=FAMILY,
     title="ScienceWorld",
@@ -37,4 +49,5 @@ SPEC = EnvSpec(
     wording=WORDING,
     envs_per_worker=16,
     cost=6.0,
+    place=_place,
 )

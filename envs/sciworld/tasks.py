@@ -27,8 +27,7 @@ def load_tasks(suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
 def _published(data: Path | None) -> list[Task]:
     if data is None or not (data / LABELS).is_file():
         raise MissingDataError(
-            f"the published ScienceWorld labels ({LABELS.as_posix()}) are not in {data or 'any data folder'}; "
-            "get them with: evalharness data import DIR (or: evalharness data fetch)"
+            f"the published ScienceWorld labels ({LABELS.as_posix()}) are not in {data or 'any data folder'}"
         )
     lines = (data / LABELS).read_text(encoding="utf-8").splitlines()
     return [_from_label(index, line) for index, line in enumerate(line for line in lines if line.strip())]

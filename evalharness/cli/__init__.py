@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 
@@ -12,10 +13,18 @@ from evalharness.errors import InfrastructureError, UserError
 
 COMMANDS = (
     "run",
+    "sweep",
+    "bon",
     "show",
     "compare",
     "leaderboard",
+    "analyze",
     "plot",
+    "diversity",
+    "export",
+    "track",
+    "report",
+    "view",
     "tasks",
     "play",
     "perturb",
@@ -25,11 +34,22 @@ COMMANDS = (
     "data",
     "conform",
     "doctor",
+    "completion",
 )
 """In the order in which the help lists them."""
 
+EXIT_STATUS = {
+    0: "done",
+    1: "a check found something: `conform`, `data fetch`, `data verify`, `doctor`",
+    2: "bad request; nothing was written",
+    3: "ended with infrastructure failures (server, simulator, disk); the same command continues",
+    130: "interrupted with Ctrl-C; the same command continues",
+    143: "terminated (SIGTERM); the same command continues",
+}
+
 _EPILOG = """\
-exit status: 0 done, 2 bad request, 3 ended with infrastructure failures, 130 interrupted with Ctrl-C
+exit status: 0 done, 1 a check found something, 2 bad request, 3 ended with infrastructure failures, 130 interrupted
+with Ctrl-C, 143 terminated
 
 first steps:
   evalharness server install --cpu                       a vLLM of its own (leave out --cpu with a GPU)
@@ -55,6 +75,10 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The console script: returns the exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal of another encoding shows \\u2026 for what it cannot, instead of ending the command.
+            stream.reconfigure(errors="backslashreplace")
     parser = make_parser()
     args = parser.parse_args(arguments)
     try:

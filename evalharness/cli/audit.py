@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
     from evalharness.reference import MAX_TURNS, write_reference
     from evalharness.report.live import watch
+    from evalharness.report.terminal import make_console
 
     if args.floor_samples < 0:
         raise UserError(f"--floor-samples {args.floor_samples}: give 0 or more")
@@ -77,7 +78,7 @@ def run(args: argparse.Namespace) -> int:
         floor_samples=args.floor_samples,
         watch=lambda progress: watch(progress, names, Console(stderr=True)),
     )
-    out = Console(stderr=args.json == "-")
+    out = make_console(stderr=args.json == "-")
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for name in ("task", "turns", "in time", "progress", "label and simulator"):
         table.add_column(name, no_wrap=name != "label and simulator", overflow="fold")

@@ -51,20 +51,14 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
     import csv
     import io
 
+    from evalharness.report.text import inert
+
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow(rows[0].keys() if rows else [])
     for row in rows:
-        writer.writerow([_inert(value) for value in row.values()])
+        writer.writerow([inert(value) for value in row.values()])
     return buffer.getvalue()
-
-
-def _inert(value: Any) -> Any:
-    return (
-        f"'{value}"
-        if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
-        else value
-    )
 
 
 def write_csv(target: str | None, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -27,14 +27,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
 
     from evalharness.comparison import SCHEMA, compare_runs
     from evalharness.report.comparison import print_comparison, print_method
+    from evalharness.report.terminal import make_console
     from evalharness.scored_run import load_scored_run
 
     comparisons = compare_runs([load_scored_run(folder) for folder in (args.baseline, *args.runs)])
-    console = Console(stderr="-" in (args.json, args.csv))
+    console = make_console(stderr="-" in (args.json, args.csv))
     for comparison in comparisons:
         print_comparison(console, comparison)
         console.print()

@@ -37,7 +37,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "an archive (.tar.gz, .zip). Files are recognised by name and checked by hash; only benchmark files are read. "
         "Exit status 1 when a file is not the published one.",
     )
-    add.add_argument("source", type=Path, metavar="DIR|FILE")
+    add.add_argument(
+        "source",
+        type=Path,
+        metavar="DIR|FILE",
+        help="a folder with the published files, or an archive of them",
+    )
     add.add_argument("--link", action="store_true", help="make symbolic links into DIR instead of copies")
     add_json_option(add)
     add.set_defaults(run=_import)
@@ -49,7 +54,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "A download that was cut off goes on where it stopped. ALFWorld's games are only in the 1.4 GB archive. "
         "HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 when a file is not the published one.",
     )
-    get.add_argument("families", nargs="*", metavar="FAMILY")
+    get.add_argument("families", nargs="*", metavar="FAMILY", help="default: all")
     add_json_option(get)
     get.set_defaults(run=_fetch)
 

@@ -57,11 +57,10 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     import json
 
-    from rich.console import Console
-
     from envs import specs
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
+    from evalharness.report.terminal import make_console
     from evalharness.scored_run import load_scored_run
     from evalharness.standings import Benchmark, make_leaderboard
 
@@ -74,7 +73,7 @@ def _show(args: argparse.Namespace) -> int:
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:
-        report.print_leaderboard(Console(stderr=args.json == "-"), board)
+        report.print_leaderboard(make_console(stderr=args.json == "-"), board)
         return 0
     writers: dict[str, Callable[[Leaderboard], str]] = {
         "text": report.text_leaderboard,
@@ -99,17 +98,16 @@ def _format_of(output: str | None) -> str:
 def _check(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from rich.console import Console
-
     from envs import specs
     from evalharness.errors import UserError
     from evalharness.published_audit import audit_published
     from evalharness.report.published_audit import print_findings
+    from evalharness.report.terminal import make_console
     from evalharness.standings import Benchmark
 
     if args.runs:
         raise UserError("--check audits the published tables and takes no run; leave the run folders out")
     findings = audit_published(Benchmark.of(specs()).sizes)
-    print_findings(Console(stderr=args.json == "-"), findings)
+    print_findings(make_console(stderr=args.json == "-"), findings)
     write_json(args.json, {"findings": [asdict(finding) for finding in findings]})
     return 0

@@ -23,8 +23,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_json_option(listing)
     listing.set_defaults(run=run_list)
     show = actions.add_parser("show", help="prompt and actions, before and after, side by side")
-    show.add_argument("family", metavar="FAMILY")
-    show.add_argument("name", metavar="NAME[+NAME]")
+    show.add_argument("family", metavar="FAMILY", help="alfworld, babyai, ...")
+    show.add_argument("name", metavar="NAME[+NAME]", help="as `list` names it; several are joined with +")
     show.add_argument("--kind", metavar="KIND", help="the prompt of this kind of task (a PDDL domain, say)")
     add_json_option(show)
     show.set_defaults(run=run_show)
@@ -43,10 +43,10 @@ def _families(family: str | None) -> list[str]:
 
 
 def run_list(args: argparse.Namespace) -> int:
-    from rich.console import Console
     from rich.table import Table
 
     from envs import specs
+    from evalharness.report.terminal import make_console
 
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for column in ("family", "name", "what is different", "source"):
@@ -58,18 +58,18 @@ def run_list(args: argparse.Namespace) -> int:
                 {"family": family, "name": name, "description": how.description, "source": how.source}
             )
             table.add_row(family, name, how.description, how.source)
-    Console(stderr=args.json == "-").print(table)
+    make_console(stderr=args.json == "-").print(table)
     write_json(args.json, rows)
     return 0
 
 
 def run_show(args: argparse.Namespace) -> int:
-    from rich.console import Console
 
     from envs import specs
     from evalharness.perturb import Voice
     from evalharness.prompt import load_prompt
     from evalharness.report.perturbation import side_by_side
+    from evalharness.report.terminal import make_console
     from evalharness.tasks import nearest
 
     (family,) = _families(args.family)
@@ -90,7 +90,7 @@ def run_show(args: argparse.Namespace) -> int:
         "before": before.messages(voice.canonical, voice.canonical, "...", "...")[1]["content"],
         "after": after.messages(voice.surface, voice.surface, "...", "...")[1]["content"],
     }
-    console = Console(stderr=args.json == "-")
+    console = make_console(stderr=args.json == "-")
     console.print(f"{spec.title}, {voice.name}: {voice.perturbation.description}", markup=False)
     console.print(f"source: {voice.perturbation.source}", style="dim", markup=False)
     if kind:

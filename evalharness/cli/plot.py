@@ -11,12 +11,14 @@ from evalharness.cli.common import csv_text, write_text
 
 if TYPE_CHECKING:
     from evalharness.curves import Row
+    from evalharness.scored_run import ScoredRun
     from evalharness.standings import Leaderboard
 
 _DESCRIPTION = """\
-Plots of one run or several: mean progress after each turn, easy against hard tasks, families (beside published rows
-named with --against), and curves over k where tasks were sampled more than once. Each as PNG, as SVG and, with the
-numbers it shows, as CSV. Needs matplotlib: pip install 'evalharness[plots]'.
+Plots of one run or several, or of the runs of a study: mean progress after each turn, easy against hard tasks,
+families (beside published rows named with --against), curves over k where tasks were sampled more than once, slopes
+from unperturbed to perturbed. Each as PNG, as SVG and, with the numbers it shows, as CSV. Needs matplotlib:
+pip install 'evalharness[plots]'.
 """
 
 
@@ -24,7 +26,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser(
         "plot", help="progress by turn, difficulty, families, best of k", description=_DESCRIPTION
     )
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
+    parser.add_argument(
+        "runs", type=Path, nargs="+", metavar="RUN", help="run folders, or folders of a sweep or bon"
+    )
     parser.add_argument(
         "-o",
         "--output",
@@ -49,19 +53,12 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
     from evalharness.report import plots
     from evalharness.scored_run import load_scored_run
-    from evalharness.standings import Benchmark, make_leaderboard
+    from evalharness.study import run_folders
 
     plots.style()  # before the work, not after it: raises where matplotlib is missing
-    runs = [load_scored_run(folder) for folder in args.runs]
-    board = make_leaderboard(runs, Benchmark.of(specs()), published=bool(args.against))
-    names = [run.name for run in runs]
-    labels = [
-        name if names.count(name) == 1 else f"{name} ({run.folder.name})"
-        for name, run in zip(names, runs, strict=True)
-    ]
+    runs = [load_scored_run(folder) for folder in run_folders(args.runs)]
+    labels = _labels(runs)
     labelled = list(zip(labels, runs, strict=True))
-    shown = _published_rows(board, args.against)
-    shown |= dict(enumerate(labels, start=len(board.standings) - len(runs)))
     tables: dict[str, list[Row]] = {
         "progress_by_turn": [
             row
@@ -69,19 +66,21 @@ def run(args: argparse.Namespace) -> int:
             for row in curves.progress_by_turn(label, run.folder, run.max_turns)
         ],
         "difficulty": [row for label, run in labelled for row in curves.by_difficulty(label, run)],
-        "families": list(curves.by_family(board, shown)),
+        "families": _families(runs, labels, args.against),
         "best_of_k": [
             row
             for label, run in labelled
             if run.config["samples"] > 1
             for row in curves.best_of_k(label, run)
         ],
+        "perturbations": _perturbations(runs),
     }
     try:
         args.output.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UserError(f"cannot make {args.output}: {error.strerror}; choose another with -o DIR") from None
-    titles = {family: title for run in runs for family, title in run.titles.items()} | dict(board.titles)
+    titles = {family: spec.title for family, spec in specs().items()}
+    titles |= {family: title for run in runs for family, title in run.titles.items()}
     for name, rows in tables.items():
         if not rows:
             continue
@@ -91,6 +90,53 @@ def run(args: argparse.Namespace) -> int:
             plots.save_figure(plots.DRAW[name](rows, titles), stem)
         print(f"wrote {stem}.png, .svg, .csv", file=sys.stderr)
     return 0
+
+
+def _labels(runs: list[ScoredRun]) -> list[str]:
+    """The model's name, told apart where several runs are of one model: by perturbation, else by folder."""
+    names = [run.name for run in runs]
+    labels = []
+    for run in runs:
+        same = [other for other in runs if other.name == run.name]
+        if len(same) > 1 and len({other.perturbation for other in same}) == len(same):
+            labels.append(f"{run.name} ({run.perturbation or 'own words'})")
+        else:
+            labels.append(run.name if names.count(run.name) == 1 else f"{run.name} ({run.folder.name})")
+    return labels
+
+
+def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> list[Row]:
+    """Empty for runs under several perturbations: the slopes show these. Raises UserError where runs are not of one
+    suite and turn limit, or do not belong beside the published rows that are asked for."""
+    from envs import specs
+    from evalharness import curves
+    from evalharness.scored_run import require_same
+    from evalharness.standings import Benchmark, make_leaderboard
+
+    if len({run.perturbation for run in runs}) > 1 and not against:
+        advice = "one picture holds runs of one protocol only"
+        require_same(runs, "suite", lambda run: run.suite, advice)
+        require_same(runs, "turn limit", lambda run: run.max_turns, advice)
+        return []
+    board = make_leaderboard(runs, Benchmark.of(specs()), published=bool(against))
+    shown = _published_rows(board, against)
+    shown |= dict(enumerate(labels, start=len(board.standings) - len(runs)))
+    return list(curves.by_family(board, shown))
+
+
+def _perturbations(runs: list[ScoredRun]) -> list[Row]:
+    """Of each model that was run under a perturbation."""
+    from evalharness import curves
+
+    groups: dict[str, list[ScoredRun]] = {}
+    for run in runs:
+        groups.setdefault(run.name, []).append(run)
+    return [
+        row
+        for name, group in groups.items()
+        if any(run.perturbation for run in group)
+        for row in curves.by_perturbation(name, group)
+    ]
 
 
 def _published_rows(board: Leaderboard, names: list[str]) -> dict[int, str]:

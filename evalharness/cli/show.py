@@ -21,19 +21,19 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
 
     from evalharness.frames import sorted_episodes
     from evalharness.report.table import print_summary
+    from evalharness.report.terminal import make_console
     from evalharness.report.trajectory import trajectory
-    from evalharness.store import SUMMARY, read_manifest
-    from evalharness.summary import summarize
+    from evalharness.store import read_manifest
+    from evalharness.summary import earlier_timing, summarize
     from evalharness.tasks import nearest
 
     manifest = read_manifest(args.folder)
-    console = Console(stderr=args.json == "-")
+    console = make_console(stderr=args.json == "-")
     if args.task is None:
-        summary = summarize(args.folder, _timing(args.folder / SUMMARY))
+        summary = summarize(args.folder, earlier_timing(args.folder))
         print_summary(console, summary, manifest["titles"])
         write_json(args.json, summary)
         return 0
@@ -41,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
     for episode in sorted_episodes(args.folder):
         if episode.task_id == args.task and episode.sample == args.sample:
             for line in trajectory(episode):
-                console.print(line, highlight=False)
+                console.print(line)
             write_json(args.json, episode.to_json())
             return 0
         seen.append(episode.task_id)
@@ -49,13 +49,3 @@ def run(args: argparse.Namespace) -> int:
         f"{args.folder} has no finished episode of {args.task!r}, sample {args.sample}"
         + (nearest(args.task, seen) if seen else "")
     )
-
-
-def _timing(path: Path) -> dict[str, float]:
-    """The wall time that the run itself wrote down; it cannot be recomputed."""
-    import json
-
-    try:
-        return {"wall_s": json.loads(path.read_text(encoding="utf-8"))["wall_s"]}
-    except (OSError, ValueError, KeyError):
-        return {}

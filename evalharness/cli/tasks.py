@@ -31,22 +31,23 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from envs import specs
     from evalharness.errors import UserError
+    from evalharness.report.terminal import make_console
+    from evalharness.report.text import printable
     from evalharness.tasks import family_tasks, select
 
     folder = data_folder(args)
     suite = chosen_suite(args, folder)
     seed = args.suite_seed or 0
-    console = Console(stderr=args.json == "-")
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    console = make_console(stderr=args.json == "-")
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     if args.selection is None:
         for name in ("family", "title", "tasks", "note"):
-            table.add_column(name, overflow="fold")
+            table.add_column(name, overflow="fold", justify="right" if name == "tasks" else "left")
         rows = []
         for family, spec in specs().items():
             try:
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     table.add_column("level", no_wrap=True)
     table.add_column("goal", overflow="fold")
     for task in tasks:
-        table.add_row(task.id, task.kind, task.difficulty, Text(" ".join(task.goal.split())))
+        table.add_row(task.id, task.kind, task.difficulty, Text(printable(" ".join(task.goal.split()))))
     console.print(table)
     write_json(args.json, [task.to_json() | {"content_hash": task.content_hash} for task in tasks])
     return 0

@@ -10,6 +10,19 @@ from evalharness.prompt import Message
 
 
 @dataclass(frozen=True)
+class FailedTry:
+    """One request that got no usable answer and was made again."""
+
+    kind: str
+    """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`."""
+    error: str
+    seconds: float
+    """From sending the request to knowing that it had failed."""
+    waited: float
+    """Seconds of pause before the next try."""
+
+
+@dataclass(frozen=True)
 class Reply:
     """One answer of a policy. Token counts are None where the server reports none."""
 
@@ -21,8 +34,8 @@ class Reply:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     latency: float = 0.0
-    """Seconds from the first try of the request to the whole answer, retries included."""
-    tries: int = 1
+    """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
+    failed_tries: tuple[FailedTry, ...] = ()
 
 
 class ContextOverflowError(Exception):

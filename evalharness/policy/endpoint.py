@@ -12,14 +12,15 @@ import json
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import aiohttp
 
 from envs.base import Task
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import ContextOverflowError, Environment, Reply, Session
+from evalharness.policy.base import Environment, FailedTry, Reply, Session
+from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
 from evalharness.prompt import Message
 from evalharness.react import STOP_SEQUENCES
 
@@ -28,10 +29,20 @@ _REPLY_LIMIT = 8 * 1024 * 1024
 _BACKOFF = 0.5
 """Seconds before the second try; doubled for each further one, with jitter."""
 _BACKOFF_LIMIT = 30.0
+_KEEP_ALIVE = 4.0
+"""Seconds for which an idle connection is kept. uvicorn (vLLM) and others close theirs after five: a request sent
+on a connection that is just being closed fails, and only the server's side could tell whether it had been read."""
 
 
 class EndpointError(InfrastructureError):
     """The endpoint did not give a usable answer within the bounds set for retrying."""
+
+    def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
+        super().__init__(message)
+        self.tries = tries
+
+    def details(self) -> dict[str, Any]:
+        return {"tries": [asdict(failed) for failed in self.tries]}
 
 
 @dataclass(frozen=True)
@@ -43,24 +54,6 @@ class Sampling:
     max_tokens: int = 256
     """Per reply: room for a thought and an action."""
     seed: int = 0
-
-
-class _RetryError(Exception):
-    """This try failed in a way that a further one may mend."""
-
-    def __init__(self, reason: str, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.wait = wait
-
-
-def _is_context_overflow(message: str) -> bool:
-    text = message.lower()
-    return ("context" in text and ("length" in text or "window" in text)) or "max_model_len" in text
-
-
-def _refuses_system_role(message: str) -> bool:
-    text = message.lower()
-    return "system" in text and ("role" in text or "support" in text)
 
 
 def merge_system(messages: list[Message]) -> list[Message]:
@@ -91,8 +84,12 @@ class ChatEndpoint:
         timeout: float = 600.0,
         tries: int = 6,
         on_retry: Callable[[str], None] = lambda reason: None,
+        on_overload: Callable[[], None] = lambda: None,
     ) -> None:
-        """`timeout` is seconds for one try, first byte to last; `on_retry` is told why a try failed."""
+        """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
+        pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
+        or 503 with Retry-After) is asked again for as long as the call's time lasts. `on_retry` is told in words why
+        a try failed, `on_overload` that it was refused because the server has too much to do (429, 503)."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -103,6 +100,7 @@ class ChatEndpoint:
         self._timeout = timeout
         self._tries = tries
         self._on_retry = on_retry
+        self._on_overload = on_overload
         self._http: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
@@ -112,7 +110,7 @@ class ChatEndpoint:
         """
         self._http = aiohttp.ClientSession(
             headers=self._headers,
-            connector=aiohttp.TCPConnector(limit=self._connections),
+            connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=_KEEP_ALIVE),
             timeout=aiohttp.ClientTimeout(total=self._timeout, sock_connect=30),
         )
         models = await self._models()
@@ -131,7 +129,7 @@ class ChatEndpoint:
         try:
             await self._chat(probe, seed=0, max_tokens=4)
         except UserError as error:
-            if not _refuses_system_role(str(error)):
+            if not refuses_system_role(str(error)):
                 raise
             self.merges_system = True
             await self._chat(probe, seed=0, max_tokens=4)
@@ -190,97 +188,72 @@ class ChatEndpoint:
             "stop": list(STOP_SEQUENCES),
             "seed": seed,
         }
-        body = json.dumps(payload).encode()
-        started = time.perf_counter()
-        wait = _BACKOFF
-        for number in range(1, self._tries + 1):
+        return await self._ask(json.dumps(payload).encode())
+
+    async def _ask(self, body: bytes) -> Reply:
+        """The same bytes at every try: with the seed in them, a turn that is asked again is the same request."""
+        started = time.monotonic()
+        failed: list[FailedTry] = []
+        while True:
+            began = time.monotonic()
             try:
                 reply = await self._post(body)
-            except _RetryError as failure:
+            except TryFailedError as failure:
+                pause = _pause(failure, len(failed))
+                now = time.monotonic()
+                over = now + pause > started + 2 * self._timeout
+                broken = sum(earlier.kind != "busy" for earlier in failed) + (failure.kind != "busy")
+                last = over or broken >= self._tries
+                failed.append(
+                    FailedTry(failure.kind, str(failure), now - began, waited=0.0 if last else pause)
+                )
                 self._on_retry(str(failure))
-                if number == self._tries:
-                    raise EndpointError(f"{self.base_url}: {failure}, {number} tries") from None
-                pause = wait * random.uniform(0.5, 1.5) if failure.wait is None else failure.wait
-                await asyncio.sleep(min(pause, _BACKOFF_LIMIT))
-                wait *= 2
+                if last:
+                    raise EndpointError(
+                        f"{self.base_url}: {failure}, {len(failed)} tries in {now - started:.0f} s"
+                        + (
+                            f", and it asks to wait {pause:.0f} s more"
+                            if over and failure.retry_after
+                            else ""
+                        ),
+                        tuple(failed),
+                    ) from None
+                await asyncio.sleep(pause)
             else:
-                return Reply(**reply, latency=time.perf_counter() - started, tries=number)
-        raise AssertionError("unreachable")
+                return Reply(**reply, latency=time.monotonic() - began, failed_tries=tuple(failed))
 
     async def _post(self, body: bytes) -> dict[str, Any]:
         url = f"{self.base_url}/chat/completions"
+        headers = {"Content-Type": "application/json"}
         try:
-            async with self._session.post(
-                url, data=body, headers={"Content-Type": "application/json"}
-            ) as response:
+            async with self._session.post(url, data=body, headers=headers) as response:
                 raw = bytearray()
                 async for chunk in response.content.iter_any():
                     raw += chunk
                     if len(raw) > _REPLY_LIMIT:
-                        raise _RetryError(f"an answer of more than {_REPLY_LIMIT} bytes")
-                status, headers = response.status, response.headers
+                        raise TryFailedError("too_long", f"an answer of more than {_REPLY_LIMIT} bytes")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _RetryError(
-                f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            ) from None
-        if status == 200:
-            return _read_completion(raw)
-        message = _error_message(raw)
-        if status in (400, 413, 422) and _is_context_overflow(message):
-            raise ContextOverflowError(message)
-        if status in (408, 409, 425, 429) or status >= 500:
-            raise _RetryError(f"HTTP {status}: {message}", _retry_after(headers.get("Retry-After")))
-        raise UserError(f"{url} refuses the request (HTTP {status}): {message}")
+            raise TryFailedError(_kind(error), f"{type(error).__name__}: {error}".rstrip(": ")) from None
+        if response.status in (429, 503):
+            self._on_overload()
+        return read_answer(url, response.status, response.headers, raw)
 
 
-def _retry_after(header: str | None) -> float | None:
-    """Seconds; the date form of the header is not used by model servers and falls back to our own waiting."""
-    try:
-        return max(0.0, float(header)) if header else None
-    except ValueError:
-        return None
+def _kind(error: Exception) -> str:
+    match error:
+        case aiohttp.ClientConnectorError():
+            return "connect"
+        case TimeoutError():
+            return "timeout"
+        case _:
+            return "truncated"
 
 
-def _error_message(raw: bytes | bytearray) -> str:
-    """The server's own words, at most 500 characters."""
-    try:
-        body = json.loads(raw)
-        error = body.get("error", body.get("message", body.get("detail", body)))
-        text = error.get("message", error) if isinstance(error, dict) else error
-    except (ValueError, AttributeError):
-        text = raw.decode(errors="replace")
-    return str(text).strip()[:500]
-
-
-def _read_completion(raw: bytes | bytearray) -> dict[str, Any]:
-    """The fields of a Reply. Raises _RetryError when the answer is not a chat completion."""
-    try:
-        body = json.loads(raw)
-        choice = body["choices"][0]
-        message = choice["message"]
-        text = message.get("content") or ""
-        reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
-        usage = body.get("usage") or {}
-        if not isinstance(text, str) or not isinstance(reasoning, str):
-            raise TypeError("content is not text")
-        # JSON can spell half a surrogate pair; nothing downstream could write it as UTF-8.
-        text, reasoning = (part.encode("utf-8", "replace").decode() for part in (text, reasoning))
-        stopped_by = choice.get("stop_reason")
-        return {
-            "text": f"<think>{reasoning}</think>{text}" if reasoning else text,
-            "finish_reason": str(choice.get("finish_reason") or "stop"),
-            "stopped_by": stopped_by if isinstance(stopped_by, str) else None,
-            "prompt_tokens": _count(usage.get("prompt_tokens")),
-            "completion_tokens": _count(usage.get("completion_tokens")),
-        }
-    except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
-        raise _RetryError(
-            f"not a chat completion ({type(error).__name__}: {error}): {bytes(raw[:80])!r}"
-        ) from None
-
-
-def _count(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+def _pause(failure: TryFailedError, earlier: int) -> float:
+    """Seconds until the next try. Jitter: hundreds of episodes that failed together must not come back together."""
+    if failure.retry_after is not None:
+        return failure.retry_after + random.uniform(0.0, min(1.0, 0.25 * failure.retry_after))
+    return min(_BACKOFF * 2.0 ** min(earlier, 16), _BACKOFF_LIMIT) * random.uniform(0.5, 1.5)
 
 
 @dataclass(frozen=True)

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shlex
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envs.base import EnvSpec
-from evalharness.config import SCRIPTED, RunConfig
+from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.policy.base import Policy
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
+from evalharness.policy.replicas import Replica, Replicas
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 
+if TYPE_CHECKING:
+    from evalharness.server.managed import ManagedServer
+
 Status = Callable[[str], None]
+Serve = Callable[..., "ManagedServer"]
+"""Called with the arguments of a `ManagedServer`; one that is running already may come back."""
+_CONNECTIONS = 1024
+"""Of one client at most: above any concurrency that is worth having."""
+
+
+@dataclass(frozen=True)
+class Reports:
+    """Who is told what happens while a policy works."""
+
+    status: Status = lambda text: None
+    """One line on what goes on."""
+    event: Status = lambda text: None
+    """A server died, came back, was given up: to be kept."""
+    overload: Callable[[], None] = lambda: None
+    """A request was refused with 429 or 503."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +51,10 @@ class Opened:
     """Why the policy can never answer again; None while it can."""
     facts: Mapping[str, Any] | None = None
     """What is only known once it runs: the server's version and arguments."""
+    metrics: Callable[[], Sequence[str]] = lambda: ()
+    """Where the servers that are up now tell how busy they are."""
+    down_s: Callable[[], float] = lambda: 0.0
+    """Seconds without a server so far, while it was started again."""
 
 
 @dataclass(frozen=True)
@@ -38,21 +63,26 @@ class Prepared:
 
     identity: Mapping[str, Any]
     """Tells models apart in the manifest; never holds a key."""
-    open: Callable[[Path, Status], AbstractAsyncContextManager[Opened]]
-    """(run folder, status line) -> the policy, started."""
+    open: Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]
+    """(run folder, who is told what happens) -> the policy, started."""
 
 
 def sampling_of(config: RunConfig) -> Sampling:
     return Sampling(config.temperature, config.top_p, config.max_tokens, config.seed)
 
 
-def prepare(config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Status) -> Prepared:
-    """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand."""
-    if config.model in SCRIPTED or config.model.startswith("replay:"):
+def prepare(
+    config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Status, *, serve: Serve | None = None
+) -> Prepared:
+    """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
+
+    `serve` gives the model's servers, where some are needed; without it the run gets servers of its own.
+    """
+    if config.is_scripted:
         return _scripted(config, specs)
     if config.is_endpoint:
         return _endpoint(config)
-    return _managed(config, on_status)
+    return _managed(config, on_status, serve)
 
 
 def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
@@ -74,7 +104,7 @@ def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
         )
 
     @asynccontextmanager
-    async def opened(folder: Path, status: Status) -> AsyncIterator[Opened]:
+    async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
         yield Opened(policy)
 
     return Prepared(identity, opened)
@@ -89,6 +119,27 @@ def _api_key(config: RunConfig) -> str | None:
     return key
 
 
+def _client(config: RunConfig, url: str, name: str, key: str | None, reports: Reports) -> ChatEndpoint:
+    return ChatEndpoint(
+        url,
+        name,
+        sampling=sampling_of(config),
+        api_key=key,
+        connections=config.concurrency or _CONNECTIONS,
+        timeout=config.timeout,
+        # With another server to go to, waiting for this one to come back is not worth as much.
+        tries=6 if len(config.endpoints) < 2 else 3,
+        on_retry=reports.status,
+        on_overload=reports.overload,
+    )
+
+
+def _metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:
+    from evalharness.server.metrics import metrics_url
+
+    return lambda: [metrics_url(replica.endpoint.base_url) for replica in group.replicas if replica.up]
+
+
 def _endpoint(config: RunConfig) -> Prepared:
     if config.model_name is None:
         raise UserError("an endpoint needs --model-name NAME, the name it serves the model by")
@@ -96,26 +147,20 @@ def _endpoint(config: RunConfig) -> Prepared:
     name = config.model_name
 
     @asynccontextmanager
-    async def opened(folder: Path, status: Status) -> AsyncIterator[Opened]:
-        endpoint = ChatEndpoint(
-            config.model,
-            name,
-            sampling=sampling_of(config),
-            api_key=key,
-            connections=config.concurrency,
-            timeout=config.timeout,
-            on_retry=status,
-        )
+    async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+        clients = [_client(config, url, name, key, reports) for url in config.endpoints]
+        replicas = [Replica(client.base_url, client) for client in clients]
+        group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
         try:
-            await endpoint.start()
-            yield Opened(endpoint)
+            await asyncio.gather(*(client.start() for client in clients))
+            yield Opened(group, failure=group.failure, metrics=_metrics_of(group))
         finally:
-            await endpoint.close()
+            await group.close()
 
     return Prepared({"kind": "endpoint", "name": name}, opened)
 
 
-def _managed(config: RunConfig, on_status: Status) -> Prepared:
+def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepared:
     """A vLLM of our own: everything that can be checked is checked before it is started."""
     from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
@@ -145,31 +190,63 @@ def _managed(config: RunConfig, on_status: Status) -> Prepared:
         model = str(checkpoint.path)
         identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
     name = config.display_name
+    placed = _placement(config, command.kind, extra)
 
     @asynccontextmanager
-    async def opened(folder: Path, status: Status) -> AsyncIterator[Opened]:
-        async with ManagedServer(
-            command=command,
-            model=model,
-            served_name=name,
-            log_path=folder / "server.log",
-            extra_args=extra,
-            on_status=status,
-        ) as server:
-            endpoint = ChatEndpoint(
-                server.base_url,
-                name,
-                sampling=sampling_of(config),
-                connections=config.concurrency,
-                timeout=config.timeout,
-                on_retry=status,
+    async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+        servers = [
+            (serve or ManagedServer)(
+                command=command,
+                model=model,
+                served_name=name,
+                log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
+                extra_args=extra,
+                on_status=reports.status if index == 0 else None,
+                variables=variables,
             )
-            try:
-                await endpoint.start()
-                yield Opened(
-                    endpoint, failure=server.failure, facts={"vllm": server.version, "argv": server.argv}
+            for index, variables in enumerate(placed)
+        ]
+        async with AsyncExitStack() as stack:
+            for server in servers:
+                stack.push_async_callback(server.stop)
+            await asyncio.gather(*(server.start() for server in servers))
+            replicas = [
+                Replica(
+                    "vLLM" if len(servers) == 1 else f"vLLM {index + 1}",
+                    _client(config, server.base_url, name, None, reports),
+                    server,
                 )
-            finally:
-                await endpoint.close()
+                for index, server in enumerate(servers)
+            ]
+            group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
+            stack.push_async_callback(group.close)
+            await asyncio.gather(*(replica.endpoint.start() for replica in replicas))
+            facts: dict[str, Any] = {
+                "vllm": command.version,
+                "argv": servers[0].argv,
+                "replicas": len(servers),
+            }
+            if len(servers) > 1:
+                facts["placement"] = placed
+            yield Opened(
+                group, group.failure, facts=facts, metrics=_metrics_of(group), down_s=lambda: group.down_s
+            )
 
     return Prepared(identity, opened)
+
+
+def _placement(config: RunConfig, kind: str, extra: Sequence[str]) -> list[dict[str, str]]:
+    """Environment variables of each replica."""
+    from evalharness.server.placement import gpus_of_one, place_on_cores, place_on_gpus, visible_gpus
+
+    if config.replicas > 1 and "--port" in " ".join(extra):
+        raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
+    if kind == "cpu":
+        cores = (
+            sorted(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else range(os.cpu_count() or 1)
+        )
+        return place_on_cores(config.replicas, list(cores))
+    gpus = visible_gpus() if config.replicas > 1 else []
+    return place_on_gpus(config.replicas, gpus_of_one(extra), gpus)

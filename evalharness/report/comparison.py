@@ -93,10 +93,11 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
     success = "exact McNemar for success, permutation for progress"
     if "mcnemar" not in tests:
         success = "permutation of signs (success is a mean over samples)"
+    bold = "; bold where below 0.05" if console.color_system else ""
     count = sum(len(c.differences) for c in comparisons)
     console.print(
         Text(
-            f"p: {success}. Holm: adjusted over the {count} tests shown; bold where below 0.05. "
+            f"p: {success}. Holm: adjusted over the {count} tests shown{bold}. "
             "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
             "w/t/l: tasks won, tied, lost by B."
         ),

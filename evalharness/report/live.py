@@ -58,7 +58,13 @@ class _View:
             no_wrap=True,
             overflow="ellipsis",
         )
-        return Group(table, Text(_speed(self.progress), style="dim"), status)
+        engine = Text(
+            printable(self.progress.engine(), single_line=True),
+            style="dim",
+            no_wrap=True,
+            overflow="ellipsis",
+        )
+        return Group(table, Text(_speed(self.progress), style="dim"), engine, status)
 
 
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
@@ -68,7 +74,7 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
         failed = f", {counts.failures} failed" if counts.failures else ""
         parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{rate}{failed}")
     if progress.turns:
-        parts.append(_speed(progress))
+        parts += [_speed(progress), progress.engine()]
     return " | ".join(parts)
 
 

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from html import escape
-from importlib.resources import files
-
+from evalharness.report.document import asset, document
+from evalharness.report.document import safe as _safe
 from evalharness.report.leaderboard import footnotes, percent
-from evalharness.report.text import printable
 from evalharness.standings import HELD_OUT, MEASURES, Leaderboard, Standing
-
-
-def _part(name: str) -> str:
-    return (files("evalharness.report") / name).read_text(encoding="utf-8")
-
-
-def _safe(text: str) -> str:
-    return escape(printable(text, single_line=True), quote=True)
 
 
 def _heading(text: str, kind: str, classes: str = "") -> str:
@@ -25,7 +15,7 @@ def _heading(text: str, kind: str, classes: str = "") -> str:
 
 def _head(board: Leaderboard) -> str:
     cells = [_heading("series", "text"), _heading("model", "text")]
-    for title in (*board.titles.values(), "Held-out"):
+    for title in (*board.titles.values(), "Held\u2011out"):
         for measure in MEASURES:
             cells.append(_heading(f"{title} {measure}", "number"))
             cells.append(_heading(f"{title} {measure}, corrected", "number", "corrected"))
@@ -80,7 +70,7 @@ def plot(board: Leaderboard) -> str:
         parts.append(f'<text x="{x + 10}" y="16">{measure} %</text>')
     for i, standing in enumerate(rows):
         y = _TOP + _STEP * i + 8
-        weight = ' font-weight="700"' if standing.ours else ""
+        weight = ' class="own"' if standing.ours else ""
         label = f"{standing.name} ({standing.series})" if standing.name in _repeated(rows) else standing.name
         parts.append(f'<text x="{_LEFT - 12}" y="{y + 4}" text-anchor="end"{weight}>{_safe(label)}</text>')
         for measure in MEASURES:
@@ -119,17 +109,7 @@ def page(board: Leaderboard) -> str:
     notes = "".join(f"<li>{_safe(note)}</li>" for note in footnotes(board) if not note.startswith("*"))
     if any(standing.held_in for standing in board.standings):
         notes = "<li><u>Underlined</u>: the method's training data was sampled from this family.</li>" + notes
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy"
- content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'">
-<title>Leaderboard</title>
-<style>{_part("page.css")}</style>
-</head>
-<body>
+    body = f"""\
 <h1>Leaderboard</h1>
 <p>Percent. Our runs are shaded, with 95&nbsp;% intervals. A click on a heading sorts.
 <label><input type="checkbox" id="corrected"> show chance-corrected scores (0: chance, 100: best known plans)
@@ -137,8 +117,5 @@ def page(board: Leaderboard) -> str:
 <div class="scroll"><table id="board">{_head(board)}<tbody>{rows}</tbody></table></div>
 <h2>Held-out score</h2>
 {plot(board)}
-<footer><ul>{notes}</ul></footer>
-<script>{_part("page.js")}</script>
-</body>
-</html>
-"""
+<footer><ul>{notes}</ul></footer>"""
+    return "".join(document("Leaderboard", asset("theme.css") + asset("page.css"), asset("page.js"), body))

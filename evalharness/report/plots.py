@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.curves import DIFFICULTIES, Row
+from evalharness.curves import CURVE_NAMES, DIFFICULTIES, UNPERTURBED, Row
 from evalharness.errors import UserError
 from evalharness.report.text import printable
 
@@ -202,20 +202,13 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     return figure
 
 
-_CURVE_NAMES = {
-    "best_success": "any of k succeeds (pass@k)",
-    "best_progress": "best progress of k",
-    "every_success": "all k succeed (pass^k)",
-}
-
-
 def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """One run: a colour a curve. Several: a colour a run, dashes a curve."""
     figure, panels = _family_panels(rows, titles, "k samples of a task (bands: 95 % over tasks)")
     runs = _values(rows, "run")
     for family, axes in panels.items():
         for i, run in enumerate(runs):
-            for j, (curve, name) in enumerate(_CURVE_NAMES.items()):
+            for j, (curve, name) in enumerate(CURVE_NAMES.items()):
                 own = _select(rows, family=family, run=run, curve=curve)
                 if own:
                     label = name if len(runs) == 1 else f"{_label(run)}: {name}"
@@ -228,11 +221,75 @@ def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     return figure
 
 
+def spread(values: Sequence[float], apart: float, low: float, high: float) -> list[float]:
+    """Where to write labels for points at these heights: in their order, `apart` from each other, within low..high
+    as far as there is room."""
+    order = sorted(range(len(values)), key=lambda i: (values[i], i))
+    places = [0.0] * len(values)
+    below = low - apart
+    for i in order:
+        below = places[i] = max(values[i], below + apart)
+    above = max(high, low + apart * (len(values) - 1)) + apart
+    for i in reversed(order):
+        above = places[i] = min(places[i], above - apart)
+    return places
+
+
+def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
+    """A slope from the unperturbed rate to the rate under each perturbation; a row a run and family."""
+    panels = list(dict.fromkeys((row["run"], row["family"]) for row in rows))
+    measures = _values(rows, "measure")
+    figure = _figure(
+        3.6 * len(measures), 3.1 * len(panels) + 0.4, "From the environment's own words to others (%)"
+    )
+    grid = figure.subplots(len(panels), len(measures), squeeze=False)
+    names = [name for name in _values(rows, "perturbation") if name != UNPERTURBED]
+    for line, (run, family) in zip(grid, panels, strict=True):
+        for axes, measure in zip(line, measures, strict=True):
+            own = _select(rows, run=run, family=family, measure=measure)
+            axes.set_title(f"{_label(titles.get(family, family))}, {measure}\n{_label(run)}")
+            _slopes(axes, own, names)
+    return figure
+
+
+def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
+    rates = {row["perturbation"]: 100 * row["rate"] for row in rows}
+    start = rates.pop(UNPERTURBED, None)
+    ends = [rates[name] for name in names if name in rates]
+    shown = [name for name in names if name in rates]
+    values = [*ends, *([] if start is None else [start])]
+    low, high = max(0.0, min(values) - 6), min(100.0, max(values) + 6)
+    if high - low < 20:  # small differences should look small
+        middle = (low + high) / 2
+        low = min(max(0.0, middle - 10), 80.0)
+        high = low + 20
+    for name, end, place in zip(shown, ends, spread(ends, (high - low) / 13, low, high), strict=True):
+        i = names.index(name)
+        style: dict[str, Any] = {
+            "color": _colour(i),
+            "linestyle": _DASHES[i % 4],
+            "marker": _MARKERS[i % len(_MARKERS)],
+        }
+        if start is not None:
+            axes.plot([0, 1], [start, end], markersize=4, linewidth=1.4, **style)
+        else:
+            axes.plot([1], [end], markersize=4, **style)
+        axes.plot([1.04, 1.12], [end, place], color="#bbbbbb", linewidth=0.6)
+        axes.annotate(f"{_label(name)}  {end:.1f}", (1.14, place), va="center", fontsize=8, color=_colour(i))
+    if start is not None:
+        axes.annotate(f"{start:.1f}", (0, start), (-0.06, start), ha="right", va="center", fontsize=8)
+    axes.set_xlim(-0.28, 1.75)
+    axes.set_ylim(low - (high - low) / 25, high + (high - low) / 25)
+    axes.set_xticks([0, 1], ["own words", "perturbed"])
+    axes.grid(visible=False, axis="x")
+
+
 DRAW = {
     "progress_by_turn": draw_progress_by_turn,
     "difficulty": draw_difficulty,
     "families": draw_families,
     "best_of_k": draw_best_of_k,
+    "perturbations": draw_perturbations,
 }
 """Name of a plot and its files -> how it is drawn."""
 

@@ -45,40 +45,95 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
             *_rates(score, "success_rate", "progress_rate"),
             "",
         )
-    notes = [
+    return Group(
+        table,
+        "",
+        *(Text(note, style="dim") for note in notes(summary, titles)),
+        *(Text(warning, style="yellow") for warning in warnings(summary, titles)),
+    )
+
+
+def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """What the numbers are of; plain sentences."""
+    found = [
         f"model {printable(summary['model']['name'], single_line=True)} · suite {summary['suite']} · "
         + (f"perturbation {summary['perturbation']} · " if summary["perturbation"] else "")
         + f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
-        + (f" in {duration(summary['wall_s'])}" if "wall_s" in summary else "")
+        + (
+            f" in {duration(summary['wall_s'])}"
+            if summary.get("sessions") == 1 and "wall_s" in summary
+            else ""
+        )
     ]
     tokens = summary["tokens"]
     if tokens["completion"]:
-        notes.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion")
+        found.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion")
     if summary["turns"] and summary["format_error_turns"]:
         share = 100 * summary["format_error_turns"] / summary["turns"]
-        notes.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
+        found.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
     if summary["trimmed_episodes"]:
-        notes.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
+        found.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
     if ours := [titles.get(f, f) for f, who in summary["labels"].items() if who == "ours"]:
-        notes.append(f"labels: ours for {', '.join(ours)}")
-    warnings = []
+        found.append(f"labels: ours for {', '.join(ours)}")
+    if not summary["held_out"] and len(summary["families"]) > 1:
+        found.append(f"held-out score withheld: {summary['held_out_withheld']}")
+    return found + performance_lines(summary.get("performance"))
+
+
+def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """What is missing from the numbers."""
+    found = []
     for family, entry in summary["families"].items():
         title = titles.get(family, family)
         if entry["infrastructure_failures"]:
-            warnings.append(
+            found.append(
                 f"{title}: {entry['infrastructure_failures']} episodes could not be played (infrastructure; see "
                 "errors.jsonl); they are in no mean, and the same command tries them again"
             )
         elif entry["n"] < entry["selected"]:
-            warnings.append(f"{title}: {entry['selected'] - entry['n']} episodes are still to play")
-    if not summary["held_out"] and len(summary["families"]) > 1:
-        notes.append(f"held-out score withheld: {summary['held_out_withheld']}")
-    return Group(
-        table,
-        "",
-        *(Text(note, style="dim") for note in notes),
-        *(Text(warning, style="yellow") for warning in warnings),
-    )
+            found.append(f"{title}: {entry['selected'] - entry['n']} episodes are still to play")
+    return found
+
+
+_PARTS = {
+    "model": "model",
+    "waiting_for_model": "waiting for a place at the model",
+    "environment": "environments",
+    "starting_workers": "starting workers",
+    "waiting_for_worker": "waiting for workers",
+    "client": "harness",
+}
+_BOUNDS = {
+    "model": "the model's server",
+    "environments": "the environments",
+    "longest_episode": "the longest episode",
+}
+
+
+def performance_lines(performance: Mapping[str, Any] | None) -> list[str]:
+    """Where the time went, how near to the bound, what the server did, and the advice where there is one."""
+    if performance is None or performance["efficiency"] is None:
+        return []
+    parts = sorted(performance["time"].items(), key=lambda part: -part[1])
+    spent = ", ".join(f"{_PARTS[name]} {share:.0%}" for name, share in parts if share >= 0.005)
+    lines = [f"efficiency {performance['efficiency']:.2f}, bound by {_BOUNDS[performance['bound']]}"]
+    if spent:
+        lines[0] += f" · time: {spent}"
+    if server := performance["server"]:
+        hits = server["prefix_cache_hit_rate"]
+        lines.append(
+            f"server: {server['running_mean']:.0f} running, {server['waiting_mean']:.0f} waiting on average · "
+            f"{server['prompt_tokens_per_s']:,.0f} prompt + {server['generation_tokens_per_s']:,.0f} new tokens/s"
+            + (f" · prefix cache {hits:.0%}" if hits is not None else "")
+            + f" · KV cache up to {server['kv_cache_usage_peak']:.0%}"
+        )
+    lines += [
+        printable(f"{event['event']} (after {duration(event['at_s'])})", single_line=True)
+        for event in performance["events"]
+    ]
+    if performance["advice"]:
+        lines.append(f"advice: {printable(performance['advice'], single_line=True)}")
+    return lines
 
 
 def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from typing import Any
 
 _HARMLESS = frozenset("\n\t")
 _DANGEROUS_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -30,3 +31,11 @@ def duration(seconds: float) -> str:
     if whole < 3600:
         return f"{whole // 60} min {whole % 60:02d} s"
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+
+
+def inert(value: Any) -> Any:
+    """A cell of a CSV file: text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    dangerous = isinstance(value, str) and value.lstrip(" ").startswith(
+        ("=", "+", "-", "@", "\t", "\r", "\n")
+    )
+    return f"'{value}" if dangerous else value

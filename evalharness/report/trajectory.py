@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from evalharness.episode import Episode, Turn
 from evalharness.report.text import printable
 
 
-def _labelled(label: str, text: str, style: str = "") -> Text:
-    return Text.assemble((f"{label:<12}", "bold"), (printable(text), style))
+def _labelled(label: str, text: str, style: str = "") -> Table:
+    """The text beside its label, however many lines it takes."""
+    grid = Table.grid(padding=0)
+    grid.add_column(width=12, no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(label, style="bold"), Text(printable(text), style))
+    return grid
 
 
-def _turn(turn: Turn, episode: Episode) -> Iterator[Text]:
+def _turn(turn: Turn, episode: Episode) -> Iterator[RenderableType]:
     mark = "" if turn.valid else "  (not valid)"
     yield Text(f"── turn {turn.turn} · progress {100 * turn.progress:.0f} %{mark}", style="cyan")
     if turn.thought:
@@ -31,7 +38,7 @@ def _turn(turn: Turn, episode: Episode) -> Iterator[Text]:
             yield _labelled("Subgoal", episode.subgoals[index], "magenta")
 
 
-def trajectory(episode: Episode) -> Iterator[Text]:
+def trajectory(episode: Episode) -> Iterator[RenderableType]:
     """Line by line; nothing in it can steer the terminal."""
     outcome = "success" if episode.success else "no success"
     sample = f", sample {episode.sample}" if episode.sample else ""

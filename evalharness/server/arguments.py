@@ -71,7 +71,13 @@ def server_arguments(
     if command.kind == "cpu":
         # Compiling takes the start from one minute to two to four, measured on two cores.
         defaults["enforce-eager"] = ()
+        # A prompt that is read in pieces (several long ones at once) ends the engine if its reply is sampled with a
+        # seed: vLLM 0.32 winds the generator back after each piece, which a CPU's cannot ("CPU Generator does not
+        # use offset").
+        defaults["no-enable-chunked-prefill"] = ()
     given = option_names(extra)
+    if "enable-chunked-prefill" in given:
+        defaults.pop("no-enable-chunked-prefill", None)
     argv = [
         *command.argv,
         *command.model_flag,

@@ -7,7 +7,7 @@ import os
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -76,9 +76,11 @@ class ManagedServer:
         extra_args: Sequence[str] = (),
         on_status: Callable[[str], None] | None = None,
         start_timeout: float | None = None,
+        variables: Mapping[str, str] | None = None,
     ) -> None:
         """`model` is a checkpoint folder or a hub id. `on_status` gets a short text at every phase of
-        the start and every five seconds. `start_timeout` is in seconds."""
+        the start and every five seconds. `start_timeout` is in seconds. `variables` are environment variables
+        of this server alone, such as which GPUs it may see."""
         check_extra_arguments(extra_args)
         self.command = command
         self.model = str(Path(model).expanduser().absolute()) if is_local(model) else str(model)
@@ -90,6 +92,7 @@ class ManagedServer:
         self.max_model_len = 0
         """Context length in tokens as the running server states it."""
         self._extra = list(extra_args)
+        self._variables = dict(variables or {})
         self._on_status = on_status or (lambda _: None)
         self._timeout = START_TIMEOUT[command.kind] if start_timeout is None else start_timeout
         self._process: SupervisedProcess | None = None
@@ -132,6 +135,11 @@ class ManagedServer:
     async def stop(self) -> None:
         """End the server and all its processes. Idempotent."""
         self._stopping = True
+        if self._process is not None:
+            await self._process.stop()
+
+    async def kill(self) -> None:
+        """End a server that is alive and no longer answers; it counts as having died."""
         if self._process is not None:
             await self._process.stop()
 
@@ -185,6 +193,7 @@ class ManagedServer:
         # vLLM leaves its sockets behind, half a dozen a start; in a folder of their own they can be removed.
         scratch = _socket_folder()
         env["VLLM_RPC_BASE_PATH"] = str(scratch)
+        env |= self._variables
         self._process = await SupervisedProcess.start(self.argv, env=env, log=self.log_path, scratch=scratch)
         ready = False
         try:

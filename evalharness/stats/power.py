@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import bdtr
-from scipy.stats import binom, t
 
 
 def mcnemar_power(n: int, discordant: float, difference: float, *, alpha: float = 0.05) -> float:
@@ -19,6 +17,8 @@ def mcnemar_power(n: int, discordant: float, difference: float, *, alpha: float 
     """
     if n < 1 or not abs(difference) <= discordant <= 1:
         raise ValueError(f"no paired tasks have n {n}, discordant {discordant}, difference {difference}")
+    from scipy.stats import binom  # most of a second, and only comparisons need it
+
     if discordant == 0:
         return 0.0
     m = np.arange(n + 1)
@@ -37,6 +37,8 @@ def detectable_success_difference(
     The discordant share is taken as observed, or as the difference itself where that is larger (every change a gain).
     """
 
+    from scipy.optimize import brentq
+
     def missing(difference: float) -> float:
         return mcnemar_power(n, max(discordant, difference), difference, alpha=alpha) - power
 
@@ -52,6 +54,8 @@ def detectable_mean_difference(
     The usual approximation for a paired t test (Bland, An Introduction to Medical Statistics, chapter 18), which the
     permutation test of a mean approaches.
     """
+    from scipy.stats import t
+
     n = len(differences)
     spread = float(np.std(differences, ddof=1)) if n > 1 else 0.0
     if spread == 0:

@@ -58,6 +58,7 @@ def test_defaults_of_the_cpu_build() -> None:
             "--max-model-len",
             "8192",
             "--enforce-eager",
+            "--no-enable-chunked-prefill",
         ),
     ]
 

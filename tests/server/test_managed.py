@@ -95,6 +95,21 @@ async def test_requests_do_not_swell_the_log(server: ManagedServer) -> None:
     assert server.log_path.stat().st_size - before < 20 * 60
 
 
+async def test_long_seeded_requests_at_once_are_all_answered(server: ManagedServer) -> None:
+    """As the samples of a Best-of-N. Together they exceed what one step of the engine reads; a prompt that is read in
+    pieces would end it (`--no-enable-chunked-prefill`)."""
+
+    async def ask(seed: int) -> object:
+        text = f"{seed} " + "You see a mug, a plate and an apple. " * 150
+        messages = [{"role": "user", "content": text}]
+        return (await chat(server, temperature=1, seed=seed, messages=messages))["choices"]
+
+    answers = await asyncio.gather(*(ask(seed) for seed in range(12)))
+    assert len({str(answer) for answer in answers}) > 6
+    assert await ask(3) == answers[3]
+    assert server.failure() is None
+
+
 async def test_a_taken_port_is_said_at_once(
     server: ManagedServer, tiny_checkpoint: Path, tmp_path: Path
 ) -> None:

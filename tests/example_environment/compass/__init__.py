@@ -1,4 +1,4 @@
-"""The example of CONTRIBUTING.md: an environment outside this repository."""
+"""An environment outside this repository, whose simulator breaks when a test asks."""
 
 from pathlib import Path
 

@@ -61,6 +61,8 @@ class CompassEnv(TextEnv):
                 time.sleep(600)
             case "raise":
                 raise RuntimeError("the needle fell off")
+            case "leak":
+                self.leaked = bytes(range(256)) * 2**19  # 128 MB that stay
             case "garbage":
                 os.write(int(os.environ.get("COMPASS_STDOUT", "1")), b"noise on standard output\n")
 

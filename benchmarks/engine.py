@@ -1,0 +1,354 @@
+"""How fast the engine is, each figure with the bound it is measured against.
+
+    python benchmarks/engine.py [--only a,b,c,d,f] [--episodes 416] [--turns 30] [--json FILE]
+    python benchmarks/engine.py --only e,f [--model DIR]      # with a real vLLM (evalharness server install)
+
+a  every open-suite task against a server that takes 200 ms a reply: efficiency (target 0.85)
+b  the chat client alone, 512 connections, 31-message conversations: replies/s (target 500)
+c  256 episodes in flight: CPU time of the harness's own process a turn (target 2 ms)
+d  ten times as many episodes: memory from the 400th to the 4,160th (target +-10 %)
+e  a real vLLM: tokens/s through the harness over those of vLLM's own benchmark client for the same prompts and
+   concurrency (target 0.95); share of prompt tokens from the prefix cache after turn 3 (target 0.9)
+f  one episode at a time on the same server, as AgentBoard does, against all at once: the speed-up
+
+The server of a to d and f is a process of its own on this machine (`fixed_latency_server.py`) and takes its share
+of the cores; so do the environments. `load` is the machine's load average at the start: other work makes every
+figure but (d) worse.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+from engine_vllm import side_by_side, through_vllm
+
+from envs import specs
+from evalharness.config import RunConfig
+from evalharness.evaluation import Outcome, evaluate
+from evalharness.event_loop import run_to_end
+from evalharness.policy.endpoint import ChatEndpoint, Sampling
+from evalharness.pool import usable_cores
+from evalharness.progress import Progress
+
+LATENCY = 0.2
+SERVER = Path(__file__).with_name("fixed_latency_server.py")
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str
+    value: float
+    unit: str
+    target: str
+    met: bool
+    bound: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@contextlib.contextmanager
+def fixed_server(latency: float = LATENCY) -> Iterator[str]:
+    process = subprocess.Popen([sys.executable, SERVER, str(latency)], stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
+    finally:
+        process.kill()
+        process.wait()
+
+
+def open_families() -> dict[str, int]:
+    """Families with an open suite, and its number of tasks."""
+    counts = {family: len(spec.load_tasks("open", None, 0)) for family, spec in specs().items()}
+    return {family: count for family, count in counts.items() if count}
+
+
+def selection(episodes: int) -> tuple[str, int]:
+    """(--tasks, tasks of each family) that come to about `episodes`, all families in their proportions."""
+    counts = open_families()
+    share = episodes / sum(counts.values())
+    chosen = {family: max(1, min(count, round(count * share))) for family, count in counts.items()}
+    return ",".join(f"{family}:0-{count - 1}" for family, count in chosen.items()), sum(chosen.values())
+
+
+class Cores:
+    """How much of the cores' time went to processes that have nothing to do with the benchmark."""
+
+    def __init__(self) -> None:
+        self._before = self._look()
+
+    @staticmethod
+    def _look() -> tuple[float, float, float]:
+        times = psutil.cpu_times()
+        busy = sum(times) - times.idle - times.iowait - getattr(times, "guest", 0.0)
+        own = 0.0
+        me = psutil.Process()
+        for process in [me, *me.children(recursive=True)]:
+            with contextlib.suppress(psutil.Error):
+                spent = process.cpu_times()
+                own += spent.user + spent.system + spent.children_user + spent.children_system
+        return time.monotonic(), busy, own
+
+    def others(self) -> float:
+        """Share of all cores since the start, 0..1."""
+        wall, busy, own = (now - then for now, then in zip(self._look(), self._before, strict=True))
+        return max(0.0, min(1.0, (busy - own) / wall / (psutil.cpu_count() or 1)))
+
+
+class Watcher:
+    """Samples the harness's own memory while a run goes on."""
+
+    def __init__(self) -> None:
+        self.samples: list[tuple[int, int]] = []
+        """(episodes finished, resident bytes)"""
+
+    @contextlib.contextmanager
+    def __call__(self, progress: Progress) -> Iterator[None]:
+        stop = threading.Event()
+        process = psutil.Process()
+
+        def sample() -> None:
+            while not stop.wait(0.2):
+                done = sum(family.done for family in progress.families.values())
+                self.samples.append((done, process.memory_info().rss))
+
+        thread = threading.Thread(target=sample, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+
+def play(url: str, tasks: str, turns: int, **options: Any) -> tuple[Outcome, Watcher]:
+    watcher = Watcher()
+    with tempfile.TemporaryDirectory() as folder:
+        config = RunConfig(
+            model=url, model_name="fixed", suite="open", tasks=tasks, max_turns=turns,
+            output=Path(folder) / "run", **options,
+        )  # fmt: skip
+        return evaluate(config, watch=watcher), watcher
+
+
+def performance(outcome: Outcome) -> dict[str, Any]:
+    summary = outcome.summary
+    told: dict[str, Any] = summary["performance"]
+    wall = {"wall_s": summary["wall_s"], "turns": summary["turns"], "episodes": episodes_of(outcome)}
+    return wall | {
+        key: told[key] for key in ("efficiency", "bound", "bounds_s", "time", "concurrency", "workers")
+    }
+
+
+def episodes_of(outcome: Outcome) -> int:
+    return sum(family["n"] for family in outcome.summary["families"].values())
+
+
+def a_whole_suite(options: argparse.Namespace) -> Figure:
+    tasks, count = selection(options.episodes)
+    with fixed_server() as url:
+        machine = Cores()
+        outcome, _ = play(url, tasks, options.turns)
+        others = machine.others()
+    told = outcome.summary["performance"]
+    wall, turns = outcome.summary["wall_s"], outcome.summary["turns"]
+    # The server takes every request at once, so its own bound is the longest episode; ours are the cores.
+    environments = sum(told["environment_cpu_s"].values()) / usable_cores()
+    harness = told["client_cpu_s_per_turn"] * turns
+    bounds = {
+        "longest episode": options.turns * LATENCY,
+        "model at the concurrency found": turns * LATENCY / told["concurrency"]["highest"],
+        "environment CPU / cores": environments,
+    }
+    holding = max(bounds, key=lambda name: bounds[name])
+    return Figure(
+        "a: efficiency", bounds[holding] / wall, "bound/wall", ">= 0.85", bounds[holding] / wall >= 0.85,
+        f"{holding}: {bounds[holding]:.1f} s of {wall:.1f} s; other work had {others:.0%} of the cores",
+        {
+            "bounds_s": bounds, "episodes": count, "families": list(open_families()),
+            "harness_cpu_s": harness,
+            "share_of_cores_taken_by_other_work": others,
+            "all_cpu_over_cores_s": (harness + environments * usable_cores()) / usable_cores(),
+            **performance(outcome),
+        },
+    )  # fmt: skip
+
+
+async def _client_alone(url: str, connections: int, seconds: float) -> tuple[float, float]:
+    """(replies/s, CPU seconds a reply)"""
+    text = "Observation: You are in a room. There is a red ball two steps in front of you and a wall to your left."
+    messages = [{"role": "system", "content": "You act in a text world."}]
+    for turn in range(30):
+        messages.append({"role": "user" if turn % 2 == 0 else "assistant", "content": text})
+    endpoint = ChatEndpoint(url, "fixed", sampling=Sampling(), connections=connections)
+    await endpoint.start()
+    replies = 0
+    until = time.perf_counter() + seconds
+
+    async def ask(number: int) -> None:
+        nonlocal replies
+        while time.perf_counter() < until:
+            await endpoint.chat(messages, seed=number)  # type: ignore[arg-type]
+            replies += 1
+
+    began, cpu = time.perf_counter(), time.process_time()
+    await asyncio.gather(*(ask(number) for number in range(connections)))
+    wall, cpu = time.perf_counter() - began, time.process_time() - cpu
+    await endpoint.close()
+    return replies / wall, cpu / replies
+
+
+def b_client_alone(options: argparse.Namespace) -> Figure:
+    with fixed_server() as url:
+        rate, cpu = run_to_end(_client_alone(url, 512, 10.0))
+    return Figure(
+        "b: client alone", rate, "replies/s", ">= 500", rate >= 500,
+        f"512 connections / {LATENCY} s: {512 / LATENCY:.0f}/s; a core at {1e3 * cpu:.2f} ms a reply: {1 / cpu:.0f}/s",
+        {"cpu_ms_per_reply": 1e3 * cpu, "connections": 512, "messages": 31},
+    )  # fmt: skip
+
+
+def c_harness_cpu(options: argparse.Namespace) -> Figure:
+    tasks, _ = selection(max(256, options.episodes))
+    with fixed_server() as url:
+        outcome, _ = play(url, tasks, options.turns, concurrency=256)
+    cpu = 1e3 * outcome.summary["performance"]["client_cpu_s_per_turn"]
+    return Figure(
+        "c: harness CPU a turn", cpu, "ms", "<= 2", cpu <= 2.0,
+        f"CPU time of the harness's process over {outcome.summary['turns']} turns, 256 in flight",
+        performance(outcome),
+    )  # fmt: skip
+
+
+def d_memory(options: argparse.Namespace) -> Figure:
+    tasks, count = selection(416)
+    samples = -(-4160 // count)
+    with fixed_server(0.0) as url:
+        outcome, watcher = play(url, tasks, options.memory_turns, samples=samples, concurrency=128)
+    warm = [size for done, size in watcher.samples if 390 <= done <= 450]
+    whole = max(done for done, _ in watcher.samples)
+    # While episodes are played: the tables at the end import pandas' and pyarrow's 100 MB.
+    later = [size for done, size in watcher.samples if 400 <= done < whole]
+    base = sum(warm) / len(warm)
+    change = max(later, key=lambda size: abs(size - base)) / base - 1
+    return Figure(
+        "d: memory", 100 * change, "% change", "+-10 %", abs(change) <= 0.1,
+        f"resident memory at episode 400: {base / 2**20:.0f} MiB; at the end of {episodes_of(outcome)}: "
+        f"{later[-1] / 2**20:.0f} MiB",
+        {"turns_an_episode": options.memory_turns, "at_400_mib": base / 2**20, "max_mib": max(later) / 2**20,
+         "by_episodes_mib": {
+             done // 400 * 400: round(size / 2**20, 1) for done, size in watcher.samples if done < whole
+         },
+         "with_tables_mib": watcher.samples[-1][1] / 2**20,
+         "end_mib": later[-1] / 2**20, **performance(outcome)},
+    )  # fmt: skip
+
+
+def e_real_vllm(options: argparse.Namespace) -> list[Figure]:
+    told = through_vllm(options.model, options.vllm_episodes, options.vllm_turns)
+    return [
+        Figure(
+            "e: tokens/s, harness over vLLM's client", told["ratio"], "ratio", ">= 0.95", told["ratio"] >= 0.95,
+            f"vLLM's own client: {told['client_tokens_per_s']:.1f} tokens/s at concurrency {told['concurrency']}", told,
+        ),
+        Figure(
+            "e: prefix cache after turn 3", told["hit_rate_after_turn_3"], "share of prompt tokens", ">= 0.9",
+            told["hit_rate_after_turn_3"] >= 0.9,
+            f"all that was there before: {told['best_hit_rate_after_turn_3']:.3f}; in blocks of {told['block']} tokens",
+        ),
+    ]  # fmt: skip
+
+
+def f_speed_up(options: argparse.Namespace) -> list[Figure]:
+    tasks, count = selection(options.sequential_episodes)
+    with fixed_server() as url:
+        one, _ = play(url, tasks, options.turns, concurrency=1)
+        many, _ = play(url, tasks, options.turns)
+    ratio = one.summary["wall_s"] / many.summary["wall_s"]
+    figures = [
+        Figure(
+            "f: speed-up over one at a time (200 ms server)", ratio, "times", "-", True,
+            f"{count} episodes at once at best; {one.summary['wall_s']:.1f} s against {many.summary['wall_s']:.1f} s",
+            {"sequential": performance(one), "concurrent": performance(many)},
+        )
+    ]  # fmt: skip
+    if options.vllm_too:
+        told = side_by_side(options.model, options.vllm_episodes, options.vllm_turns)
+        figures.append(
+            Figure(
+                "f: speed-up over one at a time (real vLLM)", told["speed_up"], "times", "-", True,
+                f"{told['sequential_s']:.0f} s against {told['concurrent_s']:.0f} s, {told['episodes']} episodes", told,
+            )
+        )  # fmt: skip
+    return figures
+
+
+PARTS: dict[str, Callable[[argparse.Namespace], Figure | list[Figure]]] = {
+    "a": a_whole_suite, "b": b_client_alone, "c": c_harness_cpu, "d": d_memory, "e": e_real_vllm, "f": f_speed_up,
+}  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", default="a,b,c,d,f", metavar="PARTS")
+    parser.add_argument("--episodes", type=int, default=416)
+    parser.add_argument("--turns", type=int, default=30)
+    parser.add_argument("--memory-turns", type=int, default=30, help="turns of an episode in d")
+    parser.add_argument("--sequential-episodes", type=int, default=16, help="episodes in f")
+    parser.add_argument(
+        "--model", default="demo", help="checkpoint directory for e (default: the demo model)"
+    )
+    parser.add_argument("--vllm-episodes", type=int, default=16)
+    parser.add_argument("--vllm-turns", type=int, default=8)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    chosen = options.only.split(",")
+    options.vllm_too = "e" in chosen
+    # Lengths remembered from other runs would make these figures depend on what ran before.
+    os.environ["EVALHARNESS_HOME"] = os.environ.get("EVALHARNESS_HOME") or _home()
+    load = os.getloadavg()[0]
+    figures: list[Figure] = []
+    print(f"{usable_cores()} cores, load {load:.1f}")
+    for part in chosen:
+        made = PARTS[part](options)
+        for figure in made if isinstance(made, list) else [made]:
+            figures.append(figure)
+            met = "met" if figure.met else "NOT MET"
+            print(
+                f"{figure.name:48} {figure.value:9.3f} {figure.unit:12} {figure.target:8} {met:8} {figure.bound}"
+            )
+            sys.stdout.flush()
+    if options.json:
+        told = {"cores": usable_cores(), "load": load, "figures": [asdict(figure) for figure in figures]}
+        options.json.write_text(json.dumps(told, indent=2) + "\n")
+
+
+def _home() -> str:
+    """The user's server and demo model, without what is remembered of earlier runs."""
+    from evalharness.server.paths import cache_root, server_root
+
+    home = Path(tempfile.mkdtemp(prefix="evalharness-benchmark-"))
+    (home / "cache").mkdir()
+    (home / "server").symlink_to(server_root())
+    if (models := cache_root() / "models").is_dir():
+        (home / "cache" / "models").symlink_to(models)
+    return str(home)
+
+
+if __name__ == "__main__":
+    main()

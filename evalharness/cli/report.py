@@ -1,0 +1,48 @@
+"""`evalharness report`: runs as one page to look at."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+_DESCRIPTION = """\
+Write runs as one HTML file that needs nothing else: scores with intervals, floors and ceilings, every trajectory turn
+by turn, samples of a task beside each other, two runs side by side with their first difference. It works from the disk,
+offline, and opens no connection. Keys are listed in it (press ?). See also: evalharness view, for a run in progress.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "report", help="write runs as one HTML page to look at", description=_DESCRIPTION
+    )
+    add_page_arguments(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("report.html"),
+        metavar="FILE",
+        help="where to write it (default: report.html)",
+    )
+    parser.set_defaults(run=run)
+
+
+def add_page_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders, of one suite")
+    parser.add_argument(
+        "--prompts",
+        type=Path,
+        metavar="DIR",
+        help="the folder that the runs were given as `run --prompts DIR`; the page then shows these prompts",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness.report.viewer.bundle import behaviour_figures, load_bundle
+    from evalharness.report.viewer.page import write_page
+
+    size = write_page(args.output, load_bundle(args.runs, prompts=args.prompts, behaviour=behaviour_figures))
+    print(f"wrote {args.output} ({size / 1e6:.1f} MB)", file=sys.stderr)
+    return 0

@@ -1,0 +1,123 @@
+"""`evalharness sweep`: a model on one family under perturbations, as one study."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from evalharness.cli.common import add_csv_option, data_folder, write_csv, write_json
+from evalharness.cli.run import add_run_options, config_of
+
+if TYPE_CHECKING:
+    from evalharness.config import RunConfig
+    from evalharness.study import Played
+
+_DESCRIPTION = """\
+Evaluate a model on one family unperturbed and under each perturbation: ordinary runs in one folder, one after the
+other on one model server. The same command continues an interrupted study; --perturb with further names extends it.
+Shows success and progress of each column with average and Std, then each perturbation against the unperturbed run,
+paired by task: difference with interval, exact McNemar p, Holm's correction, retention. docs/perturbations.md
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "sweep",
+        help="a family under every perturbation, with paired tests",
+        description=_DESCRIPTION,
+        conflict_handler="resolve",
+    )
+    sweep = parser.add_argument_group("the study")
+    sweep.add_argument("--family", required=True, metavar="FAMILY", help="alfworld, babyai, ...")
+    add_run_options(parser)
+    sweep.add_argument(
+        "--perturb",
+        nargs="+",
+        metavar="NAME",
+        help="the columns beside the unperturbed one (default: the published ones, P1 to P5 in ALFWorld; all of a "
+        "family for which none is published); see: evalharness perturb list",
+    )
+    sweep.add_argument(
+        "--tasks", metavar="LIST", help="only these tasks of the family: alfworld:0-9 (default: all of it)"
+    )
+    add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from rich.console import Console
+
+    from evalharness.cli.common import titles
+    from evalharness.report.live import watch
+    from evalharness.report.sweep import print_sweep
+    from evalharness.scored_run import load_scored_run
+    from evalharness.study import play, study_folder
+    from evalharness.sweep import UNPERTURBED, sweep_of
+
+    runs = _columns(args)
+    folder = study_folder(runs[UNPERTURBED], f"sweep-{args.family}")
+    names, shown = titles(), Console(stderr=True)
+    out = Console(stderr="-" in (args.json, args.csv))
+    try:
+        played = play(
+            "sweep",
+            folder,
+            runs,
+            data=data_folder(args),
+            watch=lambda progress: watch(progress, names, shown),
+            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
+        )
+    except (KeyboardInterrupt, SystemExit):
+        print(f"evalharness: stopped; finished episodes are in {folder}", file=sys.stderr)
+        raise
+    begun = {name: o.folder for name, o in played.runs.items() if _any_played(o.summary)}
+    if UNPERTURBED in begun:
+        sweep = sweep_of({name: load_scored_run(place) for name, place in begun.items()})
+        print_sweep(out, sweep)
+        write_csv(args.csv, sweep.rows())
+        write_json(args.json, sweep.to_json())
+    out.print(
+        f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
+    )
+    tell_what_is_missing(played)
+    return played.exit_status
+
+
+def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
+    """Column -> its run. Raises UserError for an unknown family or perturbation."""
+    from envs import specs as installed_specs
+    from evalharness.errors import UserError
+    from evalharness.perturb import compose, normal_name
+    from evalharness.sweep import UNPERTURBED, default_perturbations
+    from evalharness.tasks import nearest
+
+    specs = installed_specs()
+    if args.family not in specs:
+        raise UserError(f"--family {args.family}: no such family{nearest(args.family, sorted(specs))}")
+    spec = specs[args.family]
+    chosen = args.perturb or default_perturbations(spec)
+    names = list(dict.fromkeys(normal_name(name) for name in chosen))
+    for name in names:
+        compose(spec, name)
+    tasks = args.tasks or args.family
+    if any(part.strip().partition(":")[0].partition("/")[0] != args.family for part in tasks.split(",")):
+        raise UserError(f"--tasks {tasks}: a sweep is over one family, and this one is over {args.family}")
+    config = config_of(args, perturb=None, tasks=tasks)
+    config = config.model_copy(update={"perturb": None})
+    return {
+        UNPERTURBED: config,
+        **{name: config.model_copy(update={"perturb": name}) for name in names},
+    }
+
+
+def _any_played(summary: dict[str, object]) -> bool:
+    return bool(summary["turns"])
+
+
+def tell_what_is_missing(played: Played) -> None:
+    if played.stopped:
+        print(f"evalharness: the study stopped early: {played.stopped}", file=sys.stderr)
+        if played.owed:
+            print(f"evalharness: still to play: {', '.join(played.owed)}", file=sys.stderr)
+        print("evalharness: finished episodes are kept; the same command continues", file=sys.stderr)

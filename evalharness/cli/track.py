@@ -1,0 +1,35 @@
+"""`evalharness track`: a run's scores in an experiment tracker."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+_DESCRIPTION = """\
+Send a run's scores and configuration to an experiment tracker. Needs one extra: pip install 'evalharness[wandb]' (or
+mlflow, trackio). Where they go is told to the tracker itself: WANDB_MODE=offline, MLFLOW_TRACKING_URI, TRACKIO_DIR, ...
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("track", help="scores to wandb, mlflow or trackio", description=_DESCRIPTION)
+    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
+    parser.add_argument("--to", required=True, choices=("mlflow", "trackio", "wandb"), help="which tracker")
+    parser.add_argument(
+        "--project",
+        default="evalharness",
+        metavar="NAME",
+        help="project or experiment (default: evalharness)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness.store import read_manifest
+    from evalharness.summary import summarize
+    from evalharness.trackers import track
+
+    count = track(args.to, args.project, read_manifest(args.folder), summarize(args.folder))
+    print(f"{args.to}: sent {count} numbers to {args.project}", file=sys.stderr)
+    return 0

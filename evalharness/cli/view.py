@@ -1,0 +1,30 @@
+"""`evalharness view`: the page of `evalharness report`, served while a run goes on."""
+
+from __future__ import annotations
+
+import argparse
+
+from evalharness.cli.report import add_page_arguments
+
+_DESCRIPTION = """\
+Serve the page of `evalharness report` on this machine's loopback address, for a run in progress: what is finished
+appears within seconds. Nothing outside this machine can reach it. Ctrl-C ends it.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "view", help="look at a run in progress in a browser", description=_DESCRIPTION
+    )
+    add_page_arguments(parser)
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness.report.viewer.live import serve
+
+    serve(args.runs, port=args.port, prompts=args.prompts)
+    return 0

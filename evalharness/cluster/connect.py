@@ -1,0 +1,114 @@
+"""Where the environment workers run: on this machine, or on the nodes of a Ray cluster."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from envs.base import EnvSpec
+from evalharness.errors import InfrastructureError, UserError
+
+if TYPE_CHECKING:
+    from evalharness.workers import Worker
+
+
+@dataclass(frozen=True)
+class WorkerSite:
+    """What the scheduler knows of where workers are."""
+
+    make_worker: Callable[[EnvSpec, Path | None, Path | None], Worker]
+    """(environment, data folder, log file) -> a worker that starts at its first call."""
+    cores: int | None = None
+    """Of all nodes together; None: of this machine."""
+
+
+@contextmanager
+def worker_site(
+    address: str | None, *, install: bool = False, on_status: Callable[[str], None] = lambda text: None
+) -> Iterator[WorkerSite]:
+    """`address`: None for processes of this machine, `local` for a Ray of our own on it, else a running cluster.
+
+    `install` has Ray install the simulators' libraries on the nodes, for images that lack them.
+    """
+    if address is None:
+        from evalharness.workers import WorkerProcess
+
+        yield WorkerSite(WorkerProcess)
+        return
+    # Before the import: Ray reads it then.
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    try:
+        ray: Any = import_module("ray")
+    except ImportError:
+        raise UserError("--cluster needs Ray: pip install 'evalharness[ray]'") from None
+    if address != "local":
+        _check(address)
+    from evalharness.cluster.ray_worker import RayWorker
+
+    ours = not ray.is_initialized()
+    on_status("starting Ray" if address == "local" else f"joining the Ray cluster at {address}")
+    with tempfile.TemporaryDirectory(prefix="evalharness-") as staging:
+        if ours:
+            _join(ray, address, Path(staging), install)
+        try:
+            cores = int(ray.cluster_resources().get("CPU", 1))
+            yield WorkerSite(RayWorker, max(1, cores))
+        finally:
+            if ours:
+                ray.shutdown()
+
+
+def _check(address: str) -> None:
+    """Raises UserError when nobody answers there: Ray would try for minutes."""
+    place = address.removeprefix("ray://")
+    if address == "auto":
+        noted = Path("/tmp/ray/ray_current_cluster")  # Ray's own note of the cluster this machine belongs to
+        place = os.environ.get("RAY_ADDRESS") or (noted.read_text().strip() if noted.exists() else "")
+        if not place:
+            raise UserError(
+                "--cluster auto: this machine belongs to no Ray cluster; start one with `ray start --head`, join one "
+                "with `ray start --address=HOST:6379`, or name one: --cluster ray://HOST:10001"
+            )
+    host, colon, port = place.removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdecimal():
+        raise UserError(f"--cluster {address}: write ray://HOST:10001, HOST:6379, auto or local")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=20).close()
+    except (OSError, OverflowError) as error:
+        raise UserError(
+            f"--cluster {address}: no answer from {host}:{port} ({error}); is the cluster up (`ray status` on its head "
+            "node), and may this machine reach it?"
+        ) from None
+
+
+def _join(ray: Any, address: str, staging: Path, install: bool) -> None:
+    options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}
+    if address == "local":
+        options["include_dashboard"] = False
+    else:
+        from evalharness.cluster.packages import requirements, stage
+
+        options["runtime_env"] = {"py_modules": stage(staging)}
+        if install:
+            options["runtime_env"]["pip"] = requirements()
+    try:
+        ray.init(**options)
+    except ImportError as error:  # ray:// needs gRPC, which Ray alone does not bring
+        raise UserError(f"--cluster {address}: {error}; pip install 'evalharness[ray]'") from None
+    except Exception as error:  # Ray raises bare ones, too
+        told = str(error).strip().splitlines()
+        ray.shutdown()
+        if address == "local":
+            raise InfrastructureError(f"Ray did not start: {error}") from None
+        raise UserError(
+            f"--cluster {address}: {told[0] if told else type(error).__name__}; is the cluster up (`ray status` on "
+            "its head node), and are its Ray and Python the same as here?"
+        ) from None

@@ -1,0 +1,157 @@
+"""A worker on some node of a Ray cluster, behind the same interface as a worker process of this machine.
+
+A Ray actor holds the very worker process that a local run would have (`evalharness.workers`), so that a call, its
+time limit and the killing of what hangs are the same code, next to the simulator. What is said between here and
+there is JSON data in both directions, as on the pipe.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray.exceptions import RayError, RuntimeEnvSetupError
+
+from envs.base import EnvSpec
+from evalharness.errors import InfrastructureError, UserError
+from evalharness.timing import CallTimes
+from evalharness.workers import Usage, WorkerError, WorkerProcess
+
+_START_TIMEOUT = 600.0
+"""Seconds until an actor runs: a node may be started by an autoscaler, and install packages."""
+_NETWORK_TIMEOUT = 30.0
+"""Seconds for a call's way there and back, on top of what it may take there."""
+_USAGE_EVERY = 5.0
+"""Seconds between looks at a worker's memory: a look at a process tree costs milliseconds."""
+_CORES = 0.1
+"""Of a node, reserved for one worker. Less than a worker uses while it steps, because most wait for the model; and
+when a node dies the others must have room for its workers."""
+
+
+class Host:
+    """The actor: on a node, one worker process."""
+
+    def __init__(self, family: str, data: str | None) -> None:
+        from envs import specs
+
+        # Standard error of an actor is a file of the node, which `ray logs` shows.
+        self._worker = WorkerProcess(specs()[family], Path(data) if data else None, Path("/dev/stderr"))
+        self._looked = time.monotonic()
+
+    async def call(self, slot: int, op: str, timeout: float, arguments: dict[str, Any]) -> dict[str, Any]:
+        try:
+            result = await self._worker.call(slot, op, timeout, **arguments)
+        except UserError as error:
+            return {"refused": str(error)}
+        except InfrastructureError as error:
+            return {"error": str(error)}
+        answer = {"result": result, "took": self._worker.last_call.took_s}
+        if time.monotonic() - self._looked >= _USAGE_EVERY:
+            self._looked = time.monotonic()
+            answer["usage"] = asdict(self._worker.usage())
+        return answer
+
+    async def close(self) -> None:
+        await self._worker.close()
+
+
+class RayWorker:
+    """One actor with up to `spec.envs_per_worker` environments; carries out one call at a time."""
+
+    def __init__(self, spec: EnvSpec, data: Path | None, log: Path | None) -> None:
+        self.spec = spec
+        self.data = data
+        self.broken = False
+        self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
+        self.last_call = CallTimes()
+        self._usage = Usage()
+        self._actor: Any = None
+        self._lock = asyncio.Lock()
+
+    @property
+    def pid(self) -> int | None:
+        """None: it is a process of another machine."""
+        return None
+
+    def _start(self) -> Any:
+        host = ray.remote(Host).options(num_cpus=_CORES, scheduling_strategy="SPREAD", max_restarts=0)
+        return host.remote(self.spec.family, str(self.data) if self.data else None)
+
+    async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
+        """Raises WorkerError when the actor, its process or its node dies or hangs, or the environment raises.
+
+        After that the worker is broken for good.
+        """
+        asked = time.perf_counter()
+        async with self._lock:
+            waited = time.perf_counter() - asked
+            if self.broken:
+                raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
+            limit = timeout + _NETWORK_TIMEOUT
+            try:
+                if self._actor is None:
+                    self._actor = self._start()
+                    limit += _START_TIMEOUT
+                answer = await asyncio.wait_for(
+                    _result(self._actor.call.remote(slot, op, timeout, arguments)), limit
+                )
+            except TimeoutError:
+                self.kill()
+                raise WorkerError(
+                    f"the node of a {self.spec.title} worker did not answer {op!r} within {limit:.0f} s"
+                ) from None
+            except RuntimeEnvSetupError as error:
+                self.kill()
+                told = [line.strip() for line in str(error).splitlines() if line.strip()]
+                raise UserError(
+                    "Ray could not prepare a node for the workers: "
+                    + " ... ".join([*told[:1], *told[-2:]])[:1000]
+                ) from None
+            except (RayError, OSError) as error:
+                self.kill()
+                told = str(error).strip().splitlines()
+                raise WorkerError(
+                    f"the {self.spec.title} worker or its node died during {op!r}: "
+                    f"{told[0] if told else type(error).__name__}"
+                ) from None
+            except asyncio.CancelledError:
+                self.kill()
+                raise
+        if "refused" in answer:
+            raise UserError(answer["refused"])
+        if "error" in answer:
+            self.kill()
+            raise WorkerError(answer["error"])
+        self.last_call = CallTimes(waited, answer["took"])
+        self._usage = Usage(**answer.get("usage", asdict(self._usage)))
+        return answer["result"]
+
+    def usage(self) -> Usage:
+        """As the node said some seconds ago."""
+        return self._usage
+
+    def kill(self) -> None:
+        """The actor, and with it the worker process: the kernel is asked for that when a worker starts."""
+        self.broken = True
+        if self._actor is not None:
+            with contextlib.suppress(RayError):
+                ray.kill(self._actor)
+
+    async def close(self) -> None:
+        """Let the environments close themselves; kill what does not end within ten seconds."""
+        if self._actor is None or self.broken:
+            return
+        with contextlib.suppress(RayError, TimeoutError):
+            await asyncio.wait_for(_result(self._actor.close.remote()), 10)
+        self.kill()
+
+
+async def _result(reference: Any) -> dict[str, Any]:
+    """What a call returned. Through a future of the standard library, which works on uvloop and for `ray://` too."""
+    answer: dict[str, Any] = await asyncio.wrap_future(reference.future())
+    return answer

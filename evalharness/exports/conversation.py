@@ -1,0 +1,61 @@
+"""The chat of a stored episode, message by message, as the model was sent it."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from evalharness import react
+from evalharness.episode import Episode
+from evalharness.errors import UserError
+from evalharness.perturb import Voice
+from evalharness.prompt import Message, PromptFile, load_prompt
+
+
+@cache
+def _spoken(
+    family: str, kind: str, perturbation: str | None, prompt_hash: str
+) -> tuple[PromptFile, Voice] | None:
+    """The prompt that an episode was played with and its voice; None where the file at hand is another one. Kept: YAML
+    is read in 10 ms, and a run has thousands of episodes."""
+    from envs import specs
+
+    spec = specs().get(family)
+    if spec is None:
+        return None
+    try:
+        prompt, sha = load_prompt(spec)
+    except UserError:
+        return None  # a prompt file that has become unusable since is as good as another one
+    if sha != prompt_hash:
+        return None
+    voice = Voice(spec, perturbation)
+    return voice.prompt(prompt.for_kind(kind)), voice
+
+
+def opening(episode: Episode) -> tuple[list[Message], bool]:
+    """What comes before the first reply, and whether it is whole.
+
+    Run folders keep the hash of a prompt file, not its text: where the file at hand is another one (or the family is
+    not installed), only the goal and the first observation are known.
+    """
+    found = _spoken(episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
+    if found is None:
+        text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
+        return [{"role": "user", "content": text}], False
+    prompt, voice = found
+    return prompt.messages(voice.surface, voice.surface, episode.goal, episode.first_observation), True
+
+
+def kept_reply(reply: str, finish_reason: str) -> str:
+    """The part of a raw reply that stayed in the conversation."""
+    # Some servers refuse an empty assistant message; the loop sends the same words.
+    return react.parse(reply, truncated=finish_reason == "length").kept or "(no reply)"
+
+
+def conversation(episode: Episode) -> list[Message]:
+    """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there."""
+    messages, _ = opening(episode)
+    for turn in episode.turns:
+        messages.append({"role": "assistant", "content": kept_reply(turn.reply, turn.finish_reason)})
+        messages.append({"role": "user", "content": f"Observation: {turn.observation}"})
+    return messages

@@ -1,0 +1,113 @@
+"""What a chat endpoint's answers mean: a reply, a reason to try again, or a refusal. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from evalharness.errors import UserError
+from evalharness.policy.base import ContextOverflowError
+
+_TOKENS_LIMIT = 2**31
+"""No conversation has as many tokens: a count above it is noise, and would not fit a table's column."""
+
+
+class TryFailedError(Exception):
+    """This try failed in a way that a further one may mend."""
+
+    def __init__(self, kind: str, reason: str, retry_after: float | None = None) -> None:
+        """`kind` as in `FailedTry`; `retry_after` is how many seconds the server asks to wait."""
+        super().__init__(reason)
+        self.kind = kind
+        self.retry_after = retry_after
+
+
+def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | bytearray) -> dict[str, Any]:
+    """The fields of a Reply.
+
+    Raises TryFailedError, ContextOverflowError, or UserError where the server refuses the request for good.
+    """
+    if status == 200:
+        return read_completion(raw)
+    message = error_message(raw)
+    if status in (400, 413, 422) and _is_context_overflow(message):
+        raise ContextOverflowError(message)
+    if status in (408, 409, 425, 429) or status >= 500:
+        wait = retry_after(headers)
+        busy = status == 429 or (status == 503 and wait is not None)
+        raise TryFailedError("busy" if busy else "server_error", f"HTTP {status}: {message}", wait)
+    raise UserError(f"{url} refuses the request (HTTP {status}): {message}")
+
+
+def _is_context_overflow(message: str) -> bool:
+    text = message.lower()
+    return ("context" in text and ("length" in text or "window" in text)) or "max_model_len" in text
+
+
+def refuses_system_role(message: str) -> bool:
+    text = message.lower()
+    return "system" in text and ("role" in text or "support" in text)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds (RFC 9110, section 10.2.3). A date is read against the server's own clock, not ours, which may differ."""
+    value = headers.get("Retry-After", "").strip()
+    if value.isdecimal():
+        return float(value) if len(value) < 10 else None
+    try:
+        return max(
+            0.0, (parsedate_to_datetime(value) - parsedate_to_datetime(headers["Date"])).total_seconds()
+        )
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return None
+
+
+def error_message(raw: bytes | bytearray) -> str:
+    """The server's own words, at most 500 characters."""
+    try:
+        body = json.loads(raw)
+        error = body.get("error", body.get("message", body.get("detail", body)))
+        text = error.get("message", error) if isinstance(error, dict) else error
+    except (ValueError, AttributeError, RecursionError):
+        text = raw.decode(errors="replace")
+    return str(text).strip()[:500]
+
+
+def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
+    """The fields of a Reply. Raises TryFailedError when the answer is not a chat completion."""
+    try:
+        body = json.loads(raw)
+        choice = body["choices"][0]
+        message = choice["message"]
+        text = message.get("content") or ""
+        reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
+        usage = body.get("usage") or {}
+        if not isinstance(text, str) or not isinstance(reasoning, str):
+            raise TypeError("content is not text")
+        # JSON can spell half a surrogate pair; nothing downstream could write it as UTF-8.
+        text, reasoning = (part.encode("utf-8", "replace").decode() for part in (text, reasoning))
+        stopped_by = choice.get("stop_reason")
+        return {
+            "text": f"<think>{reasoning}</think>{text}" if reasoning else text,
+            "finish_reason": _word(choice.get("finish_reason")) or "stop",
+            "stopped_by": stopped_by if isinstance(stopped_by, str) else None,
+            "prompt_tokens": _count(usage.get("prompt_tokens")),
+            "completion_tokens": _count(usage.get("completion_tokens")),
+        }
+    # RecursionError: brackets nested some thousand deep.
+    except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
+        raise TryFailedError(
+            "invalid", f"not a chat completion ({type(error).__name__}: {error}): {bytes(raw[:80])!r}"
+        ) from None
+
+
+def _word(value: Any) -> str:
+    """A short ASCII word as it is, anything else as nothing."""
+    return value if isinstance(value, str) and value.isascii() and len(value) <= 40 else ""
+
+
+def _count(value: Any) -> int | None:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value < _TOKENS_LIMIT else None

@@ -1,0 +1,113 @@
+"""Behaviour figures, for a terminal 80 columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.behaviour import ALL, FIGURES, BehaviourRow, DifferenceRow, Figure, RunBehaviour
+from evalharness.report.text import printable
+
+# Five families beside the figures and their intervals have four characters each on 80 columns.
+_SHORT = {"alfworld": "ALFW", "babyai": "Baby", "jericho": "Jeri", "sciworld": "SciW"}
+_BY_NAME = {figure.name: figure for figure in FIGURES}
+
+
+def figure_value(figure: Figure, value: float) -> str:
+    """Shares in percent, means as they are."""
+    return f"{100 * value:.1f}" if figure.share else f"{value:.1f}"
+
+
+def _interval(figure: Figure, low: float, high: float) -> str:
+    return f"[{figure_value(figure, low)},{figure_value(figure, high)}]"
+
+
+def _head(console: Console, letter: str, run: RunBehaviour) -> None:
+    text = f"{letter}{printable(run.name, single_line=True)}  {printable(str(run.folder), single_line=True)}"
+    console.print(Text(text, style="bold"), soft_wrap=True)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    for name in columns:
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    return table
+
+
+def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[BehaviourRow]) -> None:
+    """All families together with intervals, then each family's value; one family alone with intervals."""
+    found = {(row.family, row.figure): row for row in rows}
+    families = list(dict.fromkeys(row.family for row in rows))
+    titles = run.manifest["titles"]
+    first = families[0]
+    _head(console, "", run)
+    others = [family for family in families if family != first]
+    table = _table(
+        "",
+        "all" if first == ALL else titles.get(first, first),
+        "95 % CI",
+        *(_SHORT.get(f, titles.get(f, f)[:4]) for f in others),
+    )
+    if not others:
+        table.add_column("n", justify="right", no_wrap=True)
+        table.add_column("of", no_wrap=True)
+    for figure in FIGURES:
+        row = found.get((first, figure.name))
+        if row is None:
+            continue
+        cells = [figure.title, figure_value(figure, row.value), _interval(figure, row.low, row.high)]
+        for family in others:
+            other = found.get((family, figure.name))
+            cells.append("-" if other is None else _brief(figure, other.value))
+        if not others:
+            cells += [str(row.n), figure.per]
+        table.add_row(*cells)
+    console.print(table)
+    _foot(console)
+
+
+def _brief(figure: Figure, value: float) -> str:
+    return f"{100 * value:.0f}" if figure.share else f"{value:.1f}"
+
+
+def print_differences(
+    console: Console, baseline: RunBehaviour, run: RunBehaviour, rows: Sequence[DifferenceRow]
+) -> None:
+    """Of all families together, or of the one there is; bold where the interval excludes 0."""
+    family = rows[0].family if rows else ALL
+    shown = [row for row in rows if row.family == family]
+    _head(console, "A  ", baseline)
+    _head(console, "B  ", run)
+    count = shown[0].n if shown else 0
+    where = "all families" if family == ALL else family
+    console.print(Text(f"{where}, {count} tasks that both have played, paired by task", style="dim"))
+    table = _table("", "A", "B", "B - A", "95 % CI")
+    for row in shown:
+        figure = _BY_NAME[row.figure]
+        signed = f"{100 * row.difference:+.1f}" if figure.share else f"{row.difference:+.1f}"
+        table.add_row(
+            figure.title,
+            figure_value(figure, row.baseline),
+            figure_value(figure, row.run),
+            signed,
+            _interval(figure, row.low, row.high),
+            style="bold" if row.low > 0 or row.high < 0 else None,
+        )
+    console.print(table)
+    console.print(
+        Text("Bold: the interval excludes 0; no correction for the number of figures.", style="dim")
+    )
+    _foot(console)
+
+
+def _foot(console: Console) -> None:
+    console.print(
+        Text(
+            "Shares in %; intervals over tasks. An error turn is one in which the world carried out nothing. "
+            "Formulas: docs/behaviour.md",
+            style="dim",
+        )
+    )

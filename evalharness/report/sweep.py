@@ -1,0 +1,123 @@
+"""A sweep over perturbations, for a terminal 80 columns wide."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.comparison import MEASURES, Difference
+from evalharness.report.comparison import p_value
+from evalharness.report.text import printable
+from evalharness.sweep import UNPERTURBED, Column, Sweep
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}"
+
+
+def _table(*names: str) -> Table:
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    for name in names:
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    return table
+
+
+def published_table(sweep: Sweep) -> Table:
+    """As in the paper: a row a measure, a column a run, then average and Std."""
+    names = ["plain" if column.name == UNPERTURBED else column.name for column in sweep.columns]
+    table = _table("", *names, "Average", "Std")
+    for measure in MEASURES:
+        table.add_row(
+            f"{measure} %",
+            *(_percent(column.rates[measure]) for column in sweep.columns),
+            Text(_percent(sweep.average[measure]), style="bold"),
+            f"{100 * sweep.std_population[measure]:.2f}",
+        )
+    return table
+
+
+def turned_table(sweep: Sweep) -> Table:
+    """The same with a row a run, for more columns than a terminal is wide."""
+    table = _table("", "n")
+    for measure in MEASURES:
+        table.add_column(f"{measure} % [95 % CI]", no_wrap=True)
+    for column in sweep.columns:
+        cells = []
+        for measure in MEASURES:
+            low, high = column.ci95[measure]
+            cells.append(f"{_percent(column.rates[measure]):>5} [{_percent(low)}, {_percent(high)}]")
+        table.add_row(column.name, str(column.n), *cells)
+    table.add_section()
+    table.add_row(Text("Average", style="bold"), "", *(f"{_percent(sweep.average[m]):>5}" for m in MEASURES))
+    table.add_row("Std", "", *(f"{100 * sweep.std_population[m]:6.2f}" for m in MEASURES))
+    return table
+
+
+def _difference_row(column: Column, d: Difference) -> list[str]:
+    low, high = (100 * end for end in d.ci95)
+    return [
+        f"  {column.name}",
+        str(d.n),
+        _percent(d.run),
+        f"{100 * d.difference:+.1f} [{low:.1f}, {high:.1f}]",
+        p_value(d.p),
+        p_value(d.p_holm),
+        _percent(column.retention.get(d.measure)),
+        f"{d.wins}/{d.ties}/{d.losses}",
+    ]
+
+
+def differences_table(sweep: Sweep) -> Table:
+    table = _table("", "n", "rate", "difference [95 % CI]", "p", "Holm", "kept %", "w/t/l")
+    for measure in MEASURES:
+        plain = _percent(sweep.columns[0].rates[measure])
+        table.add_row(Text(f"{measure} %", style="bold"), "", plain)
+        for column in sweep.columns[1:]:
+            if (found := column.differences.get(measure)) is not None:
+                style = "bold" if found.p_holm < 0.05 else None
+                table.add_row(*_difference_row(column, found), style=style)
+    return table
+
+
+def print_sweep(console: Console, sweep: Sweep) -> None:
+    name = printable(sweep.model, single_line=True)
+    attempts = f", {sweep.samples} samples of each" if sweep.samples > 1 else ""
+    console.print(
+        Text(f"{name} on {sweep.title}, {sweep.columns[0].n} tasks{attempts}", style="bold"), soft_wrap=True
+    )
+    console.print(Text(f"suite {sweep.suite}, at most {sweep.max_turns} turns"), style="dim")
+    for note in sweep.notes:
+        console.print(Text(printable(note, single_line=True)), style="yellow")
+    console.print()
+    table = published_table(sweep)
+    if table.__rich_measure__(console, console.options.update(max_width=1000)).maximum > console.width:
+        table = turned_table(sweep)
+    console.print(table)
+    others = [sweep.std_sample[measure] for measure in MEASURES]
+    sample = " and ".join(f"{100 * value:.2f}" for value in others if value is not None)
+    console.print(
+        Text(
+            f"Std: population standard deviation over the {len(sweep.columns)} columns"
+            + (f" (of a sample: {sample})" if sample else "")
+        ),
+        style="dim",
+    )
+    if len(sweep.columns) < 2:
+        return
+    console.print()
+    console.print(Text("against the unperturbed run, paired by task", style="bold"))
+    console.print(differences_table(sweep))
+    found = [d for column in sweep.columns for d in column.differences.values()]
+    success = (
+        "exact McNemar for success, permutation for progress"
+        if any(d.test == "mcnemar" for d in found)
+        else "permutation of signs (success is a mean over samples)"
+    )
+    console.print(
+        Text(
+            f"p: {success}. Holm: adjusted over the {len(found)} tests shown; bold where below 0.05. "
+            "kept: perturbed / unperturbed. w/t/l: tasks won, tied, lost under the perturbation."
+        ),
+        style="dim",
+    )

@@ -1,0 +1,137 @@
+// The data: an index of everything, and the trajectories in gzipped blocks that are opened when they are looked at.
+
+async function gunzip(base64) {
+  const text = atob(base64), bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'))).json();
+}
+
+const whole = new Promise(done => {
+  if (document.readyState !== 'loading') done();
+  else document.addEventListener('DOMContentLoaded', done);
+});
+
+// In the file: blocks stand behind this script, so all but the index waits until the document has been read.
+const embedded = {
+  live: false,
+  index: () => gunzip(document.getElementById('index').textContent),
+  async get(name) {
+    await whole;
+    return gunzip(document.getElementById(name).textContent);
+  },
+};
+
+const served = {
+  live: true,
+  index: () => fetch('data/index').then(answer => answer.json()),
+  get: name => fetch('data/' + name).then(answer => answer.json()),
+  state: () => fetch('data/state').then(answer => answer.json()),
+};
+
+const KEPT_BLOCKS = 24;
+
+class Data {
+  constructor(source) {
+    this.source = source;
+    this.blocks = new Map();
+  }
+
+  async load() {
+    this.index = await this.source.index();
+    this.blocks.clear();
+    this.prompted = null;
+    this.runs = this.index.runs.map((run, number) => new Run(this, run, number));
+    this.families = Object.keys(this.index.titles).filter(family =>
+      this.runs.some(run => run.summary.families[family])).sort();
+    this.taskNumber = new Map(this.index.tasks.map((task, i) => [task.id, i]));
+    return this;
+  }
+
+  title(family) {
+    return family === 'all' ? 'All families' : this.index.titles[family] || family;
+  }
+
+  async block(run, block) {
+    const name = `block-${run}-${block}`;
+    if (!this.blocks.has(name)) {
+      this.blocks.set(name, this.source.get(name));
+      if (this.blocks.size > KEPT_BLOCKS) this.blocks.delete(this.blocks.keys().next().value);
+    }
+    return this.blocks.get(name);
+  }
+
+  prompts() {
+    this.prompted ||= this.source.get('prompts');
+    return this.prompted;
+  }
+}
+
+class Run {
+  constructor(data, run, number) {
+    Object.assign(this, run);
+    this.data = data;
+    this.number = number;
+    this.column = run.episodes;
+    this.size = this.column.task.length;
+    this.byTask = new Map();
+    for (let i = 0; i < this.size; i++) {
+      const task = this.column.task[i];
+      if (!this.byTask.has(task)) this.byTask.set(task, []);
+      this.byTask.get(task).push(i);
+    }
+    for (const listed of this.byTask.values()) listed.sort((a, b) => this.column.sample[a] - this.column.sample[b]);
+  }
+
+  label() {
+    const names = this.data.runs.map(run => run.name);
+    return names.filter(name => name === this.name).length > 1 ? `${this.name} (${this.folder})` : this.name;
+  }
+
+  task(episode) {
+    return this.data.index.tasks[this.column.task[episode]];
+  }
+
+  find(taskId, sample) {
+    const listed = this.byTask.get(this.data.taskNumber.get(taskId)) || [];
+    return listed.find(episode => this.column.sample[episode] === sample);
+  }
+
+  samplesOf(taskId) {
+    return this.byTask.get(this.data.taskNumber.get(taskId)) || [];
+  }
+
+  // The mean over the samples of a task; null where it has not been played.
+  mean(taskNumber, column) {
+    const listed = this.byTask.get(taskNumber);
+    return listed ? listed.reduce((sum, i) => sum + this.column[column][i], 0) / listed.length : null;
+  }
+
+  outcome(episode) {
+    if (this.column.success[episode]) return 'success';
+    return this.column.progress[episode] > 0 ? 'partial' : 'none';
+  }
+
+  has(episode, trouble) {
+    return (this.column.troubles[episode] >> trouble) & 1;
+  }
+
+  async trajectory(episode) {
+    const block = await this.data.block(this.number, this.column.block[episode]);
+    return block[this.column.place[episode]];
+  }
+
+  address(episode, more = {}) {
+    return address({ task: this.task(episode).id, sample: this.column.sample[episode] || undefined,
+      run: this.number || undefined, ...more });
+  }
+}
+
+// The part of the page's address behind `#`; what is undefined or empty is left out.
+function address(values) {
+  const parts = new URLSearchParams();
+  for (const [key, value] of Object.entries(values)) if (value !== undefined && value !== '') parts.set(key, value);
+  return '#' + parts.toString().replaceAll('%2F', '/').replaceAll('%3A', ':');
+}
+
+// What the raw reply was, where it is not stored because it is just these two lines.
+const rawReply = turn => turn.reply ?? `Thought: ${turn.thought ?? ''}\nAction: ${turn.action}`;

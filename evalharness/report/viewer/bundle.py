@@ -1,0 +1,219 @@
+"""Run folders as what the page shows: a small index of everything, and the trajectories in blocks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalharness.behaviour import ALL, FIGURES, behaviour_rows, load_behaviour
+from evalharness.comparison import compare_runs
+from evalharness.episode import Episode
+from evalharness.errors import UserError
+from evalharness.frames import sorted_episodes
+from evalharness.report.table import notes, warnings
+from evalharness.report.viewer.prompts import Prompts
+from evalharness.report.viewer.records import COLUMNS, ENDED_BY, TROUBLES, list_row, trajectory
+from evalharness.scored_run import ScoredRun, load_scored_run, require_same
+from evalharness.store import read_manifest
+from evalharness.summary import earlier_timing, summarize
+
+SCHEMA = 1
+BLOCK_BYTES = 200_000
+"""Of trajectories as JSON in one block, about: decompressed in a few milliseconds, and still many alike to compress."""
+
+BehaviourRow = tuple[str, str, float, float | None, float | None]
+"""(figure, family, value, low, high): the panel of behaviour. A family of "" is all of them together."""
+Behaviour = Callable[[Path], Sequence[BehaviourRow]]
+
+
+def no_behaviour(folder: Path) -> Sequence[BehaviourRow]:
+    return ()
+
+
+def behaviour_figures(folder: Path) -> Sequence[BehaviourRow]:
+    """The figures of `evalharness analyze`, shares in percent."""
+    figures = {figure.name: figure for figure in FIGURES}
+    rows = []
+    for row in behaviour_rows(load_behaviour(folder)):
+        figure = figures[row.figure]
+        title, times = (f"{figure.title} %", 100) if figure.share else (figure.title, 1)
+        family = "" if row.family == ALL else row.family
+        rows.append((title, family, times * row.value, times * row.low, times * row.high))
+    return rows
+
+
+def compressed(value: Any) -> bytes:
+    """Gzipped JSON; the same value gives the same bytes."""
+    return gzip_text(json.dumps(value, separators=(",", ":")))
+
+
+def gzip_text(text: str) -> bytes:
+    return gzip.compress(text.encode(), compresslevel=6, mtime=0)
+
+
+@dataclass
+class TaskTable:
+    """The tasks of all runs, each once."""
+
+    positions: dict[str, int] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def position(self, episode: Episode) -> int:
+        if episode.task_id not in self.positions:
+            self.positions[episode.task_id] = len(self.rows)
+            self.rows.append(
+                {
+                    "id": episode.task_id,
+                    "family": episode.family,
+                    "kind": episode.kind,
+                    "difficulty": episode.difficulty,
+                    "goal": episode.goal,
+                }
+            )
+        return self.positions[episode.task_id]
+
+
+@dataclass
+class RunRecords:
+    """The episodes of one run as the page takes them, added one by one."""
+
+    tasks: TaskTable
+    prompts: Prompts
+    max_turns: int
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+    _closed: list[bytes] = field(default_factory=list)
+    _open: list[str] = field(default_factory=list)
+    _curves: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, episode: Episode) -> None:
+        row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
+        self.rows.append(row)
+        prompt = self.prompts.of(episode)
+        self._open.append(json.dumps(trajectory(episode, prompt), separators=(",", ":")))
+        if sum(map(len, self._open)) >= BLOCK_BYTES:
+            self._closed.append(self._packed())
+            self._open = []
+        self._count_progress(episode)
+
+    def blocks(self) -> list[bytes]:
+        """Trajectories as gzipped JSON lists."""
+        return [*self._closed, self._packed()] if self._open else self._closed
+
+    def _packed(self) -> bytes:
+        return gzip_text(f"[{','.join(self._open)}]")
+
+    def columns(self) -> dict[str, list[float]]:
+        return {name: [row[i] for row in self.rows] for i, name in enumerate(COLUMNS)}
+
+    def _count_progress(self, episode: Episode) -> None:
+        """Sums of progress after each turn; an episode that ended keeps its progress."""
+        sums = self._curves.setdefault(episode.family, [0.0] * (self.max_turns + 1))
+        reached = [turn.progress for turn in episode.turns[: self.max_turns]]
+        for turn, progress in enumerate(reached + [episode.progress] * (self.max_turns - len(reached))):
+            sums[turn] += progress
+        sums[-1] += 1
+
+    def curves(self) -> dict[str, list[float]]:
+        """Family -> mean progress after turn 1, 2, ..."""
+        return {
+            family: [round(total / sums[-1], 4) for total in sums[:-1]]
+            for family, sums in sorted(self._curves.items())
+        }
+
+
+def run_entry(folder: Path, behaviour: Behaviour = no_behaviour) -> dict[str, Any]:
+    """What the page says about a run as a whole, its episodes excepted."""
+    manifest = read_manifest(folder)
+    summary = summarize(folder, earlier_timing(folder))
+    titles = manifest["titles"]
+    return {
+        "name": manifest["model_name"],
+        "folder": str(folder),
+        "suite": manifest["suite"],
+        "suite_seed": manifest["identity"]["config"]["suite_seed"],
+        "perturbation": summary["perturbation"],
+        "max_turns": summary["max_turns"],
+        "samples": summary["samples"],
+        "temperature": manifest["identity"]["config"].get("temperature"),
+        "started": manifest["sessions"][0]["started"],
+        "evalharness": manifest["sessions"][-1]["evalharness"],
+        "summary": summary,
+        "notes": notes(summary, titles),
+        "warnings": warnings(summary, titles),
+        "behaviour": [list(row) for row in behaviour(folder)],
+    }
+
+
+def load_comparable(folders: Sequence[Path]) -> list[ScoredRun]:
+    """Tables never mix suites. Raises UserError when these do, or when a folder holds no finished episode."""
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UserError("the same run folder was given twice")
+    runs = [load_scored_run(folder) for folder in folders]
+    require_same(runs, "suite", lambda run: run.suite, "make a report of each")
+    return runs
+
+
+Comparisons = tuple[list[dict[str, Any]], str | None]
+"""(every run against the first, None), or (nothing, why a comparison would mean nothing)"""
+
+
+def comparisons(runs: Sequence[ScoredRun]) -> Comparisons:
+    if len(runs) < 2:
+        return [], None
+    try:
+        return [comparison.to_json() for comparison in compare_runs(runs)], None
+    except UserError as error:
+        return [], str(error)
+
+
+def make_index(
+    entries: Iterable[dict[str, Any]],
+    records: Sequence[RunRecords],
+    tasks: TaskTable,
+    titles: dict[str, str],
+    compared: Comparisons,
+) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "titles": titles,
+        "troubles": TROUBLES,
+        "ended_by": ENDED_BY,
+        "tasks": tasks.rows,
+        "runs": [
+            {**entry, "episodes": record.columns(), "curves": record.curves()}
+            for entry, record in zip(entries, records, strict=True)
+        ],
+        "comparisons": compared[0],
+        "not_compared": compared[1],
+    }
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """All that a page of finished runs holds."""
+
+    index: dict[str, Any]
+    records: Sequence[RunRecords]
+    prompts: Prompts
+
+
+def load_bundle(
+    folders: Sequence[Path], *, prompts: Path | None = None, behaviour: Behaviour = no_behaviour
+) -> Bundle:
+    """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
+    runs = load_comparable(folders)
+    tasks, worded = TaskTable(), Prompts(prompts)
+    records: list[RunRecords] = []
+    titles: dict[str, str] = {}
+    for run in runs:
+        titles |= dict(run.titles)
+        record = RunRecords(tasks, worded, run.max_turns)
+        for episode in sorted_episodes(run.folder):
+            record.add(episode)
+        records.append(record)
+    entries = [run_entry(folder, behaviour) for folder in folders]
+    return Bundle(make_index(entries, records, tasks, titles, comparisons(runs)), records, worded)

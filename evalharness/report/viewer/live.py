@@ -1,0 +1,232 @@
+"""The report of a run in progress, served on loopback. Reads what the run appends; writes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from evalharness.episode import Episode
+from evalharness.errors import UserError
+from evalharness.report.viewer.bundle import (
+    Comparisons,
+    RunRecords,
+    TaskTable,
+    comparisons,
+    compressed,
+    make_index,
+    run_entry,
+)
+from evalharness.report.viewer.page import live_page
+from evalharness.report.viewer.prompts import Prompts
+from evalharness.scored_run import ScoredRun, load_scored_run
+from evalharness.store import EPISODES, read_manifest
+
+HOST = "127.0.0.1"
+SHARE_OF_TIME = 0.1
+"""Of a core for scores computed anew: they are read from the whole run, and the run needs the machine."""
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@dataclass
+class Feed:
+    """The episodes of one run folder as they are appended."""
+
+    folder: Path
+    records: RunRecords
+    offset: int = 0
+
+    def read(self) -> int:
+        """Take in the whole lines that came since; how many."""
+        path = self.folder / EPISODES
+        if not path.exists():
+            return 0
+        found = 0
+        with path.open("rb") as file:
+            file.seek(self.offset)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break  # being written
+                try:
+                    episode = Episode.from_json(json.loads(line))
+                except (ValueError, KeyError, TypeError) as error:
+                    raise UserError(f"{path} is damaged at byte {self.offset}: {error}") from None
+                self.records.add(episode)
+                self.offset += len(line)
+                found += 1
+        return found
+
+
+@dataclass
+class Viewed:
+    """The runs that are looked at, brought up to date when asked, and not too often."""
+
+    folders: Sequence[Path]
+    prompts: Prompts
+    tasks: TaskTable = field(default_factory=TaskTable)
+    feeds: list[Feed] = field(default_factory=list)
+    version: int = 0
+    _index: bytes = b""
+    _titles: dict[str, str] = field(default_factory=dict)
+    _next: float = 0.0
+    _written: list[int] = field(default_factory=list)
+
+    def open(self) -> None:
+        """Raises UserError when a folder holds no run, or when suites differ."""
+        manifests = [read_manifest(folder) for folder in self.folders]
+        seeds = {(m["suite"], m["identity"]["config"]["suite_seed"]) for m in manifests}
+        if len(seeds) > 1:
+            raise UserError("these runs are of different suites; look at each by itself")
+        for folder, manifest in zip(self.folders, manifests, strict=True):
+            self._titles |= manifest["titles"]
+            limit = manifest["identity"]["config"]["max_turns"]
+            self.feeds.append(Feed(folder, RunRecords(self.tasks, self.prompts, limit)))
+        self.refresh()
+
+    @property
+    def episodes(self) -> int:
+        return sum(len(feed.records.rows) for feed in self.feeds)
+
+    def refresh(self) -> None:
+        """Read what is new, unless the last time is too short ago for what it cost."""
+        # CPU time of this thread: on a busy machine the clock would make a cheap look seem dear.
+        started = time.thread_time()
+        if time.monotonic() < self._next:
+            return
+        sizes = [_size(folder / EPISODES) for folder in self.folders]
+        if self._index and sizes == self._written:
+            return
+        for feed in self.feeds:
+            feed.read()
+        self._written = sizes
+        self.version += 1
+        entries = [run_entry(folder) for folder in self.folders]
+        records = [feed.records for feed in self.feeds]
+        index = make_index(entries, records, self.tasks, self._titles, self._compared())
+        self._index = compressed({**index, "version": self.version})
+        self._next = time.monotonic() + (time.thread_time() - started) / SHARE_OF_TIME
+
+    def _compared(self) -> Comparisons:
+        if len(self.folders) < 2:
+            return [], None
+        try:
+            scored: list[ScoredRun] = [load_scored_run(folder) for folder in self.folders]
+        except UserError as error:
+            return [], str(error)
+        return comparisons(scored)
+
+    def index(self) -> bytes:
+        return self._index
+
+    def block(self, run: int, position: int) -> bytes | None:
+        blocks = self.feeds[run].records.blocks() if run < len(self.feeds) else []
+        return blocks[position] if position < len(blocks) else None
+
+
+def _size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def _json(packed: bytes) -> web.Response:
+    return web.Response(
+        body=packed,
+        content_type="application/json",
+        headers={"Content-Encoding": "gzip", "Cache-Control": "no-store"},
+    )
+
+
+@web.middleware
+async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Answers only to the address that we told: a page elsewhere whose name was made to point here gets nothing."""
+    if request.host.rsplit(":", 1)[0] not in (HOST, "localhost"):
+        raise web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
+    response = await handler(request)
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
+    return response
+
+
+def application(viewed: Viewed) -> web.Application:
+    """`viewed` has been opened."""
+    lock = asyncio.Lock()
+    html = "".join(live_page(", ".join(folder.name for folder in viewed.folders)))
+
+    async def refreshed() -> None:
+        async with lock:
+            await asyncio.to_thread(viewed.refresh)
+
+    async def page(request: web.Request) -> web.Response:
+        return web.Response(text=html, content_type="text/html")
+
+    async def state(request: web.Request) -> web.Response:
+        await refreshed()
+        return web.json_response({"version": viewed.version, "episodes": viewed.episodes})
+
+    async def index(request: web.Request) -> web.Response:
+        await refreshed()
+        return _json(viewed.index())
+
+    async def prompts(request: web.Request) -> web.Response:
+        return _json(compressed(viewed.prompts.listed))
+
+    async def block(request: web.Request) -> web.Response:
+        async with lock:
+            packed = viewed.block(int(request.match_info["run"]), int(request.match_info["block"]))
+        if packed is None:
+            raise web.HTTPNotFound
+        return _json(packed)
+
+    async def nothing(request: web.Request) -> web.Response:
+        return web.Response(status=204)
+
+    app = web.Application(middlewares=[_guard])
+    app.add_routes(
+        [
+            web.get("/", page),
+            web.get("/favicon.ico", nothing),
+            web.get("/data/state", state),
+            web.get("/data/index", index),
+            web.get("/data/prompts", prompts),
+            web.get(r"/data/block-{run:\d{1,4}}-{block:\d{1,6}}", block),
+        ]
+    )
+    return app
+
+
+async def _serve(viewed: Viewed, port: int, ready: Callable[[str], Any]) -> None:
+    runner = web.AppRunner(application(viewed), access_log=None)
+    await runner.setup()
+    site = web.TCPSite(runner, HOST, port)
+    try:
+        await site.start()
+    except OSError as error:
+        await runner.cleanup()
+        raise UserError(f"cannot listen on {HOST}:{port}: {error.strerror}; choose another --port") from None
+    ready(f"http://{HOST}:{runner.addresses[0][1]}/")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        await runner.cleanup()
+
+
+def serve(
+    folders: Sequence[Path],
+    *,
+    port: int = 0,
+    prompts: Path | None = None,
+    ready: Callable[[str], Any] = lambda url: print(f"{url}   (Ctrl-C ends it)", flush=True),
+) -> None:
+    """Until Ctrl-C. Raises UserError when a folder holds no run or the port is taken."""
+    viewed = Viewed(folders, Prompts(prompts))
+    viewed.open()
+    try:
+        asyncio.run(_serve(viewed, port, ready))
+    except KeyboardInterrupt:
+        return

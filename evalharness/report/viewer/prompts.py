@@ -1,0 +1,52 @@
+"""The fixed part of the conversations of a run, worded anew from the prompt files: a run keeps their hashes only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from envs import specs
+from evalharness.episode import Episode
+from evalharness.errors import UserError
+from evalharness.perturb import Voice
+from evalharness.prompt import load_prompt
+
+GOAL, OBSERVATION = "\ue000", "\ue001"
+"""Stand for the episode's own goal and first observation."""
+
+
+@dataclass
+class Prompts:
+    """Every different fixed part that was asked for, once."""
+
+    folder: Path | None = None
+    """With prompt files of the user's own, as `run --prompts` takes it."""
+    listed: list[list[dict[str, str]]] = field(default_factory=list)
+    _known: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
+
+    def of(self, episode: Episode) -> int | None:
+        """Position in `listed`; None where no prompt file of that very hash is at hand."""
+        key = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
+        if key not in self._known:
+            messages = self._worded(*key)
+            if messages is not None and messages not in self.listed:
+                self.listed.append(messages)
+            self._known[key] = None if messages is None else self.listed.index(messages)
+        return self._known[key]
+
+    def _worded(
+        self, family: str, kind: str, perturbation: str | None, prompt_hash: str
+    ) -> list[dict[str, str]] | None:
+        spec = specs().get(family)
+        if spec is None:
+            return None
+        try:
+            prompt, sha256 = load_prompt(spec, self.folder)
+            voice = Voice(spec, perturbation)
+        except UserError:
+            return None
+        if sha256 != prompt_hash:
+            return None
+        surface = voice.surface
+        return voice.prompt(prompt.for_kind(kind)).messages(surface, surface, GOAL, OBSERVATION)

@@ -1,0 +1,119 @@
+"""What the page knows of an episode: a row of the list, and the whole trajectory. Pure."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+from evalharness.episode import EndedBy, Episode, Turn
+from evalharness.react import FormatError
+
+TROUBLES = (*(str(kind) for kind in FormatError), "not_valid", "context_trimmed", "simulator_disagrees")
+"""What can be wrong in an episode, in the order of the bits of a row's `troubles`."""
+ENDED_BY: tuple[str, ...] = get_args(EndedBy)
+
+COLUMNS = (
+    "task",
+    "sample",
+    "success",
+    "progress",
+    "turns",
+    "format_error_turns",
+    "invalid_turns",
+    "troubles",
+    "ended_by",
+    "tokens",
+    "model_s",
+    "environment_s",
+    "wall_s",
+    "block",
+    "place",
+)
+"""Of the list. `task`, `troubles` and `ended_by` are positions in tables of the index; `block` and `place` say where
+the trajectory is."""
+
+
+def troubles(episode: Episode) -> set[str]:
+    found = {str(kind) for turn in episode.turns for kind in turn.format_errors}
+    if any(turn.action is not None and not turn.valid for turn in episode.turns):
+        found.add("not_valid")
+    if episode.trims:
+        found.add("context_trimmed")
+    if episode.solved != episode.success:
+        found.add("simulator_disagrees")
+    return found
+
+
+def list_row(episode: Episode, task: int, block: int, place: int) -> tuple[float, ...]:
+    """The values of `COLUMNS`."""
+    mine = troubles(episode)
+    return (
+        task,
+        episode.sample,
+        int(episode.success),
+        round(episode.progress, 4),
+        len(episode.turns),
+        sum(bool(turn.format_errors) for turn in episode.turns),
+        sum(turn.action is not None and not turn.valid for turn in episode.turns),
+        sum(1 << bit for bit, trouble in enumerate(TROUBLES) if trouble in mine),
+        ENDED_BY.index(episode.ended_by),
+        sum((turn.prompt_tokens or 0) + (turn.completion_tokens or 0) for turn in episode.turns),
+        round(episode.policy_s, 2),
+        round(episode.environment_s, 2),
+        round(episode.wall_s, 2),
+        block,
+        place,
+    )
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    """Everything of a turn; what is as it usually is, is left out."""
+    usual: dict[str, Any] = {
+        "thought": "",
+        "action": None,
+        "valid": True,
+        "format_errors": [],
+        "subgoals_completed": [],
+        "finish_reason": "stop",
+        "prompt_tokens": None,
+        "completion_tokens": None,
+        "policy_s": 0.0,
+        "failed_tries": [],
+        "environment_s": 0.0,
+        "reply": f"Thought: {turn.thought}\nAction: {turn.action}",
+    }
+    record = {
+        "thought": turn.thought,
+        "action": turn.action,
+        "observation": turn.observation,
+        "progress": round(turn.progress, 4),
+        "valid": turn.valid,
+        "format_errors": [str(kind) for kind in turn.format_errors],
+        "subgoals_completed": list(turn.subgoals_completed),
+        "finish_reason": turn.finish_reason,
+        "prompt_tokens": turn.prompt_tokens,
+        "completion_tokens": turn.completion_tokens,
+        "policy_s": round(turn.policy_s, 3),
+        "failed_tries": [attempt.kind for attempt in turn.failed_tries],
+        "environment_s": round(turn.environment_s, 4),
+        "reply": turn.reply,
+    }
+    return {key: value for key, value in record.items() if key not in usual or value != usual[key]}
+
+
+def trajectory(episode: Episode, prompt: int | None) -> dict[str, Any]:
+    """The whole episode. `prompt`: position of its fixed part in the bundle's prompts."""
+    return {
+        "task_id": episode.task_id,
+        "sample": episode.sample,
+        "labels": episode.labels,
+        "goal": episode.goal,
+        "first_observation": episode.first_observation,
+        "subgoals": list(episode.subgoals),
+        "success": episode.success,
+        "solved": episode.solved,
+        "progress": round(episode.progress, 4),
+        "ended_by": episode.ended_by,
+        "trims": [[trim.turn, trim.dropped] for trim in episode.trims],
+        "prompt": prompt,
+        "turns": [_turn(turn) for turn in episode.turns],
+    }

@@ -1,0 +1,75 @@
+"""Which GPUs, or which CPU cores, each of several servers gets."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+
+from evalharness.errors import UserError
+from evalharness.server.arguments import cpu_cache_gib, memory_bytes, option_value
+
+_PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
+_SHORT = {"-tp": _PARALLEL[0], "-pp": _PARALLEL[1], "-dp": _PARALLEL[2]}
+
+
+def gpus_of_one(extra: Sequence[str]) -> int:
+    """GPUs that one server needs: the product of its parallel sizes."""
+    words = [f"--{_SHORT[word]}" if word in _SHORT else word for word in extra]
+    product = 1
+    for name in _PARALLEL:
+        value = option_value(words, name)
+        product *= int(value) if value and value.isdecimal() else 1
+    return product
+
+
+def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The GPUs that servers may use, as `CUDA_VISIBLE_DEVICES` names them: the user's choice, else all."""
+    chosen = environment.get("CUDA_VISIBLE_DEVICES")
+    if chosen is not None:
+        return [name.strip() for name in chosen.split(",") if name.strip()]
+    program = shutil.which("nvidia-smi")
+    if program is None:
+        return []
+    try:
+        done = subprocess.run(
+            [program, "--query-gpu=index", "--format=csv,noheader"],
+            capture_output=True, text=True, timeout=60, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.SubprocessError):
+        return []
+    return [line.strip() for line in done.stdout.splitlines() if line.strip()]
+
+
+def place_on_gpus(replicas: int, each: int, gpus: Sequence[str]) -> list[dict[str, str]]:
+    """Environment variables of each server: GPU sets that do not overlap. Raises UserError when there are too few."""
+    if replicas == 1:
+        return [{}]  # vLLM sees what the user lets it see
+    if replicas * each > len(gpus):
+        raise UserError(
+            f"--replicas {replicas} needs {replicas * each} GPUs ({each} each) and {len(gpus)} are visible; "
+            f"at most {len(gpus) // each} replicas fit"
+        )
+    return [
+        {"CUDA_VISIBLE_DEVICES": ",".join(gpus[index * each : (index + 1) * each])}
+        for index in range(replicas)
+    ]
+
+
+def place_on_cores(
+    replicas: int, cores: Sequence[int], environment: Mapping[str, str] = os.environ
+) -> list[dict[str, str]]:
+    """Environment variables of each CPU server: cores that do not overlap, and its part of the cache memory."""
+    if replicas > len(cores):
+        raise UserError(
+            f"--replicas {replicas}: a CPU server needs a core of its own and there are {len(cores)}"
+        )
+    variables: list[dict[str, str]] = [{} for _ in range(replicas)]
+    for index, own in enumerate(variables):
+        if replicas > 1 and "VLLM_CPU_OMP_THREADS_BIND" not in environment:
+            share = cores[index * len(cores) // replicas : (index + 1) * len(cores) // replicas]
+            own["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(map(str, share))
+        if replicas > 1 and "VLLM_CPU_KVCACHE_SPACE" not in environment:
+            own["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, cpu_cache_gib(memory_bytes()) // replicas))
+    return variables

@@ -1,0 +1,119 @@
+"""Model servers that several runs use one after the other: each is started once and lives until the context ends."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar, cast
+
+from evalharness.server.managed import ManagedServer
+
+Result = TypeVar("Result")
+Status = Callable[[str], None]
+
+
+class SharedServers:
+    """`with SharedServers(folder) as serve: evaluate(config, serve=serve)`, as often as wanted.
+
+    Called like `ManagedServer`. Every evaluation has an event loop of its own, so the servers live on another one,
+    in a thread. Nothing is started for a run that has nothing left to play.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is where the servers' logs go, instead of the runs' folders."""
+        self._folder = folder
+        self._servers: dict[str, ManagedServer] = {}
+        self._status: Status = lambda text: None
+        """Of the run that is going on."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="model servers", daemon=True)
+
+    def __enter__(self) -> SharedServers:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            asyncio.run_coroutine_threadsafe(self._stop_all(), self._loop).result()
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+    def __call__(self, *, log_path: Path, on_status: Status | None = None, **what: Any) -> ManagedServer:
+        """The server for these arguments, the same one whenever they are the same."""
+        if on_status is not None:
+            self._status = on_status
+        key = f"{log_path.name} {sorted(what.items())!r}"
+        if key not in self._servers:
+            # Looked up when called: a server that starts anew tells the run of that moment.
+            told = (lambda text: self._status(text)) if on_status is not None else None
+            self._servers[key] = ManagedServer(log_path=self._folder / log_path.name, on_status=told, **what)
+        return cast(ManagedServer, _Lent(self._servers[key], self.there))
+
+    async def there(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Carried out in the servers' thread; being cancelled here cancels it there."""
+        future = asyncio.run_coroutine_threadsafe(self._tracked(coroutine), self._loop)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+
+    async def _tracked(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            return await coroutine
+        finally:
+            self._tasks.discard(task)
+
+    async def _stop_all(self) -> None:
+        # A start that was cancelled still has processes to end.
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+
+
+class _Lent:
+    """A `ManagedServer` as one run sees it: started if need be, and still there when the run is over."""
+
+    def __init__(
+        self, server: ManagedServer, there: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]]
+    ) -> None:
+        self._server = server
+        self._there = there
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._server, name)
+
+    async def __aenter__(self) -> _Lent:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        if not self._server.alive():
+            await self._there(self._server.start())
+
+    async def stop(self) -> None:
+        """It is not this run's to stop."""
+
+    async def restart(self) -> None:
+        await self._there(self._server.restart())
+
+    async def kill(self) -> None:
+        await self._there(self._server.kill())
+
+    async def wait_dead(self) -> None:
+        await self._there(self._server.wait_dead())

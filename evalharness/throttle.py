@@ -1,0 +1,253 @@
+"""How many episodes are in flight: pinned by the user, or found while the run goes on.
+
+A server's throughput grows with the number of requests until it is saturated; from there on only the latency
+grows, the key-value cache fills up and conversations push each other out of the prefix cache. So the limit is
+doubled as long as that pays, and taken back at once when the server says that it is too much (429, 503, a queue of
+its own) or when throughput collapses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+START = 32
+"""Episodes in flight at the start: below what a small server takes, and three doublings below what a big one does."""
+CEILING = 512
+"""vLLM runs 256 sequences at once by default and queues the rest."""
+_GAIN = 1.1
+"""A doubling has to raise the throughput by so much to count as growth; above the noise of a window."""
+_COLLAPSE = 0.7
+"""Throughput at an unchanged limit, against before, that twice in a row counts as a collapse: once is noise."""
+_BACK_OFF = 0.7
+_PROBE_AFTER = 8
+"""Windows without trouble before more is tried again; twice as many after each trial that gained nothing."""
+_WINDOW_S = 0.5
+"""Shortest time that a throughput is measured over."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """What was seen at one limit."""
+
+    turns: int
+    seconds: float
+    full: bool
+    """As many episodes were in flight as allowed: else the throughput says nothing about the limit."""
+
+    @property
+    def rate(self) -> float:
+        return self.turns / self.seconds
+
+
+class AutoLimit:
+    """The search itself: windows in, limit out. Pure."""
+
+    def __init__(self, ceiling: int = CEILING, start: int = START) -> None:
+        self.ceiling = max(1, ceiling)
+        self.limit = min(start, self.ceiling)
+        self._before: tuple[int, float] | None = None
+        """(limit, rate) before the last growth, while that is on trial."""
+        self._patience = _PROBE_AFTER
+        self._quiet = self._patience
+        """Windows since something spoke against more; starts as if nothing ever had."""
+
+    @property
+    def state(self) -> str:
+        if self._before is not None or self._quiet >= self._patience:
+            return "at its ceiling" if self.limit == self.ceiling else "growing"
+        return "holding"
+
+    def window(self, seen: Window) -> None:
+        if not seen.full:
+            return
+        if self._before is not None:
+            smaller, rate = self._before
+            self._before = None
+            if seen.rate < rate * _GAIN:
+                # No gain: what more there is in flight only waits in the server's queue.
+                self._retreat(smaller)
+                self._patience *= 2
+                return
+            self._grow(seen.rate)
+        elif self._quiet >= self._patience:
+            self._grow(seen.rate)
+        else:
+            self._quiet += 1
+
+    def _grow(self, rate: float) -> None:
+        if self.limit < self.ceiling:
+            self._before = (self.limit, rate)
+            self.limit = min(2 * self.limit, self.ceiling)
+
+    def _retreat(self, limit: int) -> None:
+        self.limit = max(1, min(limit, self.limit))
+        self._before = None
+        self._quiet = 0
+
+    def overloaded(self, in_flight: int) -> None:
+        """The server refused a request for being too busy."""
+        self._retreat(int(min(self.limit, max(in_flight, 1)) * _BACK_OFF))
+
+    def saturated(self, running: int) -> None:
+        """The server runs `running` requests and lets others wait: more would wait, too."""
+        if running < self.limit:
+            self._retreat(max(running, int(self.limit * _BACK_OFF)))
+
+    def collapsed(self, limit: int) -> None:
+        self._retreat(limit)
+
+
+class Throttle:
+    """The places at the model. Fair: who waits longest is served first. `limit` also bounds the episodes in flight."""
+
+    def __init__(
+        self, pinned: int | None, ceiling: int = CEILING, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.pinned = pinned
+        self._auto = AutoLimit(ceiling) if pinned is None else None
+        self._clock = clock
+        self._busy = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self.episodes = 0
+        """In flight now; kept by the scheduler."""
+        self.on_change: Callable[[], None] = lambda: None
+        """Called when the limit has changed."""
+        self.highest = self.limit
+        self._allowed = 0.0
+        self._allowed_since = clock()
+        self.overloads = 0
+        """Refusals (429, 503) so far."""
+        self._last_back_off = -1e9
+        self._last_rate: tuple[int, float] | None = None
+        self._low = 0
+        """Windows in a row with a throughput that has fallen."""
+        self._restart_window()
+
+    @property
+    def limit(self) -> int:
+        if self._auto is not None:
+            return self._auto.limit
+        assert self.pinned is not None
+        return self.pinned
+
+    @property
+    def busy(self) -> int:
+        """Requests at the model now."""
+        return self._busy
+
+    @property
+    def state(self) -> str:
+        """For whoever looks: is the search still going on?"""
+        return "pinned" if self._auto is None else self._auto.state
+
+    def allowed_place_s(self) -> float:
+        """Places at the model times seconds, so far."""
+        self._count_allowed(self.limit)
+        return self._allowed
+
+    def _count_allowed(self, limit: int) -> None:
+        now = self._clock()
+        self._allowed += limit * (now - self._allowed_since)
+        self._allowed_since = now
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Hold a place for one request."""
+        if self._busy >= self.limit or self._waiting:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._busy -= 1
+                    self._admit()
+                else:
+                    self._waiting.remove(turn)
+                raise
+        else:
+            self._busy += 1
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._busy < self.limit:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                self._busy += 1
+                turn.set_result(None)
+
+    def _restart_window(self) -> None:
+        self._settle = self.limit // 2
+        """Replies to let pass first: they were asked for under the limit before."""
+        self._turns = 0
+        self._full = False
+        self._began = self._clock()
+
+    def answered(self) -> None:
+        """A reply came."""
+        if self._auto is None:
+            return
+        if self._settle > 0:
+            self._settle -= 1
+            self._began = self._clock()
+            return
+        self._turns += 1
+        self._full = self._full or self.episodes >= self.limit
+        seconds = self._clock() - self._began
+        if self._turns < max(self.limit, 8) or seconds < _WINDOW_S:
+            return
+        window = Window(self._turns, seconds, self._full)
+        before = self.limit
+        if not self._has_collapsed(window):
+            self._auto.window(window)
+        self._changed(before)
+
+    def _has_collapsed(self, window: Window) -> bool:
+        """At an unchanged limit the throughput has fallen: conversations have outgrown what the server can hold."""
+        assert self._auto is not None
+        if not window.full:
+            return False
+        limit, rate = self._last_rate or (0, 0.0)
+        self._low = self._low + 1 if limit == self.limit > START and window.rate < rate * _COLLAPSE else 0
+        if self._low == 1:
+            return False  # noise, perhaps: what the throughput was stays remembered
+        self._last_rate = (self.limit, window.rate)
+        if self._low == 0:
+            return False
+        self._low = 0
+        self._auto.collapsed(int(limit * _BACK_OFF))
+        return True
+
+    def overloaded(self) -> None:
+        """The server refused a request with 429 or 503. Of a burst of refusals only the first one counts."""
+        self.overloads += 1
+        now = self._clock()
+        if self._auto is not None and now - self._last_back_off > 1.0:
+            self._last_back_off = now
+            before = self.limit
+            self._auto.overloaded(self._busy)
+            self._changed(before)
+
+    def saturated(self, running: int) -> None:
+        """The server itself reports a queue behind `running` requests."""
+        if self._auto is not None:
+            before = self.limit
+            self._auto.saturated(running)
+            self._changed(before)
+
+    def _changed(self, before: int) -> None:
+        self._restart_window()
+        if self.limit != before:
+            self._count_allowed(before)
+            self.highest = max(self.highest, self.limit)
+            self._admit()
+            self.on_change()

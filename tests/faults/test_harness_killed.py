@@ -1,0 +1,62 @@
+"""The harness is killed again and again; the same command continues."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+
+import psutil
+from chat_server import ChatServer
+
+from evalharness.store import EPISODES, read_episodes
+
+from .runs import answer, asked, assert_equal_runs, begin, options, play
+
+KILLS = 30
+AT_START, AT_TABLES = 6, 3
+
+
+async def _appears(folder: Path) -> None:
+    """Until the tables are being written."""
+    while not any((folder / f".{name}.parquet.tmp").exists() for name in ("episodes", "turns")):
+        await asyncio.sleep(0.001)
+
+
+async def test_thirty_kills_at_random_points_leave_the_run_as_if_nothing_had_been(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """SIGKILL in the midst of 200 episodes, while starting, and while the tables are written. Every process of the
+    harness goes with it, and no request is made that the undisturbed run did not make."""
+    rng = random.Random(20261122)
+    moments = ["start"] * AT_START + ["requests"] * (KILLS - AT_START - AT_TABLES)
+    rng.shuffle(moments)
+    moments += ["tables"] * AT_TABLES
+    async with ChatServer(answer=answer, latency=0.005).running() as server:
+        arguments = options(server, "--samples", 10, "--concurrency", 4)
+        await play(environment, tmp_path / "whole", *arguments)
+        undisturbed = asked(server)
+        cut = tmp_path / "cut"
+        for number, moment in enumerate(moments):
+            process = await begin(environment, cut, *arguments)
+            ended = asyncio.create_task(process.communicate())
+            match moment:
+                case "start":
+                    wait = asyncio.create_task(asyncio.sleep(rng.uniform(0.0, 2.0)))
+                case "requests":
+                    wait = asyncio.create_task(server.after(rng.randint(1, 30)))
+                case _:
+                    wait = asyncio.create_task(_appears(cut))
+            await asyncio.wait({ended, wait}, return_when=asyncio.FIRST_COMPLETED)
+            assert not ended.done(), f"kill {number} of {KILLS} came too late"
+            family = psutil.Process(process.pid).children(recursive=True)
+            process.kill()
+            await ended
+            assert not psutil.wait_procs(family, timeout=30)[1]
+        before = (cut / EPISODES).read_bytes()
+        await play(environment, cut, *arguments)
+        assert (cut / EPISODES).read_bytes().startswith(before)
+        assert asked(server) == undisturbed
+    assert len(list(read_episodes(cut))) == 200
+    assert_equal_runs(tmp_path / "whole", cut)
+    assert not [path.name for path in cut.iterdir() if path.name.endswith(".tmp")]

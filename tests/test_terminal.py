@@ -1,0 +1,163 @@
+"""What the commands print: at 80 columns, without colour, into a pipe; completion."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import command
+from made_runs import make_run
+
+from evalharness.cli import main
+
+SOLVED, NOTHING = (True, 1.0), (False, 0.0)
+SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
+
+
+@pytest.fixture(scope="module")
+def whole_suite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two runs of every task, their names as long as people give them."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, outcome in (("a", NOTHING), ("b", SOLVED)):
+        long = f"llama-3-8b-agentrefine-lr2e-5-epoch-3-{name}"
+        make_run(folder / name, {family: [outcome] * n for family, n in SIZES.items()}, name=long)
+    return folder
+
+
+@pytest.fixture
+def runs(whole_suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(whole_suite)
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The command that shows one trajectory."""
+    monkeypatch.chdir(tmp_path)
+    make_run(Path("b"), {"babyai": [SOLVED]})
+    return ["show", "b", "babyai/agentboard/000"]
+
+
+COMMANDS = [
+    ("show", "b"),
+    ("show", "b", "babyai/agentboard/003"),
+    ("compare", "a", "b"),
+    ("leaderboard", "b"),
+    ("tasks", "--suite", "open"),
+    ("tasks", "--suite", "open", "pddl:0-3"),
+]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_output_fits_80_columns_without_escapes(
+    arguments: tuple[str, ...],
+    runs: None,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) > 3
+    commands_to_copy = [line for line in lines if line.startswith("look: ")]
+    assert max(map(len, (line for line in lines if line not in commands_to_copy))) <= 80
+    assert not any("\x1b" in line or line != line.rstrip() or "…" in line for line in lines)
+
+
+def test_in_a_pipe_a_row_is_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long: what greps for a task gets all of it."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert main(["tasks", "--suite", "open", "pddl:0-9"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 11
+    assert max(map(len, lines)) > 100
+    assert all(line.startswith("pddl/open/") for line in lines[1:])
+
+
+@pytest.mark.parametrize(("variable", "value"), [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_a_terminal_can_ask_for_no_colour(variable: str, value: str, small: list[str]) -> None:
+    """On a real terminal: `NO_COLOR` leaves weight only, a dumb one gets nothing but text."""
+    output = in_a_terminal(small, {variable: value})
+    codes = set(re.findall(r"\x1b\[([\d;]*)m", output))
+    assert codes <= ({"0", "1", "2", "3"} if variable == "NO_COLOR" else set())
+    assert "Observation a room" in re.sub(r"\x1b\[[\d;]*m", "", output)
+    assert re.search(r"\x1b\[[\d;]*3[0-7]m", in_a_terminal(small, {}))
+
+
+def in_a_terminal(arguments: list[str], variables: dict[str, str]) -> str:
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    master, slave = pty.openpty()
+    with os.fdopen(master, "rb", buffering=0) as reader:
+        process = subprocess.Popen(
+            command(*arguments),
+            env={**environment, "TERM": "xterm-256color", **variables},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+        )
+        os.close(slave)
+        output = b""
+        while chunk := _read(reader):
+            output += chunk
+        assert process.wait(60) == 0, output
+    return output.decode().replace("\r\n", "\n")
+
+
+def _read(reader: object) -> bytes:
+    try:
+        return os.read(reader.fileno(), 65536)  # type: ignore[attr-defined]
+    except OSError:  # the other side has closed
+        return b""
+
+
+def test_a_terminal_of_another_encoding_does_not_end_a_command(small: list[str]) -> None:
+    done = subprocess.run(
+        command(*small),
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=True,
+    )
+    assert b"\\u2500 turn 1" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("evalharness lead", {"leaderboard"}),
+        ("evalharness server ", {"install", "status", "uninstall"}),
+        ("evalharness run --suite ", {"agentboard", "open"}),
+        ("evalharness run --max-to", {"--max-tokens"}),
+        ("evalharness run --model ", set()),
+        ("evalharness server install --c", {"--cpu"}),
+        ("evalharness completion ", {"bash", "zsh", "fish"}),
+    ],
+)
+def test_bash_completes(line: str, expected: set[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", "bash"]) == 0
+    script = capsys.readouterr().out
+    words = [*line.split(), ""] if line.endswith(" ") else line.split()
+    ask = f'COMP_WORDS=({shlex.join(words)}); COMP_CWORD={len(words) - 1}; _evalharness; echo "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", f"{script}\n{ask}"], capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert set(done.stdout.split()) == expected
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_can_read_their_script(
+    shell: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    for name in ("leaderboard", "--max-turns", "agentboard"):
+        assert name.lstrip("-") in script
+    if shutil.which(shell) is None:
+        pytest.skip(f"no {shell} here to read it")
+    (tmp_path / "script").write_text(script)
+    subprocess.run([shell, "-n", str(tmp_path / "script")], check=True, timeout=60)
