@@ -35,8 +35,8 @@ REPLAYS, QUICK_REPLAYS = 16, 2
 """How many replays the shortening of one gold path may take, of `THOROUGH` kinds and of the others. Sixteen are
 enough to leave nothing superfluous in ten turns; longer plans may keep a turn or two that could be left out."""
 HARD_BITS = 67.0
-"""Bits of search (`envs.difficulty`) from which a task counts as hard. It makes about as many tasks hard as are among
-the published ones (56)."""
+"""Bits of search (`envs.difficulty`) from which a task counts as hard. It makes as many tasks hard as are
+among the published ones (56)."""
 
 
 @dataclass(frozen=True)
