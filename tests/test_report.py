@@ -16,7 +16,7 @@ import pytest
 from browser import chromium, clean_page, visit
 from command_line import command, evalharness, run_compass, surroundings
 from made_runs import make_run
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from evalharness.cli import main
 
@@ -117,10 +117,10 @@ def test_filters_and_search_leave_what_they_say(tmp_path: Path, look: Callable[.
     folder = make_run(tmp_path / "run", {"babyai": outcomes, "pddl": [SOLVED] * 5})
     page = look(report(folder, tmp_path / "r.html"), "#family=babyai")
     count = page.locator(".count")
-    assert count.inner_text() == "9 episodes"
+    expect(count).to_have_text("9 episodes")
     for outcome, expected in (("success", 4), ("unsolved", 5), ("partial", 3), ("none", 2)):
         page.select_option("select[name=outcome]", outcome)
-        assert count.inner_text() == f"{expected} of 9 episodes"
+        expect(count).to_have_text(f"{expected} of 9 episodes")
     page.select_option("select[name=level]", "easy")
     assert shown_rows(page) == ["babyai/agentboard/007"]
     assert "outcome=none" in page.url
@@ -149,7 +149,7 @@ def test_the_turns_can_be_searched_too(tmp_path: Path, look: Callable[..., Page]
     edit_episodes(folder, change)
     page = look(report(folder, tmp_path / "r.html"), "#family=babyai")
     page.fill("input[type=search]", "wombat")
-    assert page.locator(".count").inner_text() == "0 of 5 episodes"
+    expect(page.locator(".count")).to_have_text("0 of 5 episodes")
     page.get_by_role("button", name="search the turns too").click()
     page.get_by_text("1 of 5 episodes").wait_for()
     assert shown_rows(page) == ["babyai/agentboard/003"]
@@ -171,7 +171,7 @@ def test_a_trajectory_shows_every_turn_with_reply_prompt_and_subgoal(
     last = page.locator(".turn").last
     assert last.locator(".subgoal").inner_text() == "★ subgoal completed: east"
     last.locator(".raw summary").click()
-    assert last.locator(".raw pre").inner_text() == episode["turns"][-1]["reply"]
+    expect(last.locator(".raw pre")).to_have_text(episode["turns"][-1]["reply"])
     page.locator("details.prompt summary").click()
     page.get_by_text("You are a navigator.").wait_for()
     user = page.locator(".message pre").nth(1).inner_text()
@@ -192,20 +192,20 @@ def test_everything_can_be_done_with_the_keyboard(compass: dict[str, Any], look:
     assert page.locator(".turn.current").get_attribute("data-turn") == "1"
     assert page.url.endswith("&turn=1")
     press("r")
-    assert page.locator("#turn-1 .raw pre").is_visible()
+    expect(page.locator("#turn-1 .raw pre")).to_be_visible()
     press("]")
     wait_for_view(page, "#task=compass/open/001")
     press(".")
     wait_for_view(page, "#task=compass/open/001&sample=1")
     press("Escape")
     wait_for_view(page, "#family=compass")
-    assert page.locator('.row[aria-selected="true"] .task').inner_text() == "compass/open/001 #1"
+    expect(page.locator('.row[aria-selected="true"] .task')).to_have_text("compass/open/001 #1")
     press("/")
     page.keyboard.type("west")
     press("ArrowDown")
-    assert page.locator(".count").inner_text() == "15 of 60 episodes"
+    expect(page.locator(".count")).to_have_text("15 of 60 episodes")
     press("?")
-    assert page.locator("dialog").is_visible()
+    expect(page.locator("dialog")).to_be_visible()
     press("Escape")
     press("o")
     page.get_by_role("heading", name="Scores").wait_for()
@@ -238,13 +238,13 @@ def test_samples_stand_in_a_strip_and_lead_to_each_other(
     compass: dict[str, Any], look: Callable[..., Page]
 ) -> None:
     page = look(compass["one"], "#task=compass/open/002")
-    assert page.locator(".strips .cell").count() == 3
+    expect(page.locator(".strips .cell")).to_have_count(3)
     page.locator(".strips .cell").nth(2).click()
     wait_for_view(page, "#task=compass/open/002&sample=2")
     assert "sample 2" in page.locator(".top").inner_text()
     visit(page, compass["one"].resolve().as_uri() + "#family=compass&by=task")
-    assert page.locator(".count").inner_text() == "20 tasks"
-    assert page.locator(".rows .row").first.locator(".cell").count() == 3
+    expect(page.locator(".count")).to_have_text("20 tasks")
+    expect(page.locator(".rows .row").first.locator(".cell")).to_have_count(3)
 
 
 def test_two_runs_side_by_side_mark_their_first_difference(tmp_path: Path, look: Callable[..., Page]) -> None:
@@ -261,7 +261,7 @@ def test_two_runs_side_by_side_mark_their_first_difference(tmp_path: Path, look:
     page.get_by_role("link", name="side by side").click()
     page.locator(".parting").wait_for()
     assert page.locator(".parting").inner_text() == "first difference: turn 2"
-    assert page.locator(".pair.alike").count() == 1
+    expect(page.locator(".pair.alike")).to_have_count(1)
     actions = page.locator(".parting + .pair code").all_inner_texts()
     assert actions == ["look", "turn left"]
 
@@ -341,7 +341,7 @@ def test_a_hostile_trajectory_stays_text(tmp_path: Path, look: Callable[..., Pag
 def test_the_address_cannot_inject_either(compass: dict[str, Any], look: Callable[..., Page]) -> None:
     page = look(compass["one"], "#task=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&sample=NaN")
     assert "<img src=x onerror=alert(1)>" in page.locator("main").inner_text()
-    assert page.locator("main img").count() == 0
+    expect(page.locator("main img")).to_have_count(0)
 
 
 def test_a_list_of_4160_episodes_draws_only_what_is_in_view(
@@ -354,7 +354,7 @@ def test_a_list_of_4160_episodes_draws_only_what_is_in_view(
             for line in (first, second):
                 file.write(json.dumps({**json.loads(line), "sample": sample}) + "\n")
     page = look(report(folder, tmp_path / "r.html"), "#family=all")
-    assert page.locator(".count").inner_text() == "4,160 episodes"
+    expect(page.locator(".count")).to_have_text("4,160 episodes")
     assert page.locator(".rows .row").count() < 100
     page.keyboard.press("End")
     page.locator('.row[aria-rowindex="4160"]').wait_for()
