@@ -26,14 +26,14 @@ async def _appears(folder: Path) -> None:
 async def test_thirty_kills_at_random_points_leave_the_run_as_if_nothing_had_been(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
-    """SIGKILL in the midst of 200 episodes, while starting, and while the tables are written. Every process of the
+    """SIGKILL in the midst of 600 episodes, while starting, and while the tables are written. Every process of the
     harness goes with it, and no request is made that the undisturbed run did not make."""
     rng = random.Random(20261122)
     moments = ["start"] * AT_START + ["requests"] * (KILLS - AT_START - AT_TABLES)
     rng.shuffle(moments)
     moments += ["tables"] * AT_TABLES
     async with ChatServer(answer=answer, latency=0.005).running() as server:
-        arguments = options(server, "--samples", 10, "--concurrency", 4)
+        arguments = options(server, "--samples", 30, "--concurrency", 4)
         await play(environment, tmp_path / "whole", *arguments)
         undisturbed = asked(server)
         cut = tmp_path / "cut"
@@ -57,6 +57,6 @@ async def test_thirty_kills_at_random_points_leave_the_run_as_if_nothing_had_bee
         await play(environment, cut, *arguments)
         assert (cut / EPISODES).read_bytes().startswith(before)
         assert asked(server) == undisturbed
-    assert len(list(read_episodes(cut))) == 200
+    assert len(list(read_episodes(cut))) == 600
     assert_equal_runs(tmp_path / "whole", cut)
     assert not [path.name for path in cut.iterdir() if path.name.endswith(".tmp")]
