@@ -2,34 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from evalharness import react
 from evalharness.episode import Episode
-from evalharness.errors import UserError
-from evalharness.perturb import Voice
-from evalharness.prompt import Message, PromptFile, load_prompt
-
-
-@cache
-def _spoken(
-    family: str, kind: str, perturbation: str | None, prompt_hash: str
-) -> tuple[PromptFile, Voice] | None:
-    """The prompt that an episode was played with and its voice; None where the file at hand is another one. Kept: YAML
-    is read in 10 ms, and a run has thousands of episodes."""
-    from envs import specs
-
-    spec = specs().get(family)
-    if spec is None:
-        return None
-    try:
-        prompt, sha = load_prompt(spec)
-    except UserError:
-        return None  # a prompt file that has become unusable since is as good as another one
-    if sha != prompt_hash:
-        return None
-    voice = Voice(spec, perturbation)
-    return voice.prompt(prompt.for_kind(kind)), voice
+from evalharness.played_prompt import played_prompt
+from evalharness.prompt import Message
 
 
 def opening(episode: Episode) -> tuple[list[Message], bool]:
@@ -38,7 +14,7 @@ def opening(episode: Episode) -> tuple[list[Message], bool]:
     Run folders keep the hash of a prompt file, not its text: where the file at hand is another one (or the family is
     not installed), only the goal and the first observation are known.
     """
-    found = _spoken(episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
+    found = played_prompt(episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
     if found is None:
         text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
         return [{"role": "user", "content": text}], False

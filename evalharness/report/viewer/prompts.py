@@ -6,11 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from envs import specs
 from evalharness.episode import Episode
-from evalharness.errors import UserError
-from evalharness.perturb import Voice
-from evalharness.prompt import load_prompt
+from evalharness.played_prompt import played_prompt
 
 GOAL, OBSERVATION = "\ue000", "\ue001"
 """Stand for the episode's own goal and first observation."""
@@ -38,15 +35,8 @@ class Prompts:
     def _worded(
         self, family: str, kind: str, perturbation: str | None, prompt_hash: str
     ) -> list[dict[str, str]] | None:
-        spec = specs().get(family)
-        if spec is None:
+        found = played_prompt(family, kind, perturbation, prompt_hash, self.folder)
+        if found is None:
             return None
-        try:
-            prompt, sha256 = load_prompt(spec, self.folder)
-            voice = Voice(spec, perturbation)
-        except UserError:
-            return None
-        if sha256 != prompt_hash:
-            return None
-        surface = voice.surface
-        return voice.prompt(prompt.for_kind(kind)).messages(surface, surface, GOAL, OBSERVATION)
+        prompt, voice = found
+        return prompt.messages(voice.surface, voice.surface, GOAL, OBSERVATION)
