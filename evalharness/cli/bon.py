@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_csv_option, data_folder, write_csv, write_json
+from evalharness.cli.common import add_csv_option, write_csv, write_json
 from evalharness.cli.run import add_run_options, config_of
-from evalharness.cli.sweep import tell_what_is_missing
+from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
     from evalharness.config import RunConfig
@@ -51,12 +50,10 @@ def run(args: argparse.Namespace) -> int:
 
     from envs import specs
     from evalharness.best_of_n import best_of_n, require_greedy
-    from evalharness.cli.common import titles
     from evalharness.policy.resolve import prepare
     from evalharness.report.best_of_n import print_best_of_n
-    from evalharness.report.live import watch
     from evalharness.scored_run import load_scored_run
-    from evalharness.study import play, study_folder
+    from evalharness.study import study_folder
 
     runs = _runs(args)
     greedy = load_scored_run(args.greedy) if args.greedy else None
@@ -64,21 +61,9 @@ def run(args: argparse.Namespace) -> int:
         model = prepare(runs[_SAMPLES], specs(), lambda text: None).identity
         require_greedy(greedy, runs[_SAMPLES].identity(), model)
     folder = study_folder(runs[_SAMPLES], "bon")
-    names, shown = titles(), Console(stderr=True)
     out = Console(stderr="-" in (args.json, args.csv, args.tasks_csv))
-    try:
-        played = play(
-            "bon",
-            folder,
-            runs,
-            elsewhere={_GREEDY: args.greedy.absolute()} if args.greedy else None,
-            data=data_folder(args),
-            watch=lambda progress: watch(progress, names, shown),
-            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
-        )
-    except (KeyboardInterrupt, SystemExit):
-        print(f"evalharness: stopped; finished episodes are in {folder}", file=sys.stderr)
-        raise
+    elsewhere = {_GREEDY: args.greedy.absolute()} if args.greedy else None
+    played = play_study("bon", folder, runs, args, elsewhere=elsewhere)
     if not played.stopped:
         greedy = greedy or load_scored_run(folder / _GREEDY)
         study = best_of_n(greedy, load_scored_run(folder / _SAMPLES))
@@ -87,11 +72,7 @@ def run(args: argparse.Namespace) -> int:
         if args.tasks_csv:
             write_csv(args.tasks_csv, study.task_rows())
         write_json(args.json, study.to_json())
-    out.print(
-        f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
-    )
-    tell_what_is_missing(played)
-    return played.exit_status
+    return end_study(out, folder, played)
 
 
 def _runs(args: argparse.Namespace) -> dict[str, RunConfig]:

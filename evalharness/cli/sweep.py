@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_csv_option, data_folder, write_csv, write_json
+from evalharness.cli.common import add_csv_option, write_csv, write_json
 from evalharness.cli.run import add_run_options, config_of
+from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
     from evalharness.config import RunConfig
-    from evalharness.study import Played
 
 _DESCRIPTION = """\
 Evaluate a model on one family unperturbed and under each perturbation: ordinary runs in one folder, one after the
@@ -48,40 +47,22 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from evalharness.cli.common import titles
-    from evalharness.report.live import watch
     from evalharness.report.sweep import print_sweep
     from evalharness.scored_run import load_scored_run
-    from evalharness.study import play, study_folder
+    from evalharness.study import study_folder
     from evalharness.sweep import UNPERTURBED, sweep_of
 
     runs = _columns(args)
     folder = study_folder(runs[UNPERTURBED], f"sweep-{args.family}")
-    names, shown = titles(), Console(stderr=True)
     out = Console(stderr="-" in (args.json, args.csv))
-    try:
-        played = play(
-            "sweep",
-            folder,
-            runs,
-            data=data_folder(args),
-            watch=lambda progress: watch(progress, names, shown),
-            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
-        )
-    except (KeyboardInterrupt, SystemExit):
-        print(f"evalharness: stopped; finished episodes are in {folder}", file=sys.stderr)
-        raise
+    played = play_study("sweep", folder, runs, args)
     begun = {name: o.folder for name, o in played.runs.items() if _any_played(o.summary)}
     if UNPERTURBED in begun:
         sweep = sweep_of({name: load_scored_run(place) for name, place in begun.items()})
         print_sweep(out, sweep)
         write_csv(args.csv, sweep.rows())
         write_json(args.json, sweep.to_json())
-    out.print(
-        f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
-    )
-    tell_what_is_missing(played)
-    return played.exit_status
+    return end_study(out, folder, played)
 
 
 def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
@@ -113,11 +94,3 @@ def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
 
 def _any_played(summary: dict[str, object]) -> bool:
     return bool(summary["turns"])
-
-
-def tell_what_is_missing(played: Played) -> None:
-    if played.stopped:
-        print(f"evalharness: the study stopped early: {played.stopped}", file=sys.stderr)
-        if played.owed:
-            print(f"evalharness: still to play: {', '.join(played.owed)}", file=sys.stderr)
-        print("evalharness: finished episodes are kept; the same command continues", file=sys.stderr)

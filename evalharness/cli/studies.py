@@ -1,0 +1,61 @@
+"""What `sweep` and `bon` share: playing a study with a live view, and its last lines."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalharness.cli.common import data_folder
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evalharness.config import RunConfig
+    from evalharness.study import Played
+
+
+def play_study(
+    kind: str,
+    folder: Path,
+    runs: Mapping[str, RunConfig],
+    args: argparse.Namespace,
+    *,
+    elsewhere: Mapping[str, Path] | None = None,
+) -> Played:
+    """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
+    from rich.console import Console
+
+    from evalharness.cli.common import titles
+    from evalharness.report.live import watch
+    from evalharness.study import play
+
+    names, shown = titles(), Console(stderr=True)
+    try:
+        return play(
+            kind,
+            folder,
+            runs,
+            elsewhere=elsewhere,
+            data=data_folder(args),
+            watch=lambda progress: watch(progress, names, shown),
+            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
+        )
+    except (KeyboardInterrupt, SystemExit):
+        print(f"evalharness: stopped; finished episodes are in {folder}", file=sys.stderr)
+        raise
+
+
+def end_study(out: Console, folder: Path, played: Played) -> int:
+    """Where it is and what is missing; the exit status."""
+    out.print(
+        f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
+    )
+    if played.stopped:
+        print(f"evalharness: the study stopped early: {played.stopped}", file=sys.stderr)
+        if played.owed:
+            print(f"evalharness: still to play: {', '.join(played.owed)}", file=sys.stderr)
+        print("evalharness: finished episodes are kept; the same command continues", file=sys.stderr)
+    return played.exit_status
