@@ -50,6 +50,12 @@ async def start(environment: dict[str, str], *arguments: object) -> asyncio.subp
     )
 
 
+def finished(run: Path) -> int:
+    """Episodes that a run has written so far."""
+    episodes = run / "episodes.jsonl"
+    return episodes.read_bytes().count(b"\n") if episodes.exists() else 0
+
+
 def frames(folder: Path) -> list[pd.DataFrame]:
     """A run's two tables without the columns that differ from run to run."""
     return [

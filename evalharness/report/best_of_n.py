@@ -8,21 +8,11 @@ from rich.text import Text
 
 from evalharness.best_of_n import BestOfN, FamilyBest
 from evalharness.comparison import HELD_OUT, MEASURES
+from evalharness.report.study_table import percent, plain_table
 from evalharness.report.text import printable
 
 _MOST_COLUMNS = 10
 _CURVES = {"best_success": "pass@k", "best_progress": "best progress", "every_success": "pass^k"}
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
-
-
-def _table(*names: str) -> Table:
-    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    for name in names:
-        table.add_column(name, justify="right" if name else "left", no_wrap=True)
-    return table
 
 
 def _title(study: BestOfN, family: str) -> str:
@@ -31,7 +21,7 @@ def _title(study: BestOfN, family: str) -> str:
 
 def best_table(study: BestOfN) -> Table:
     """Greedy, best of N and their difference: a row a family, a block a measure."""
-    table = _table("", "n", "greedy", "one sample", f"best of {study.samples}", "delta [95 % CI]")
+    table = plain_table("", "n", "greedy", "one sample", f"best of {study.samples}", "delta [95 % CI]")
     for measure in MEASURES:
         table.add_row(Text(f"{measure} %", style="bold"))
         for family in study.families:
@@ -39,9 +29,9 @@ def best_table(study: BestOfN) -> Table:
             table.add_row(
                 f"  {_title(study, family.family)}",
                 str(family.n),
-                _percent(family.greedy[measure]),
-                _percent(family.one_sample[measure]),
-                Text(_percent(family.best[measure]), style="bold"),
+                percent(family.greedy[measure]),
+                percent(family.one_sample[measure]),
+                Text(percent(family.best[measure]), style="bold"),
                 f"{100 * family.delta[measure]:+.1f} [{low:.1f}, {high:.1f}]",
             )
     return table
@@ -56,7 +46,7 @@ def shown_ks(n: int) -> list[int]:
 
 def curves_table(study: BestOfN) -> Table:
     ks = shown_ks(study.samples)
-    table = _table("", *(f"k={k}" for k in ks))
+    table = plain_table("", *(f"k={k}" for k in ks))
     families = dict.fromkeys(str(row["family"]) for row in study.curves)
     for family in families:
         table.add_row(Text(_title(study, family), style="bold"))
@@ -66,22 +56,22 @@ def curves_table(study: BestOfN) -> Table:
                 for row in study.curves
                 if (row["family"], row["curve"]) == (family, curve)
             }
-            table.add_row(f"  {name}", *(_percent(values[k]) for k in ks))
+            table.add_row(f"  {name}", *(percent(values[k]) for k in ks))
     return table
 
 
 def _quality_row(study: BestOfN, family: FamilyBest) -> list[str]:
     return [
         _title(study, family.family),
-        _percent(family.duplicate_trajectories),
+        percent(family.duplicate_trajectories),
         f"{family.distinct_first_actions:.1f}",
-        _percent(family.covered_by_one),
-        _percent(family.covered_by_all),
+        percent(family.covered_by_one),
+        percent(family.covered_by_all),
     ]
 
 
 def quality_table(study: BestOfN) -> Table:
-    table = _table("", "duplicates %", "first actions", "subgoals by one %", "by any %")
+    table = plain_table("", "duplicates %", "first actions", "subgoals by one %", "by any %")
     for family in study.families:
         table.add_row(*_quality_row(study, family))
     return table

@@ -8,30 +8,20 @@ from rich.text import Text
 
 from evalharness.comparison import MEASURES, Difference
 from evalharness.report.comparison import p_value
+from evalharness.report.study_table import percent, plain_table
 from evalharness.report.text import printable
 from evalharness.sweep import UNPERTURBED, Column, Sweep
-
-
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
-
-
-def _table(*names: str) -> Table:
-    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    for name in names:
-        table.add_column(name, justify="right" if name else "left", no_wrap=True)
-    return table
 
 
 def published_table(sweep: Sweep) -> Table:
     """As in the paper: a row a measure, a column a run, then average and Std."""
     names = ["plain" if column.name == UNPERTURBED else column.name for column in sweep.columns]
-    table = _table("", *names, "Average", "Std")
+    table = plain_table("", *names, "Average", "Std")
     for measure in MEASURES:
         table.add_row(
             f"{measure} %",
-            *(_percent(column.rates[measure]) for column in sweep.columns),
-            Text(_percent(sweep.average[measure]), style="bold"),
+            *(percent(column.rates[measure]) for column in sweep.columns),
+            Text(percent(sweep.average[measure]), style="bold"),
             f"{100 * sweep.std_population[measure]:.2f}",
         )
     return table
@@ -39,17 +29,17 @@ def published_table(sweep: Sweep) -> Table:
 
 def turned_table(sweep: Sweep) -> Table:
     """The same with a row a run, for more columns than a terminal is wide."""
-    table = _table("", "n")
+    table = plain_table("", "n")
     for measure in MEASURES:
         table.add_column(f"{measure} % [95 % CI]", no_wrap=True)
     for column in sweep.columns:
         cells = []
         for measure in MEASURES:
             low, high = column.ci95[measure]
-            cells.append(f"{_percent(column.rates[measure]):>5} [{_percent(low)}, {_percent(high)}]")
+            cells.append(f"{percent(column.rates[measure]):>5} [{percent(low)}, {percent(high)}]")
         table.add_row(column.name, str(column.n), *cells)
     table.add_section()
-    table.add_row(Text("Average", style="bold"), "", *(f"{_percent(sweep.average[m]):>5}" for m in MEASURES))
+    table.add_row(Text("Average", style="bold"), "", *(f"{percent(sweep.average[m]):>5}" for m in MEASURES))
     table.add_row("Std", "", *(f"{100 * sweep.std_population[m]:6.2f}" for m in MEASURES))
     return table
 
@@ -59,19 +49,19 @@ def _difference_row(column: Column, d: Difference) -> list[str]:
     return [
         f"  {column.name}",
         str(d.n),
-        _percent(d.run),
+        percent(d.run),
         f"{100 * d.difference:+.1f} [{low:.1f}, {high:.1f}]",
         p_value(d.p),
         p_value(d.p_holm),
-        _percent(column.retention.get(d.measure)),
+        percent(column.retention.get(d.measure)),
         f"{d.wins}/{d.ties}/{d.losses}",
     ]
 
 
 def differences_table(sweep: Sweep) -> Table:
-    table = _table("", "n", "rate", "difference [95 % CI]", "p", "Holm", "kept %", "w/t/l")
+    table = plain_table("", "n", "rate", "difference [95 % CI]", "p", "Holm", "kept %", "w/t/l")
     for measure in MEASURES:
-        plain = _percent(sweep.columns[0].rates[measure])
+        plain = percent(sweep.columns[0].rates[measure])
         table.add_row(Text(f"{measure} %", style="bold"), "", plain)
         for column in sweep.columns[1:]:
             if (found := column.differences.get(measure)) is not None:

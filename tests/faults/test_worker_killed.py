@@ -9,9 +9,7 @@ from pathlib import Path
 
 import pytest
 from chat_server import ChatServer
-from command_line import assert_same_results, evalharness, start
-
-from evalharness.store import EPISODES
+from command_line import assert_same_results, evalharness, finished, start
 
 from .runs import answer, assert_equal_runs, begin, errors, options, play, processes
 
@@ -55,9 +53,8 @@ async def test_a_killed_java_process_is_replaced_and_its_episodes_start_over(
     assert whole.returncode == 0, whole.stderr
     process = await start(environment, *arguments, tmp_path / "broken", "--attempts", 10)
     ended = asyncio.create_task(process.communicate())
-    episodes = tmp_path / "broken" / EPISODES
-    for finished in (1, 3):
-        while not episodes.exists() or episodes.read_bytes().count(b"\n") < finished:
+    for enough in (1, 3):
+        while finished(tmp_path / "broken") < enough:
             await asyncio.sleep(0.02)
             assert not ended.done(), (await ended)[1]
         [java] = processes(process.pid, "java")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Callable
@@ -17,6 +18,17 @@ def tagged(tag: str) -> list[psutil.Process]:
 def in_session(session: int) -> list[psutil.Process]:
     """Living processes of a session: a server's tree whatever its processes call themselves."""
     return _living(lambda process: os.getsid(process.pid) == session)
+
+
+def serving(name: str) -> list[psutil.Process]:
+    """Living processes of a vLLM that serves the model `name`, and what descends from them."""
+    found: set[psutil.Process] = set()
+    for process in _living(
+        lambda process: name in process.cmdline() and "vllm" in " ".join(process.cmdline())
+    ):
+        with contextlib.suppress(psutil.Error):
+            found |= {process, *process.children(recursive=True)}
+    return list(found)
 
 
 def gone(find: Callable[[], list[psutil.Process]], within: float = 60.0) -> bool:

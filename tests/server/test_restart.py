@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 import pytest
-from command_line import start
+from command_line import finished, start
 
 from evalharness.store import read_episodes
 
-from .test_run_with_vllm import lines, serving
+from .processes import serving
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
@@ -30,7 +30,7 @@ async def test_a_killed_vllm_is_restarted_and_the_same_turns_are_asked_again(
     )  # fmt: skip
     process = await start(environment, *options)
     ended = asyncio.create_task(process.communicate())
-    while lines(run / "episodes.jsonl") < 3:
+    while finished(run) < 3:
         await asyncio.sleep(0.1)
         assert not ended.done(), (await ended)[1].decode()
     [engine] = [p for p in serving(name) if p.is_running() and "EngineCore" in p.name()]

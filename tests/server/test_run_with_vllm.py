@@ -9,27 +9,13 @@ from pathlib import Path
 
 import psutil
 import pytest
-from command_line import evalharness, start
+from command_line import evalharness, finished, start
 
 from evalharness.store import read_episodes
 
+from .processes import serving
+
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
-
-
-def serving(name: str) -> list[psutil.Process]:
-    """Every process of a vLLM that serves the model `name`, or descends from one."""
-    found: set[psutil.Process] = set()
-    for process in psutil.process_iter():
-        try:
-            if name in process.cmdline() and "vllm" in " ".join(process.cmdline()):
-                found |= {process, *process.children(recursive=True)}
-        except psutil.Error:
-            continue
-    return list(found)
-
-
-def lines(path: Path) -> int:
-    return path.read_bytes().count(b"\n") if path.exists() else 0
 
 
 async def test_a_checkpoint_is_served_killed_resumed_and_scored(
@@ -43,7 +29,7 @@ async def test_a_checkpoint_is_served_killed_resumed_and_scored(
     )  # fmt: skip
     process = await start(environment, *options)
     ended = asyncio.create_task(process.communicate())
-    while lines(run / "episodes.jsonl") < 3:
+    while finished(run) < 3:
         await asyncio.sleep(0.1)
         assert not ended.done(), (await ended)[1].decode()
     servers = serving(name)
