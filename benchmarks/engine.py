@@ -3,7 +3,9 @@
     python benchmarks/engine.py [--only a,b,c,d,f] [--episodes 416] [--turns 30] [--json FILE]
     python benchmarks/engine.py --only e,f [--model DIR]      # with a real vLLM (evalharness server install)
 
-a  every open-suite task against a server that takes 200 ms a reply: efficiency (target 0.85)
+a  every open-suite task against a server that takes 200 ms a reply: efficiency (target 0.85), once with a server
+   that is saturated by 64 requests (320 replies/s, about what an 8B model gives on one GPU), once with one that
+   never is, where the machine's own cores are what there is
 b  the chat client alone, 512 connections, 31-message conversations: replies/s (target 500)
 c  256 episodes in flight: CPU time of the harness's own process a turn (target 2 ms)
 d  ten times as many episodes: memory from the 400th to the 4,160th (target +-10 %)
@@ -45,6 +47,8 @@ from evalharness.pool import usable_cores
 from evalharness.progress import Progress
 
 LATENCY = 0.2
+PLACES = 64
+"""Requests that the saturated server works on at once."""
 SERVER = Path(__file__).with_name("fixed_latency_server.py")
 
 
@@ -60,8 +64,9 @@ class Figure:
 
 
 @contextlib.contextmanager
-def fixed_server(latency: float = LATENCY) -> Iterator[str]:
-    process = subprocess.Popen([sys.executable, SERVER, str(latency)], stdout=subprocess.PIPE, text=True)
+def fixed_server(latency: float = LATENCY, places: int | None = None) -> Iterator[str]:
+    command = [sys.executable, SERVER, str(latency), *([str(places)] if places else [])]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
@@ -157,31 +162,39 @@ def episodes_of(outcome: Outcome) -> int:
     return sum(family["n"] for family in outcome.summary["families"].values())
 
 
-def a_whole_suite(options: argparse.Namespace) -> Figure:
+def a_whole_suite(options: argparse.Namespace) -> list[Figure]:
+    return [_whole_suite(options, PLACES), _whole_suite(options, None)]
+
+
+def _whole_suite(options: argparse.Namespace, places: int | None) -> Figure:
     tasks, count = selection(options.episodes)
-    with fixed_server() as url:
+    with fixed_server(places=places) as url:
         machine = Cores()
         outcome, _ = play(url, tasks, options.turns)
         others = machine.others()
     told = outcome.summary["performance"]
     wall, turns = outcome.summary["wall_s"], outcome.summary["turns"]
-    # The server takes every request at once, so its own bound is the longest episode; ours are the cores.
-    environments = sum(told["environment_cpu_s"].values()) / usable_cores()
+    environments = sum(told["environment_cpu_s"].values())
     harness = told["client_cpu_s_per_turn"] * turns
+    # A server without limit is bound by nothing but the episodes' length; all the work of ours by the cores.
     bounds = {
         "longest episode": options.turns * LATENCY,
-        "model at the concurrency found": turns * LATENCY / told["concurrency"]["highest"],
-        "environment CPU / cores": environments,
+        "environment CPU / cores": environments / usable_cores(),
     }
+    if places:
+        bounds["saturated server"] = turns * LATENCY / places
+    else:
+        bounds["model at the concurrency found"] = turns * LATENCY / told["concurrency"]["highest"]
     holding = max(bounds, key=lambda name: bounds[name])
     return Figure(
-        "a: efficiency", bounds[holding] / wall, "bound/wall", ">= 0.85", bounds[holding] / wall >= 0.85,
+        f"a: efficiency, {f'server saturated at {places}' if places else 'server without limit'}",
+        bounds[holding] / wall, "bound/wall", ">= 0.85", bounds[holding] / wall >= 0.85,
         f"{holding}: {bounds[holding]:.1f} s of {wall:.1f} s; other work had {others:.0%} of the cores",
         {
             "bounds_s": bounds, "episodes": count, "families": list(open_families()),
             "harness_cpu_s": harness,
             "share_of_cores_taken_by_other_work": others,
-            "all_cpu_over_cores_s": (harness + environments * usable_cores()) / usable_cores(),
+            "all_cpu_over_cores_s": (harness + environments) / usable_cores(),
             **performance(outcome),
         },
     )  # fmt: skip

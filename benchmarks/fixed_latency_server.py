@@ -1,14 +1,16 @@
 """An OpenAI-compatible chat server that answers every request after the same time, for benchmarks of the harness.
 
-    python benchmarks/fixed_latency_server.py LATENCY_SECONDS
+    python benchmarks/fixed_latency_server.py LATENCY_SECONDS [PLACES]
 
-Prints its port. It takes any number of requests at once and says the same harmless thing to all of them. It does not
-read the conversation, so that it takes as little as possible of the cores it shares with what is measured.
+Prints its port. It works on PLACES requests at once, as a real server does that is saturated there, and lets others
+wait in the order they came; without PLACES on any number. It says the same harmless thing to all of them and does
+not read the conversation, so that it takes as little as possible of the cores it shares with what is measured.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sys
 
@@ -30,10 +32,13 @@ ANSWER = json.dumps(
 ).encode()
 
 
-async def main(latency: float) -> None:
+async def main(latency: float, places: int | None) -> None:
+    saturated = asyncio.Semaphore(places) if places else contextlib.nullcontext()
+
     async def chat(request: web.Request) -> web.Response:
         await request.read()
-        await asyncio.sleep(latency)
+        async with saturated:
+            await asyncio.sleep(latency)
         return web.Response(body=ANSWER, content_type="application/json")
 
     async def models(request: web.Request) -> web.Response:
@@ -50,4 +55,4 @@ async def main(latency: float) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(main(float(sys.argv[1])))
+    uvloop.run(main(float(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else None))
