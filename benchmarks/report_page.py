@@ -12,18 +12,8 @@ import shutil
 from pathlib import Path
 from statistics import median
 
+from chromium import ARGUMENTS
 from playwright.sync_api import Page, sync_playwright
-
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 def go(page: Page, address: str) -> float:

@@ -91,6 +91,23 @@ class Episode:
     def valid_turns(self) -> int:
         return sum(turn.valid for turn in self.turns)
 
+    @property
+    def outcome(self) -> dict[str, Any]:
+        """Which episode it is and how it ended, as tables and exports tell it. Progress 0..1."""
+        return {
+            "task_id": self.task_id,
+            "family": self.family,
+            "suite": self.suite,
+            "kind": self.kind,
+            "difficulty": self.difficulty,
+            "labels": self.labels,
+            "sample": self.sample,
+            "perturbation": self.perturbation,
+            "success": self.success,
+            "solved": self.solved,
+            "progress": float(self.progress),
+        }
+
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -58,17 +58,7 @@ def _episode_row(episode: Episode) -> dict[str, Any]:
     """Times in seconds, rates 0..1."""
     turns = episode.turns
     return {
-        "task_id": episode.task_id,
-        "family": episode.family,
-        "suite": episode.suite,
-        "kind": episode.kind,
-        "difficulty": episode.difficulty,
-        "labels": episode.labels,
-        "sample": episode.sample,
-        "perturbation": episode.perturbation,
-        "success": episode.success,
-        "solved": episode.solved,
-        "progress": float(episode.progress),
+        **episode.outcome,
         "turns": len(turns),
         "valid_turns": episode.valid_turns,
         "grounding_accuracy": episode.valid_turns / len(turns) if turns else 0.0,

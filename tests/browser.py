@@ -9,18 +9,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from chromium import ARGUMENTS
 from playwright.sync_api import Browser, Page, sync_playwright
-
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @contextmanager

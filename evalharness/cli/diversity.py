@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalharness.cli.common import add_plots_option
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -38,14 +40,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="SOURCE",
         help="run folders or training files (instructions: files)",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("plots"),
-        metavar="DIR",
-        help="folder for the files (./plots)",
-    )
+    add_plots_option(parser)
     parser.add_argument(
         "--limit", type=int, default=1000, metavar="N",
         help="at most N thoughts of a source, drawn evenly (default: 1000); of instructions 20",

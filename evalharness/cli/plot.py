@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import csv_text, write_text
+from evalharness.cli.common import add_plots_option, csv_text, write_text
 
 if TYPE_CHECKING:
     from evalharness.curves import Row
@@ -29,14 +29,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "runs", type=Path, nargs="+", metavar="RUN", help="run folders, or folders of a sweep or bon"
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("plots"),
-        metavar="DIR",
-        help="folder for the files (./plots)",
-    )
+    add_plots_option(parser)
     parser.add_argument(
         "--against",
         action="append",

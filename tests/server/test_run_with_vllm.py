@@ -9,11 +9,12 @@ from pathlib import Path
 
 import psutil
 import pytest
-from command_line import evalharness, finished, start
+from command_line import evalharness
 
 from evalharness.store import read_episodes
 
 from .processes import serving
+from .served_run import begin
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
@@ -21,37 +22,27 @@ pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 async def test_a_checkpoint_is_served_killed_resumed_and_scored(
     environment: dict[str, str], tmp_path: Path, tiny_checkpoint: Path, server_python: Path
 ) -> None:
-    name = f"tiny-{tmp_path.name}-{time.time_ns()}"
-    run = tmp_path / "run"
-    options = (
-        "run", "--model", tiny_checkpoint, "--model-name", name, "--vllm", server_python, "--suite", "open",
-        "--tasks", "compass", "--samples", 10, "--max-turns", 4, "--max-tokens", 24, "--concurrency", 2, "-o", run,
-    )  # fmt: skip
-    process = await start(environment, *options)
-    ended = asyncio.create_task(process.communicate())
-    while finished(run) < 3:
-        await asyncio.sleep(0.1)
-        assert not ended.done(), (await ended)[1].decode()
-    servers = serving(name)
+    run = await begin(environment, tmp_path / "run", tiny_checkpoint, server_python, samples=10)
+    servers = run.servers()
     assert len(servers) >= 2  # the API server and its engine at least
-    process.kill()
-    await ended
+    run.process.kill()
+    await run.ended
     assert not psutil.wait_procs(servers, timeout=30)[1]
-    kept = [(episode.task_id, episode.sample) for episode in read_episodes(run)]
+    kept = run.played()
     assert 0 < len(kept) < 200  # killed in the middle
 
-    done = await asyncio.to_thread(evalharness, environment, *options)
+    done = await asyncio.to_thread(evalharness, environment, *run.options)
     assert done.returncode == 0, done.stderr
-    assert not serving(name)
-    played = [(episode.task_id, episode.sample) for episode in read_episodes(run)]
+    assert not run.servers()
+    played = run.played()
     assert played[: len(kept)] == kept
     assert len(played) == len(set(played)) == 200
-    summary = json.loads((run / "summary.json").read_text())
+    summary = json.loads((run.folder / "summary.json").read_text())
     assert summary["tokens"]["completion"] > 0
-    manifest = json.loads((run / "manifest.json").read_text())
+    manifest = json.loads((run.folder / "manifest.json").read_text())
     assert len(manifest["identity"]["model"]["checkpoint_sha256"]) == 64
     assert manifest["sessions"][1]["policy"]["vllm"]
-    assert "vLLM" in (run / "server.log").read_text()
+    assert "vLLM" in (run.folder / "server.log").read_text()
 
 
 def test_a_model_without_server_is_told_the_command(

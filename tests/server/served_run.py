@@ -1,0 +1,53 @@
+"""A run whose vLLM the command itself has started."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+from command_line import finished, start
+
+from evalharness.store import read_episodes
+
+from .processes import serving
+
+
+@dataclass(frozen=True)
+class ServedRun:
+    """Going on, with three episodes finished at least."""
+
+    name: str
+    """Of the served model; no other process has it."""
+    folder: Path
+    options: tuple[object, ...]
+    """Of the command, to give it once more."""
+    process: asyncio.subprocess.Process
+    ended: asyncio.Task[tuple[bytes, bytes]]
+
+    def servers(self) -> list[psutil.Process]:
+        return serving(self.name)
+
+    def played(self) -> list[tuple[str, int]]:
+        """(task, sample) in the order written."""
+        return [(episode.task_id, episode.sample) for episode in read_episodes(self.folder)]
+
+
+async def begin(
+    environment: dict[str, str], folder: Path, checkpoint: Path, server_python: Path, samples: int
+) -> ServedRun:
+    """The 20 Compass tasks, `samples` times each, two episodes at a time."""
+    name = f"tiny-{folder.parent.name}-{time.time_ns()}"
+    options = (
+        "run", "--model", checkpoint, "--model-name", name, "--vllm", server_python, "--suite", "open",
+        "--tasks", "compass", "--samples", samples, "--max-turns", 4, "--max-tokens", 24, "--concurrency", 2,
+        "-o", folder,
+    )  # fmt: skip
+    process = await start(environment, *options)
+    ended = asyncio.create_task(process.communicate())
+    while finished(folder) < 3:
+        await asyncio.sleep(0.1)
+        assert not ended.done(), (await ended)[1].decode()
+    return ServedRun(name, folder, options, process, ended)
