@@ -28,7 +28,6 @@ import os
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
@@ -42,6 +41,7 @@ from envs import specs
 from evalharness.config import RunConfig
 from evalharness.evaluation import Outcome, evaluate
 from evalharness.event_loop import run_to_end
+from evalharness.periodic import every
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
 from evalharness.pool import usable_cores
 from evalharness.progress import Progress
@@ -122,21 +122,14 @@ class Watcher:
 
     @contextlib.contextmanager
     def __call__(self, progress: Progress) -> Iterator[None]:
-        stop = threading.Event()
         process = psutil.Process()
 
         def sample() -> None:
-            while not stop.wait(0.2):
-                done = sum(family.done for family in progress.families.values())
-                self.samples.append((done, process.memory_info().rss))
+            done = sum(family.done for family in progress.families.values())
+            self.samples.append((done, process.memory_info().rss))
 
-        thread = threading.Thread(target=sample, daemon=True)
-        thread.start()
-        try:
+        with every(0.2, sample):
             yield
-        finally:
-            stop.set()
-            thread.join()
 
 
 def play(url: str, tasks: str, turns: int, **options: Any) -> tuple[Outcome, Watcher]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -12,11 +12,14 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from evalharness.periodic import every
 from evalharness.progress import Progress
 from evalharness.report.text import duration, printable
 
 _PLAIN_EVERY = 10.0
 """Seconds between lines where there is no terminal."""
+_LOOK_EVERY = 0.5
+"""Seconds between looks for a new status there."""
 
 
 def _speed(progress: Progress) -> str:
@@ -78,6 +81,29 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
     return " | ".join(parts)
 
 
+@dataclass
+class _Plain:
+    """Lines where there is no terminal: each new status at once, the counts now and then."""
+
+    progress: Progress
+    titles: Mapping[str, str]
+    console: Console
+    _status: str = ""
+    _looks: int = 0
+
+    def look(self) -> None:
+        self._looks += 1
+        if self.progress.status and self.progress.status != self._status:
+            self._status = self.progress.status
+            self.console.print(Text(printable(self._status, single_line=True)), soft_wrap=True)
+        if self._looks >= _PLAIN_EVERY / _LOOK_EVERY and self.progress.turns:
+            self._looks = 0
+            self.line()
+
+    def line(self) -> None:
+        self.console.print(Text(_line(self.progress, self.titles)), soft_wrap=True)
+
+
 @contextmanager
 def watch(progress: Progress, titles: Mapping[str, str], console: Console) -> Iterator[None]:
     """Show `progress` until the context closes."""
@@ -85,26 +111,10 @@ def watch(progress: Progress, titles: Mapping[str, str], console: Console) -> It
         with Live(_View(progress, titles), console=console, refresh_per_second=4, transient=True):
             yield
         return
-    stop = threading.Event()
-
-    def report() -> None:
-        status = ""
-        waited = 0.0
-        while not stop.wait(0.5):
-            waited += 0.5
-            if progress.status and progress.status != status:
-                status = progress.status
-                console.print(Text(printable(status, single_line=True)), soft_wrap=True)
-            if waited >= _PLAIN_EVERY and progress.turns:
-                waited = 0.0
-                console.print(Text(_line(progress, titles)), soft_wrap=True)
-
-    thread = threading.Thread(target=report, daemon=True)
-    thread.start()
+    plain = _Plain(progress, titles, console)
     try:
-        yield
+        with every(_LOOK_EVERY, plain.look):
+            yield
     finally:
-        stop.set()
-        thread.join()
         if progress.turns:
-            console.print(Text(_line(progress, titles)), soft_wrap=True)
+            plain.line()
