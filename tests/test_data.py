@@ -3,86 +3,21 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
-import io
 import json
 import os
 import shutil
 import subprocess
 import sys
-import tarfile
 import textwrap
-import zipfile
 from pathlib import Path
 
 import pytest
+from toy_data import DOMAIN, GAME, LABELS, OFFICIAL, OURS, bring, family, write_archive, write_tree
 
 from evalharness.cli import main
 from evalharness.data import check, data_folder, published
-from evalharness.data.importer import import_published
-from evalharness.data.table import Literals, PublishedFamily, Tasks
+from evalharness.data.table import Literals
 from evalharness.errors import UserError
-
-LABELS = b'{"id": 0}\n{"id": 1}\n'
-GAME = b"\x05a story file"
-DOMAIN = b"(define (domain toy))"
-
-
-def family(**changes: object) -> PublishedFamily:
-    """A small family with everything a real one has: labels, files in folders, a second name, unknown hashes."""
-    files: dict[str, str | None] = {
-        "labels.jsonl": hashlib.sha256(LABELS).hexdigest(),
-        "official.jsonl": None,
-        "roms/toy.z5": hashlib.sha256(GAME).hexdigest(),
-        "toy.pddl": hashlib.sha256(DOMAIN).hexdigest(),
-    }
-    known = {
-        "family": "toyworld",
-        "folder": "toy",
-        "tasks": Tasks(count=2, any_of=["official.jsonl", "labels.jsonl"]),
-        "also_found_as": {"roms/": "game-suite/"},
-        "downloads": (),
-        "literals": {},
-        "files": files,
-        "source": Path("unused"),
-    }
-    return PublishedFamily(**{**known, **changes})  # type: ignore[arg-type]
-
-
-OURS = {"toy/labels.jsonl": LABELS, "toy/roms/toy.z5": GAME, "toy/toy.pddl": DOMAIN}
-OFFICIAL = {
-    "toy/labels.jsonl": LABELS,
-    "toy/machine-master/game-suite/toy.z5": GAME,
-    "x/engine/toy/toy.pddl": DOMAIN,
-}
-
-
-def write_tree(folder: Path, files: dict[str, bytes]) -> Path:
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
-    return folder
-
-
-def write_archive(path: Path, files: dict[str, bytes]) -> Path:
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in files.items():
-                archive.writestr(name, content)
-        return path
-    with tarfile.open(path, "w" if path.suffix == ".tar" else "w:gz") as tar:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            tar.addfile(member, io.BytesIO(content))
-    return path
-
-
-def bring(source: Path, data: Path, *, link: bool = False, toy: PublishedFamily | None = None) -> int:
-    """Import the toy family and return how many files were taken."""
-    toy = toy or family()
-    return import_published(source, data, {toy.family: toy}, link=link)[toy.family].imported
-
 
 # -- where it is
 
@@ -284,7 +219,7 @@ KILLED_AT_A_RENAME = textwrap.dedent(
     """
     import os, sys
     from pathlib import Path
-    from test_data import bring
+    from toy_data import bring
     left = int(sys.argv[3])
     def count(event, arguments):
         global left
@@ -321,130 +256,6 @@ def test_an_import_killed_at_any_rename_is_finished_by_the_next(tmp_path: Path) 
         assert check(family(), data).state == "complete"
         assert sorted(path.name for path in data.iterdir()) == [".lock", "agentboard"]
     assert renames == 4  # two staged files, the old folder away, the new one in
-
-
-# -- archives that mean harm
-
-
-def refused(archive: Path, tmp_path: Path) -> str:
-    """The message of the refusal; nothing may have appeared anywhere."""
-    before = set(tmp_path.rglob("*"))
-    with pytest.raises(UserError) as error:
-        bring(archive, tmp_path / "sub" / "data")
-    new = {
-        path for path in set(tmp_path.rglob("*")) - before if tmp_path / "sub" not in (path, *path.parents)
-    }
-    assert not new
-    assert not check(family(), tmp_path / "sub" / "data").ok
-    return str(error.value)
-
-
-@pytest.mark.parametrize("suffix", ["a.tar.gz", "a.zip"])
-@pytest.mark.parametrize(
-    "name", ["../toy/labels.jsonl", "/toy/labels.jsonl", "x/../../toy/labels.jsonl", "..\\evil"]
-)
-def test_a_member_that_leaves_the_archive_refuses_it(tmp_path: Path, suffix: str, name: str) -> None:
-    archive = write_archive(tmp_path / suffix, {name: LABELS, **OURS})
-    assert "points outside" in refused(archive, tmp_path)
-
-
-@pytest.mark.parametrize(
-    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
-)
-def test_links_and_devices_are_never_taken(tmp_path: Path, kind: bytes) -> None:
-    secret = tmp_path / "secret"
-    secret.write_bytes(LABELS)
-    archive = tmp_path / "a.tar.gz"
-    with tarfile.open(archive, "w:gz") as tar:
-        member = tarfile.TarInfo("toy/labels.jsonl")
-        member.type = kind
-        member.linkname = str(secret)
-        tar.addfile(member)
-        member = tarfile.TarInfo("toy")
-        member.type = tarfile.SYMTYPE
-        member.linkname = "/"
-        tar.addfile(member)
-        member = tarfile.TarInfo("toy/toy.pddl")
-        member.size = len(DOMAIN)
-        tar.addfile(member, io.BytesIO(DOMAIN))
-    assert bring(archive, tmp_path / "data") == 1
-    assert [path.name for path in (tmp_path / "data" / "agentboard" / "toy").iterdir()] == ["toy.pddl"]
-
-
-def test_a_symbolic_link_in_a_zip_is_never_taken(tmp_path: Path) -> None:
-    archive = tmp_path / "a.zip"
-    with zipfile.ZipFile(archive, "w") as file:
-        link = zipfile.ZipInfo("toy/labels.jsonl")
-        link.external_attr = 0o120777 << 16
-        file.writestr(link, "/etc/passwd")
-        file.writestr("toy/toy.pddl", DOMAIN)
-    assert bring(archive, tmp_path / "data") == 1
-
-
-class Zeros(io.BytesIO):
-    """So many zero bytes, without holding them."""
-
-    def __init__(self, size: int) -> None:
-        super().__init__()
-        self.left = size
-
-    def read(self, size: int | None = -1) -> bytes:
-        block = bytes(min(size or 0, self.left))
-        self.left -= len(block)
-        return block
-
-
-def test_a_bomb_is_refused(tmp_path: Path) -> None:
-    """A member of 64 MiB of zeros in an archive of 300 KB: past the limit of one file."""
-    archive = tmp_path / "a.tar.gz"
-    with tarfile.open(archive, "w:gz", compresslevel=1) as tar:
-        member = tarfile.TarInfo("toy/labels.jsonl")
-        member.size = 64 * 2**20
-        tar.addfile(member, Zeros(member.size))
-    assert "is refused" in refused(archive, tmp_path)
-
-
-def test_a_bomb_in_a_tar_header_is_refused(tmp_path: Path) -> None:
-    """An extended header is read into memory whole by any tar reader, so its size has a limit of its own."""
-    archive = tmp_path / "a.tar.gz"
-    with tarfile.open(archive, "w:gz", compresslevel=1, format=tarfile.GNU_FORMAT) as tar:
-        member = tarfile.TarInfo("header")
-        member.type = tarfile.GNUTYPE_LONGNAME
-        member.size = 64 * 2**20
-        tar.addfile(member, Zeros(member.size))
-    assert "far more" in refused(archive, tmp_path)
-
-
-def test_a_zip_that_declares_too_much_is_refused(tmp_path: Path) -> None:
-    archive = write_archive(tmp_path / "a.zip", OURS)
-    content = bytearray(archive.read_bytes())
-    entry = content.index(b"PK\x01\x02")  # the central directory's first record
-    content[entry + 24 : entry + 28] = (0xFFFFFFF0).to_bytes(4, "little")
-    archive.write_bytes(content)
-    assert "far more" in refused(archive, tmp_path)
-
-
-@pytest.mark.parametrize("suffix", ["a.tar.gz", "a.tar", "a.zip"])
-@pytest.mark.parametrize("kind", ["cut", "flipped", "html", "empty"])
-def test_a_damaged_archive_is_one_clear_line(tmp_path: Path, suffix: str, kind: str) -> None:
-    noise = {f"toy/noise{i}": hashlib.sha256(bytes([i])).digest() * 40 for i in range(40)}
-    archive = write_archive(tmp_path / suffix, {**noise, **OURS})
-    content = archive.read_bytes()
-    at = content.find(b"toy/labels.jsonl") + 20 if suffix == "a.zip" else 150  # contents; the first header
-    archive.write_bytes(
-        {
-            "cut": content[: len(content) // 2],
-            "flipped": content[:at] + bytes(255 - byte for byte in content[at : at + 8]) + content[at + 8 :],
-            "html": b"<html>Sign in to download</html>",
-            "empty": b"",
-        }[kind]
-    )
-    assert str(archive) in refused(archive, tmp_path)
-
-
-def test_member_names_are_escaped_in_messages(tmp_path: Path) -> None:
-    archive = write_archive(tmp_path / "a.zip", {"../\x1b[2Jgone": b""})
-    assert "\x1b" not in refused(archive, tmp_path)
 
 
 # -- the command, on the real data
