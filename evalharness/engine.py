@@ -104,6 +104,7 @@ class Engine:
             self._insight = ServerInsight(opened.metrics, on_saturated=self._throttle.saturated)
             watching = asyncio.create_task(self._insight.watch())
             self.progress.started = time.monotonic()
+            self.progress.owe({(job.task.id, job.sample): job.expected_turns for job in owed})
             self.progress.engine = self._line
             self._cpu_before = time.process_time()
             scheduler = Scheduler(
@@ -220,7 +221,7 @@ class Engine:
         self.store.append_error(job.task.id, job.sample, attempt, error, final)
         self.progress.status = f"{job.task.id}, try {attempt}: {str(error).splitlines()[0]}"
         if final:
-            self.progress.families[job.task.family].failures += 1
+            self.progress.give_up(job.task.family, job.task.id, job.sample)
 
     def _line(self) -> str:
         """What the live view says of the engine."""

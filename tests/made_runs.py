@@ -33,9 +33,15 @@ def make_task(
     )
 
 
-def _episode(task: Task, sample: int, outcome: Outcome, perturbation: str | None) -> Episode:
+def made_episode(
+    task: Task,
+    sample: int = 0,
+    outcome: Outcome = (False, 0.0),
+    perturbation: str | None = None,
+    turns: int = 3,
+) -> Episode:
     success, progress = outcome
-    turns = tuple(
+    played = tuple(
         Turn(
             turn=i + 1,
             reply="Thought: go\nAction: look",
@@ -45,12 +51,12 @@ def _episode(task: Task, sample: int, outcome: Outcome, perturbation: str | None
             progress=progress if i else 0.0,
             valid=True,
         )
-        for i in range(3)
+        for i in range(turns)
     )
     return Episode(
         task_id=task.id, family=task.family, suite=task.suite, kind=task.kind, difficulty=task.difficulty,
         labels=task.labels, sample=sample, perturbation=perturbation, goal=task.goal, first_observation="a room",
-        turns=turns, progress=progress, success=success, solved=success,
+        turns=played, progress=progress, success=success, solved=success,
         ended_by="success" if success else "turn_limit", trims=(), subgoals=task.subgoals,
         task_hash=task.content_hash, prompt_hash="prompt", policy_s=0.0, environment_s=0.0, started=0.0, wall_s=0.0,
     )  # fmt: skip
@@ -85,5 +91,5 @@ def make_run(
             given = outcomes[task.family][task.index]
             samples = [given] if isinstance(given[0], bool) else given
             for sample, outcome in enumerate(samples):
-                store.append(_episode(task, sample, outcome, config.perturb))  # type: ignore[arg-type]
+                store.append(made_episode(task, sample, outcome, config.perturb))  # type: ignore[arg-type]
     return folder
