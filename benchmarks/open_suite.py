@@ -2,8 +2,8 @@
 
     evalharness run --model oracle --suite open --tasks all -o OPEN
     evalharness run --model oracle --suite agentboard --tasks all -o PUBLISHED
-    evalharness run --model random --suite open --tasks all --limit 12 -o RANDOM
-    python benchmarks/open_suite.py OPEN PUBLISHED RANDOM
+    evalharness audit all --suite open -o AUDIT
+    python benchmarks/open_suite.py OPEN PUBLISHED AUDIT/random
 
 Writes `docs/open-suite/`: the distributions as JSON (numbers only, no text of the published suite), a figure of them,
 and three transcripts a family. Without arguments the figure is drawn again from the JSON.
@@ -161,7 +161,8 @@ def transcripts(opened: Path, chance: Path) -> Iterator[str]:
     yield "# Transcripts of open tasks"
     yield ""
     yield "Three a family: a short and a longer plan of the oracle, and a policy that picks uniformly among the valid"
-    yield "actions (ten turns of it). Made by `benchmarks/open_suite.py`; prompts and thoughts are left out."
+    yield "actions (ten turns of the attempt that came furthest without success). Made by `benchmarks/open_suite.py`;"
+    yield "prompts and thoughts are left out."
     yield ""
     for family in FAMILIES:
         yield f"## {specs()[family].title}"
@@ -172,7 +173,7 @@ def transcripts(opened: Path, chance: Path) -> Iterator[str]:
         )
         for episode in (played[len(played) // 8 :][:1]) + (played[len(played) * 3 // 4 :][:1]):
             yield from transcript(episode, "oracle")
-        for episode in sorted(tried, key=lambda e: (-e.progress, e.task_id))[:1]:
+        for episode in sorted(tried, key=lambda e: (e.success, -e.progress, e.task_id, e.sample))[:1]:
             yield from transcript(episode, "chance", 10)
 
 
@@ -180,7 +181,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="OPEN PUBLISHED RANDOM")
+    parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="OPEN PUBLISHED CHANCE")
     runs = parser.parse_args().runs
     FOLDER.mkdir(exist_ok=True)
     table = FOLDER / "distributions.json"

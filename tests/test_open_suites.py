@@ -183,5 +183,40 @@ def test_no_planning_problem_is_solved_in_two_actions() -> None:
             states = {world.result(state, action) for state in states for action in world.applicable(state)}
 
 
+@pytest.mark.slow
+def test_no_science_task_is_done_in_two_turns() -> None:
+    """In the task with the fewest pairs; they take the simulator a minute.
+
+    The simulator's goals are sequences that begin with a focus, and a wrong focus fails the task. So one of two turns
+    is a right focus: the first, and the second is anything; or the second, on something that the first has made,
+    shown or reached.
+    """
+    env = specs()["sciworld"].make(None)
+    try:
+        task = min(suite("sciworld"), key=lambda task: frozen_cases()[task.index].choices[:2])
+        tried = 0
+        env.reset(options={"task": task})
+        wrong: set[str] = set()
+        for first in sorted(env.valid_actions(), key=lambda action: not action.startswith("focus on ")):
+            env.reset(options={"task": task})
+            _, _, ended, _, info = env.step(first)
+            assert not info["success"], (task.id, first)
+            if first.startswith("focus on ") and info["progress"] == 0:
+                wrong.add(first)
+            if ended or first in wrong:
+                continue
+            after = env.valid_actions()
+            if not first.startswith("focus on "):
+                after = [action for action in after if action.startswith("focus on ") and action not in wrong]
+            for second in after:
+                env.reset(options={"task": task})
+                env.step(first)
+                assert not env.step(second)[4]["success"], (task.id, first, second)
+                tried += 1
+        assert tried > 0
+    finally:
+        env.close()
+
+
 def test_the_rooms_of_the_households_are_those_of_the_tables() -> None:
     assert {task.payload["household"]["room"] for task in suite("alfworld")} == set(ROOMS)

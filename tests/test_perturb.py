@@ -227,15 +227,10 @@ def test_oracle_plans_score_the_same_in_other_words(family: str) -> None:
     assert curves.played == 2 * len(names_of(family))
 
 
-TWO_READINGS = ("sciworld/open/015",)
-"""Its plan says `pour A in B in table`, in the simulator's own short form: the words alone do not tell which `in` is
-the action's. In the form that the prompt shows (`pour A into B in table`) nothing is in doubt."""
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 def test_every_oracle_plan_scores_the_same_in_other_words(family: str) -> None:
-    same_curves(family, [task for task in open_tasks(family) if task.id not in TWO_READINGS])
+    same_curves(family, open_tasks(family))
 
 
 @pytest.mark.slow

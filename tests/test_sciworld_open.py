@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ from envs.sciworld import SPEC
 from envs.sciworld.adapter import ScienceWorldEnv
 from envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
 from envs.sciworld.open_suite import HARD_BITS, OpenCase, _of_kind, frozen_cases
+from envs.sciworld.oracle import play
+from envs.sciworld.readings import spelled_out
 from envs.sciworld.simulator import Simulator
 from evalharness.suites import frozen_proofs, prove
 
@@ -57,6 +60,60 @@ def test_difficulty_follows_from_plan_length_and_branching() -> None:
 def test_every_plan_solves_its_task_in_the_simulator(env: ScienceWorldEnv) -> None:
     for task in TASKS:
         assert prove(env, task) == frozen_proofs()[task.id].proof, task.id
+
+
+def test_a_pouring_is_read_as_the_world_reads_it() -> None:
+    """Of the places where `in` may be the action's, the one to which the world gives the same answer."""
+
+    def answer(actions: Sequence[str]) -> str:
+        action = actions[-1]
+        poured = {"pour cup in art studio in jug", "pour cup in art studio into jug"}
+        mixed = {"pour cup in bowl in table", "pour cup into bowl in table"}
+        return "poured" if action in poured else "mixed" if action in mixed else "No known action"
+
+    plan = ["go to hall", "pour milk in cup", "pour cup in art studio in jug", "pour cup in bowl in table"]
+    assert spelled_out(plan, answer) == [
+        "go to hall", "pour milk into cup", "pour cup in art studio into jug", "pour cup into bowl in table",
+    ]  # fmt: skip
+    unread = ["pour this in that in there", "pour this into that in there"]
+    assert spelled_out(unread, lambda actions: actions[-1]) == unread
+
+
+def test_no_plan_leaves_a_reading_open() -> None:
+    poured = [action for task in TASKS for action in task.payload["plan"] if action.startswith("pour ")]
+    assert len(poured) > 10
+    assert all(action.count(" into ") == 1 for action in poured)
+
+
+def test_what_a_goal_asks_to_find_out_is_found_out() -> None:
+    """The shortest plan would just name the answer; the one that is kept makes the simulator's experiment."""
+    tools = {
+        "inclined-plane": "activate stopwatch",
+        "measure-melting-point": "use thermometer",
+        "test-conductivity": "connect ",
+        "use-thermometer": "use thermometer",
+    }
+    asked = {task.id for task in TASKS if re.match("Your task is to (determine|measure)", task.goal)}
+    assert asked == {task.id for task in TASKS if task.kind.startswith(tuple(tools))}
+    for task in TASKS:
+        if task.id in asked:
+            tool = next(tool for kind, tool in tools.items() if task.kind.startswith(kind))
+            assert any(action.startswith(tool) for action in task.payload["plan"]), task.id
+
+
+@pytest.mark.slow
+def test_nothing_can_be_left_out_of_a_plan() -> None:
+    """Five plans, one of each of five kinds, without each of their actions."""
+    simulator = Simulator()
+    try:
+        for kind in ("chemistry-mix", "find-plant", "lifespan-longest-lived", "melt", "power-component"):
+            task = next(task for task in TASKS if task.kind == kind)
+            plan = task.payload["plan"]
+            assert play(simulator, task, plan).success == len(plan)
+            for number in range(len(plan)):
+                assert play(simulator, task, plan[:number] + plan[number + 1 :]).success is None
+    finally:
+        simulator.close()
 
 
 def test_progress_is_the_simulators_score_and_a_wrong_focus_ends_the_task(env: ScienceWorldEnv) -> None:

@@ -74,23 +74,3 @@ generations of waiting: their shortest plan that we found has 39 turns.
 def simplifications(kind: str) -> str:
     """Those that a task of the open suite is loaded with."""
     return CIRCUITS if kind.startswith(("power-component", "test-conductivity")) else SIMPLIFICATIONS
-
-
-THOROUGH = frozenset(
-    {
-        "boil",
-        "change-the-state-of-matter-of",
-        "chemistry-mix",
-        "chemistry-mix-paint-secondary-color",
-        "chemistry-mix-paint-tertiary-color",
-        "find-animal",
-        "find-living-thing",
-        "find-non-living-thing",
-        "test-conductivity-of-unknown-substances",
-        "use-thermometer",
-    }
-)
-"""Kinds whose plans are shortened action by action.
-
-The others keep the experiment that the simulator's solution makes, once what only looks is gone.
-"""
