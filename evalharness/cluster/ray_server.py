@@ -31,6 +31,9 @@ _PLACE_TIMEOUT = 600.0
 """Seconds until a node has room for the server: one may be started by an autoscaler."""
 _STOP_TIMEOUT = 60.0
 _LOOK_EVERY = 1.0
+_SPARE_CHILDREN = {"RAY_kill_child_processes_on_worker_exit": "0"}
+"""Ray would give SIGKILL to an actor's own children when the actor ends: to the supervisor, which then cannot end
+what is below it."""
 _LOG_BYTES = 1_000_000
 """Of a log, brought here at a time."""
 
@@ -164,7 +167,9 @@ class RayServer:
 
     async def start(self) -> None:
         self._dead, self._failure, self._position = asyncio.Event(), None, 0
-        host = ray.remote(ServerHost).options(max_restarts=0, **self._place.options())
+        host = ray.remote(ServerHost).options(
+            max_restarts=0, runtime_env={"env_vars": _SPARE_CHILDREN}, **self._place.options()
+        )
         self._actor = host.remote(self._vllm, self._what)
         ready = False
         try:
