@@ -18,10 +18,11 @@ from evalharness.frames import write_parquet
 from evalharness.history import History, history_path
 from evalharness.manifest import make_manifest
 from evalharness.perturb import voices
-from evalharness.policy.resolve import Serve, prepare
+from evalharness.policy.resolve import prepare
 from evalharness.progress import FamilyProgress, Progress
 from evalharness.prompt import load_prompt
 from evalharness.scheduler import Job
+from evalharness.server.shared import SharedServers
 from evalharness.store import RunStore, read_episodes
 from evalharness.summary import earlier_timing, is_complete, write_summary
 from evalharness.tasks import nearest, select
@@ -49,7 +50,11 @@ class Outcome:
 
 
 def evaluate(
-    config: RunConfig, *, data: Path | None = None, watch: Watch = unwatched, serve: Serve | None = None
+    config: RunConfig,
+    *,
+    data: Path | None = None,
+    watch: Watch = unwatched,
+    serve: SharedServers | None = None,
 ) -> Outcome:
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
@@ -90,7 +95,12 @@ def evaluate(
         ]
         stopped, timing = None, earlier_timing(folder)
         if owed or not (folder / "manifest.json").exists():
-            with worker_site(config.cluster, install=config.cluster_install, on_status=set_status) as site:
+            with worker_site(
+                config.cluster,
+                install=config.cluster_install,
+                on_status=set_status,
+                lasting=serve.lasting if serve else None,
+            ) as site:
                 engine = Engine(config, specs, store, progress, prompts, spoken, data, site)
                 stopped = run_to_end(engine.play_all(prepared, manifest, owed, history))
             timing = engine.timing({family: spec.title for family, spec in specs.items()})

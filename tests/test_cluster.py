@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
+import re
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +15,7 @@ import psutil
 import pytest
 from chat_server import ChatServer
 from command_line import EXAMPLE, assert_same_results, command, run_compass, start
+from empty_checkpoint import make_empty_checkpoint
 from faults.runs import answer, assert_equal_runs, errors, options
 from ray_cluster import AUTHENTICATION, Node, RayCluster, ray_cluster
 
@@ -98,6 +102,73 @@ def test_the_same_through_the_client_of_ray(
     assert_same_results(tmp_path / "here", tmp_path / "there")
 
 
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--vllm", "/nowhere/vllm"), r"on node [\d.:a-f]+: --vllm /nowhere/vllm: no such file"),
+        (("--replicas", 4), "a server without GPUs takes a whole node, and the cluster has 3"),
+    ],
+)
+def test_a_server_that_no_node_can_have_is_told(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster, more: tuple[object, ...], message: str
+) -> None:
+    """With the node's address: its vLLM is its own."""
+    model = make_empty_checkpoint(tmp_path / "model")
+    done = run_compass(variables, tmp_path / "run", "--model", model, "--cluster", cluster.address, *more)
+    assert done.returncode == 2, done.stderr
+    assert re.search(message, " ".join(done.stderr.split()))
+
+
+async def test_a_killed_harness_leaves_nothing_of_a_server_on_a_node(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster
+) -> None:
+    """In place of vLLM a program that ignores SIGTERM, with a child in a session of its own."""
+    tag = f"98761{time.time_ns()}"
+    program = tmp_path / "vllm"
+    program.write_text(f"#!/bin/bash\ntrap '' TERM\nsetsid sleep {tag} &\nsleep {tag}\n")
+    program.chmod(0o755)
+    model = make_empty_checkpoint(tmp_path / "model")
+    process = await start(
+        variables, "run", "--suite", "open", "--tasks", "compass", "--model", model, "--vllm", program,
+        "-o", tmp_path / "run", "--cluster", cluster.address,
+    )  # fmt: skip
+    ended = asyncio.create_task(process.communicate())
+    while len(sleeping := with_argument(tag)) < 2:
+        assert not ended.done(), ended.result()[1].decode()
+        await asyncio.sleep(0.1)
+    process.kill()
+    await ended
+    assert not psutil.wait_procs(sleeping, timeout=60)[1]
+
+
+def with_argument(word: str) -> list[psutil.Process]:
+    return [p for p in psutil.process_iter(["cmdline"]) if word in (p.info["cmdline"] or [])]
+
+
+def test_a_ray_of_our_own_is_gone_with_the_run_and_imports_nothing_from_the_current_folder(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    here = run_compass(environment, tmp_path / "here", "--model", "random", "--limit", 4)
+    assert here.returncode == 0, here.stderr
+    for package in ("envs", "evalharness"):
+        (tmp_path / package).mkdir()
+        (tmp_path / package / "__init__.py").write_text("raise SystemExit('not this one')")
+    before = raylets()
+    script = Path(sys.executable).with_name("evalharness")
+    done = subprocess.run(
+        [script, "run", "--suite", "open", "--tasks", "compass", "--model", "random", "--limit", "4", "-o",
+         tmp_path / "local", "--cluster", "local"],
+        env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert_same_results(tmp_path / "here", tmp_path / "local")
+    assert raylets() <= before
+
+
+def raylets() -> set[int]:
+    return {process.pid for process in psutil.process_iter(["name"]) if process.info["name"] == "raylet"}
+
+
 async def test_a_node_that_dies_costs_nothing(
     variables: dict[str, str], tmp_path: Path, cluster: RayCluster
 ) -> None:
@@ -166,8 +237,6 @@ def test_a_cluster_that_is_not_there_is_told_at_once(
 
 
 def test_without_ray_the_command_to_get_it_is_told(environment: dict[str, str], tmp_path: Path) -> None:
-    import subprocess
-
     hidden = "import sys; sys.modules['ray'] = None; sys.argv[0] = 'evalharness'\n"
     code = hidden + "from evalharness.cli import main; sys.exit(main(sys.argv[1:]))"
     arguments = command(

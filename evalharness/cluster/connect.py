@@ -7,7 +7,7 @@ import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -32,11 +32,16 @@ class WorkerSite:
 
 @contextmanager
 def worker_site(
-    address: str | None, *, install: bool = False, on_status: Callable[[str], None] = lambda text: None
+    address: str | None,
+    *,
+    install: bool = False,
+    on_status: Callable[[str], None] = lambda text: None,
+    lasting: ExitStack | None = None,
 ) -> Iterator[WorkerSite]:
     """`address`: None for processes of this machine, `local` for a Ray of our own on it, else a running cluster.
 
-    `install` has Ray install the simulators' libraries on the nodes, for images that lack them.
+    `install` has Ray install the simulators' libraries on the nodes, for images that lack them. The cluster is
+    left with the context, or with `lasting`.
     """
     if address is None:
         from evalharness.workers import WorkerProcess
@@ -53,17 +58,17 @@ def worker_site(
         _check(address)
     from evalharness.cluster.ray_worker import RayWorker
 
-    ours = not ray.is_initialized()
-    on_status("starting Ray" if address == "local" else f"joining the Ray cluster at {address}")
-    with tempfile.TemporaryDirectory(prefix="evalharness-") as staging:
-        if ours:
+    with ExitStack() as own:
+        if not ray.is_initialized():
+            on_status("starting Ray" if address == "local" else f"joining the Ray cluster at {address}")
+            stack = lasting or own
+            # The paths of Ray's Unix sockets in there may have 107 bytes; the folder of sockets alone takes 62.
+            base = tempfile.gettempdir() if len(tempfile.gettempdir()) < 20 else "/tmp"
+            staging = stack.enter_context(tempfile.TemporaryDirectory(prefix="evalharness-", dir=base))
+            stack.callback(ray.shutdown)
             _join(ray, address, Path(staging), install)
-        try:
-            cores = int(ray.cluster_resources().get("CPU", 1))
-            yield WorkerSite(RayWorker, max(1, cores))
-        finally:
-            if ours:
-                ray.shutdown()
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        yield WorkerSite(RayWorker, max(1, cores))
 
 
 def _check(address: str) -> None:
@@ -91,12 +96,16 @@ def _check(address: str) -> None:
 
 def _join(ray: Any, address: str, staging: Path, install: bool) -> None:
     options: dict[str, Any] = {"address": address, "log_to_driver": False, "logging_level": logging.ERROR}
+    # Without a working directory Ray lets workers import from ours, where another `envs` or `evalharness` may lie.
+    empty = staging / "empty"
+    empty.mkdir()
+    options["runtime_env"] = {"working_dir": str(empty)}
     if address == "local":
-        options["include_dashboard"] = False
+        options |= {"include_dashboard": False, "_temp_dir": str(staging)}
     else:
         from evalharness.cluster.packages import requirements, stage
 
-        options["runtime_env"] = {"py_modules": stage(staging)}
+        options["runtime_env"]["py_modules"] = stage(staging)
         if install:
             options["runtime_env"]["pip"] = requirements()
     try:

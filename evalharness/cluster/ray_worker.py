@@ -28,9 +28,9 @@ _NETWORK_TIMEOUT = 30.0
 """Seconds for a call's way there and back, on top of what it may take there."""
 _USAGE_EVERY = 5.0
 """Seconds between looks at a worker's memory: a look at a process tree costs milliseconds."""
-_CORES = 0.1
-"""Of a node, reserved for one worker. Less than a worker uses while it steps, because most wait for the model; and
-when a node dies the others must have room for its workers."""
+CORES = 0.1
+"""Of a node, reserved for one worker or server. Less than a worker uses while it steps, because most wait for the
+model; and when a node dies the others must have room for what was there."""
 
 
 class Host:
@@ -50,7 +50,8 @@ class Host:
             return {"refused": str(error)}
         except InfrastructureError as error:
             return {"error": str(error)}
-        answer = {"result": result, "took": self._worker.last_call.took_s}
+        times = self._worker.last_call
+        answer = {"result": result, "took": times.took_s, "start": times.start_s}
         if time.monotonic() - self._looked >= _USAGE_EVERY:
             self._looked = time.monotonic()
             answer["usage"] = asdict(self._worker.usage())
@@ -61,17 +62,22 @@ class Host:
 
 
 class RayWorker:
-    """One actor with up to `spec.envs_per_worker` environments; carries out one call at a time."""
+    """One actor with up to `spec.envs_per_worker` environments.
+
+    Calls may be made while others are under way, as with a process of this machine. Sent one at a time, they cost a
+    way to the node and back each: 64 episodes in two workers took 2.7 times as long.
+    """
 
     def __init__(self, spec: EnvSpec, data: Path | None, log: Path | None) -> None:
         self.spec = spec
-        self.data = data
+        self.data = data.absolute() if data else None
         self.broken = False
         self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
         self.last_call = CallTimes()
         self._usage = Usage()
         self._actor: Any = None
-        self._lock = asyncio.Lock()
+        self._asked_s = 0.0
+        """What the calls under way may take, together: the process carries them out one after the other."""
 
     @property
     def pid(self) -> int | None:
@@ -79,7 +85,7 @@ class RayWorker:
         return None
 
     def _start(self) -> Any:
-        host = ray.remote(Host).options(num_cpus=_CORES, scheduling_strategy="SPREAD", max_restarts=0)
+        host = ray.remote(Host).options(num_cpus=CORES, scheduling_strategy="SPREAD", max_restarts=0)
         return host.remote(self.spec.family, str(self.data) if self.data else None)
 
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
@@ -87,49 +93,57 @@ class RayWorker:
 
         After that the worker is broken for good.
         """
-        asked = time.perf_counter()
-        async with self._lock:
-            waited = time.perf_counter() - asked
-            if self.broken:
-                raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
-            limit = timeout + _NETWORK_TIMEOUT
-            try:
-                if self._actor is None:
-                    self._actor = self._start()
-                    limit += _START_TIMEOUT
-                answer = await asyncio.wait_for(
-                    _result(self._actor.call.remote(slot, op, timeout, arguments)), limit
-                )
-            except TimeoutError:
-                self.kill()
-                raise WorkerError(
-                    f"the node of a {self.spec.title} worker did not answer {op!r} within {limit:.0f} s"
-                ) from None
-            except RuntimeEnvSetupError as error:
-                self.kill()
-                told = [line.strip() for line in str(error).splitlines() if line.strip()]
-                raise UserError(
-                    "Ray could not prepare a node for the workers: "
-                    + " ... ".join([*told[:1], *told[-2:]])[:1000]
-                ) from None
-            except (RayError, OSError) as error:
-                self.kill()
-                told = str(error).strip().splitlines()
-                raise WorkerError(
-                    f"the {self.spec.title} worker or its node died during {op!r}: "
-                    f"{told[0] if told else type(error).__name__}"
-                ) from None
-            except asyncio.CancelledError:
-                self.kill()
-                raise
+        if self.broken:
+            raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
+        asked, may_take = time.perf_counter(), timeout
+        if self._actor is None:
+            self._actor = self._start()
+            may_take += _START_TIMEOUT
+        self._asked_s += may_take
+        try:
+            answer = await self._answer(slot, op, timeout, arguments)
+        finally:
+            self._asked_s -= may_take
         if "refused" in answer:
             raise UserError(answer["refused"])
         if "error" in answer:
             self.kill()
             raise WorkerError(answer["error"])
-        self.last_call = CallTimes(waited, answer["took"])
+        took, start = answer["took"], answer["start"]
+        if start:  # of the process; of the actor, too
+            start = time.perf_counter() - asked - took
+        self.last_call = CallTimes(time.perf_counter() - asked - took - start, took, start)
         self._usage = Usage(**answer.get("usage", asdict(self._usage)))
         return answer["result"]
+
+    async def _answer(self, slot: int, op: str, timeout: float, arguments: dict[str, Any]) -> dict[str, Any]:
+        limit = self._asked_s + _NETWORK_TIMEOUT
+        try:
+            return await asyncio.wait_for(
+                result(self._actor.call.remote(slot, op, timeout, arguments)), limit
+            )
+        except TimeoutError:
+            self.kill()
+            raise WorkerError(
+                f"the node of a {self.spec.title} worker did not answer {op!r} within {limit:.0f} s"
+            ) from None
+        except RuntimeEnvSetupError as error:
+            self.kill()
+            told = [line.strip() for line in str(error).splitlines() if line.strip()]
+            raise UserError(
+                "Ray could not prepare a node for the workers: "
+                + " ... ".join([*told[:1], *told[-2:]])[:1000]
+            ) from None
+        except (RayError, OSError) as error:
+            self.kill()
+            told = str(error).strip().splitlines()
+            raise WorkerError(
+                f"the {self.spec.title} worker or its node died during {op!r}: "
+                f"{told[0] if told else type(error).__name__}"
+            ) from None
+        except asyncio.CancelledError:
+            self.kill()
+            raise
 
     def usage(self) -> Usage:
         """As the node said some seconds ago."""
@@ -147,11 +161,11 @@ class RayWorker:
         if self._actor is None or self.broken:
             return
         with contextlib.suppress(RayError, TimeoutError):
-            await asyncio.wait_for(_result(self._actor.close.remote()), 10)
+            await asyncio.wait_for(result(self._actor.close.remote()), 10)
         self.kill()
 
 
-async def _result(reference: Any) -> dict[str, Any]:
+async def result(reference: Any) -> dict[str, Any]:
     """What a call returned. Through a future of the standard library, which works on uvloop and for `ray://` too."""
     answer: dict[str, Any] = await asyncio.wrap_future(reference.future())
     return answer

@@ -12,7 +12,7 @@ from evalharness.errors import InfrastructureError, UserError
 from evalharness.policy.base import Environment, Reply, Session
 from evalharness.policy.endpoint import ChatEndpoint, EndpointError
 from evalharness.prompt import Message
-from evalharness.server.managed import ManagedServer
+from evalharness.server.interface import ModelServer
 
 RESTARTS = 3
 """How often a managed server that dies is started again. One that dies more often dies of what it is asked."""
@@ -34,7 +34,7 @@ class Replica:
 
     name: str
     endpoint: ChatEndpoint
-    server: ManagedServer | None = None
+    server: ModelServer | None = None
     """The process, where it is ours: it is started again when it dies."""
     restarts: int = 0
     up: bool = True
@@ -147,7 +147,7 @@ class Replicas:
 
         assert replica.server is not None
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
-            return await healthy(session, replica.server.port)
+            return await healthy(session, replica.server.base_url)
 
     def revive(self) -> None:
         """Let an endpoint that has been down for a while be tried again by the next episode."""

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +22,10 @@ from evalharness.policy.replicas import Replica, Replicas
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 
 if TYPE_CHECKING:
-    from evalharness.server.managed import ManagedServer
+    from evalharness.server.interface import ModelServer
+    from evalharness.server.shared import SharedServers
 
 Status = Callable[[str], None]
-Serve = Callable[..., "ManagedServer"]
-"""Called with the arguments of a `ManagedServer`; one that is running already may come back."""
 _CONNECTIONS = 1024
 """Of one client at most: above any concurrency that is worth having."""
 
@@ -72,7 +72,7 @@ def sampling_of(config: RunConfig) -> Sampling:
 
 
 def prepare(
-    config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Status, *, serve: Serve | None = None
+    config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Status, *, serve: SharedServers | None = None
 ) -> Prepared:
     """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
 
@@ -160,17 +160,17 @@ def _endpoint(config: RunConfig) -> Prepared:
     return Prepared({"kind": "endpoint", "name": name}, opened)
 
 
-def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepared:
+def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
     """A vLLM of our own: everything that can be checked is checked before it is started."""
     from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
-    from evalharness.server.find import find_server
-    from evalharness.server.managed import ManagedServer
 
     try:
         extra = shlex.split(config.vllm_args)
     except ValueError as error:
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
+    if config.replicas > 1 and "--port" in " ".join(extra):
+        raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
     identity: dict[str, Any] = {"kind": "vllm"}
     model = config.model
     hub_id = config.model != "demo" and not is_local(config.model)
@@ -180,7 +180,7 @@ def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepa
             "demo, oracle, random, replay:RUN, or http://host:port/v1"
         )
     checkpoint = None if hub_id or config.model == "demo" else check_checkpoint(config.model)
-    command = find_server(config.vllm)
+    servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
     if config.model == "demo":
         checkpoint = check_checkpoint(ensure_demo(on_status))
     if checkpoint is None:
@@ -190,21 +190,20 @@ def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepa
         model = str(checkpoint.path)
         identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
     name = config.display_name
-    placed = _placement(config, command.kind, extra)
 
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
-        servers = [
-            (serve or ManagedServer)(
-                command=command,
+        make, placed = servers_of()
+        servers: list[ModelServer] = [
+            (partial(serve, make) if serve else make)(
                 model=model,
                 served_name=name,
                 log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
                 extra_args=extra,
                 on_status=reports.status if index == 0 else None,
-                variables=variables,
+                **own,
             )
-            for index, variables in enumerate(placed)
+            for index, own in enumerate(placed)
         ]
         async with AsyncExitStack() as stack:
             for server in servers:
@@ -213,7 +212,7 @@ def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepa
             replicas = [
                 Replica(
                     "vLLM" if len(servers) == 1 else f"vLLM {index + 1}",
-                    _client(config, server.base_url, name, None, reports),
+                    _client(config, server.base_url, name, server.api_key, reports),
                     server,
                 )
                 for index, server in enumerate(servers)
@@ -222,12 +221,14 @@ def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepa
             stack.push_async_callback(group.close)
             await asyncio.gather(*(replica.endpoint.start() for replica in replicas))
             facts: dict[str, Any] = {
-                "vllm": command.version,
+                "vllm": servers[0].version,
                 "argv": servers[0].argv,
                 "replicas": len(servers),
             }
-            if len(servers) > 1:
-                facts["placement"] = placed
+            if config.cluster:
+                facts["servers"] = [server.base_url for server in servers]
+            elif len(servers) > 1:
+                facts["placement"] = [own["variables"] for own in placed]
             yield Opened(
                 group, group.failure, facts=facts, metrics=_metrics_of(group), down_s=lambda: group.down_s
             )
@@ -235,12 +236,40 @@ def _managed(config: RunConfig, on_status: Status, serve: Serve | None) -> Prepa
     return Prepared(identity, opened)
 
 
+_ServersOf = Callable[[], tuple[Callable[..., "ModelServer"], Sequence[Mapping[str, Any]]]]
+"""Returns how a server is made, and with what each replica."""
+
+
+def _on_this_machine(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
+    from evalharness.server.find import find_server
+    from evalharness.server.managed import ManagedServer
+
+    command = find_server(config.vllm)
+    placed = [
+        {"command": command, "variables": variables} for variables in _placement(config, command.kind, extra)
+    ]
+    return lambda: (ManagedServer, placed)
+
+
+def _on_nodes(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
+    """Each node has its own vLLM. Where there is room is only known once the cluster has been joined."""
+    from evalharness.server.placement import gpus_of_one
+
+    def servers_of() -> tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]:
+        from evalharness.cluster.places import places
+        from evalharness.cluster.ray_server import RayServer
+
+        return RayServer, [
+            {"place": place, "vllm": config.vllm} for place in places(config.replicas, gpus_of_one(extra))
+        ]
+
+    return servers_of
+
+
 def _placement(config: RunConfig, kind: str, extra: Sequence[str]) -> list[dict[str, str]]:
     """Environment variables of each replica."""
     from evalharness.server.placement import gpus_of_one, place_on_cores, place_on_gpus, visible_gpus
 
-    if config.replicas > 1 and "--port" in " ".join(extra):
-        raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
     if kind == "cpu":
         cores = (
             sorted(os.sched_getaffinity(0))

@@ -12,15 +12,17 @@ from evalharness.server.find import ServerCommand
 _REFUSED = {
     "model": "name the model with --model",
     "served-model-name": "the harness names the served model itself",
-    "host": "a server that evalharness starts listens on 127.0.0.1 only; start vLLM yourself for more",
-    "uds": "a server that evalharness starts listens on 127.0.0.1 only; start vLLM yourself for more",
-    "api-key": "a server that evalharness starts listens on 127.0.0.1 only and needs no key",
-    "ssl-keyfile": "a server that evalharness starts listens on 127.0.0.1 only, without TLS",
-    "ssl-certfile": "a server that evalharness starts listens on 127.0.0.1 only, without TLS",
+    "host": "evalharness itself says where its server listens; start vLLM yourself for more",
+    "uds": "evalharness itself says where its server listens; start vLLM yourself for more",
+    "api-key": "evalharness makes a key where its server needs one",
+    "ssl-keyfile": "a server that evalharness starts has no TLS",
+    "ssl-certfile": "a server that evalharness starts has no TLS",
     "root-path": "the harness talks to the server at its root",
 }
 # With one of these, processes on other machines have to find this one: no loopback address for them.
 _MULTI_NODE = {"nnodes", "data-parallel-address", "distributed-executor-backend", "master-addr"}
+_GUARD = Path(__file__).with_name("guard")
+LOOPBACK = "127.0.0.1"
 _CACHE_SIZE = {"kv-cache-memory-bytes", "gpu-memory-utilization"}
 
 
@@ -57,8 +59,12 @@ def server_arguments(
     port: int,
     max_model_len: int | None,
     extra: Sequence[str] = (),
+    host: str = LOOPBACK,
 ) -> list[str]:
-    """The whole command line. `extra` comes last; a default that it also sets is left out."""
+    """The whole command line. `extra` comes last; a default that it also sets is left out.
+
+    Anywhere but on loopback the server wants the key that `server_environment` gives it, for everything it answers.
+    """
     defaults: dict[str, tuple[str, ...]] = {
         "port": (str(port),),
         "seed": ("0",),
@@ -85,8 +91,10 @@ def server_arguments(
         "--served-model-name",
         served_name,
         "--host",
-        "127.0.0.1",
+        host,
     ]
+    if host != LOOPBACK:
+        argv += ["--middleware", "evalharness_guard.RequireKey"]
     for name, values in defaults.items():
         if name not in given:
             argv += [f"--{name}", *values]
@@ -99,11 +107,15 @@ def server_environment(
     local_model: bool,
     extra: Sequence[str] = (),
     base: Mapping[str, str] | None = None,
+    api_key: str | None = None,
 ) -> dict[str, str]:
     """`base` (default: our own environment) plus what the server needs; what the user has set stays."""
     env = dict(os.environ if base is None else base)
-    # A key would lock the harness out of its own server.
+    # The user's own would lock the harness out of its own server.
     env.pop("VLLM_API_KEY", None)
+    if api_key is not None:
+        env["VLLM_API_KEY"] = api_key
+        env["PYTHONPATH"] = os.pathsep.join(filter(None, (str(_GUARD), env.get("PYTHONPATH"))))
     env.update(command.env)
     env |= {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "PYTHONUNBUFFERED": "1"}
     # `python -m` would otherwise import whatever lies in the current folder.

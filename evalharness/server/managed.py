@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.errors import UserError
 from evalharness.server.arguments import (
+    LOOPBACK,
     check_extra_arguments,
     option_names,
     option_value,
@@ -77,22 +78,30 @@ class ManagedServer:
         on_status: Callable[[str], None] | None = None,
         start_timeout: float | None = None,
         variables: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        host: str = LOOPBACK,
+        api_key: str | None = None,
     ) -> None:
         """`model` is a checkpoint folder or a hub id. `on_status` gets a short text at every phase of
         the start and every five seconds. `start_timeout` is in seconds. `variables` are environment variables
-        of this server alone, such as which GPUs it may see."""
+        of this server alone, such as which GPUs it may see; `environment` is what it gets in place of ours. With
+        another `host` than loopback it needs an `api_key`."""
+        assert host == LOOPBACK or api_key
         check_extra_arguments(extra_args)
         self.command = command
         self.model = str(Path(model).expanduser().absolute()) if is_local(model) else str(model)
         self.served_name = served_name
         self.log_path = log_path
         self.version = command.version
+        self.host = host
+        self.api_key = api_key
         self.port = 0
         self.argv: list[str] = []
         self.max_model_len = 0
         """Context length in tokens as the running server states it."""
         self._extra = list(extra_args)
         self._variables = dict(variables or {})
+        self._environment = environment
         self._on_status = on_status or (lambda _: None)
         self._timeout = START_TIMEOUT[command.kind] if start_timeout is None else start_timeout
         self._process: SupervisedProcess | None = None
@@ -101,7 +110,8 @@ class ManagedServer:
 
     @property
     def base_url(self) -> str:
-        return f"http://127.0.0.1:{self.port}/v1"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/v1"
 
     @property
     def pid(self) -> int | None:
@@ -185,8 +195,15 @@ class ManagedServer:
             port=self.port,
             max_model_len=context,
             extra=self._extra,
+            host=self.host,
         )
-        env = server_environment(self.command, local_model=is_local(self.model), extra=self._extra)
+        env = server_environment(
+            self.command,
+            local_model=is_local(self.model),
+            extra=self._extra,
+            base=self._environment,
+            api_key=self.api_key,
+        )
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
         self._stopping = False
@@ -210,8 +227,9 @@ class ManagedServer:
         phase, read = "loading vLLM", self._log_start
         version = f" {self.version}" if self.version else ""
         self._on_status(f"starting vLLM{version} ({self.command.kind}) on port {self.port}")
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
-            while not await healthy(session, self.port):
+        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5), headers=headers) as session:
+            while not await healthy(session, self.base_url):
                 elapsed = time.monotonic() - began
                 if not process.alive:
                     raise _AttemptError(
@@ -252,13 +270,13 @@ class ManagedServer:
         """The user's port, else the one of the last start, else a free one; only a free one is returned."""
         fixed = self._fixed_port()
         if fixed is not None:
-            if not _is_free(fixed):
+            if not _is_free(self.host, fixed):
                 raise ServerStartError(f"port {fixed} is in use; leave --port out and a free one is taken")
             return fixed
-        if self.port and _is_free(self.port):
+        if self.port and _is_free(self.host, self.port):
             return self.port
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
+        with socket.socket(_family(self.host)) as probe:
+            probe.bind((self.host, 0))
             return int(probe.getsockname()[1])
 
     def _log_text(self, *, last_lines: int | None = None) -> str:
@@ -293,11 +311,15 @@ def _socket_folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="evalharness-", dir=base if len(base) < 50 else "/tmp"))
 
 
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket(_family(host)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind(("127.0.0.1", port))
+            probe.bind((host, port))
         except OSError:
             return False
         return True

@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 
-async def healthy(session: ClientSession, port: int) -> bool:
+async def healthy(session: ClientSession, base_url: str) -> bool:
     """Whether /health answers; it does so before the first request has shown that the model runs."""
     import aiohttp
 
     try:
-        async with session.get(f"http://127.0.0.1:{port}/health") as response:
+        async with session.get(base_url.removesuffix("/v1") + "/health") as response:
             return response.status == 200
     except (aiohttp.ClientError, TimeoutError, OSError):
         return False

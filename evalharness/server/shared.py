@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar, cast
 
-from evalharness.server.managed import ManagedServer
+from evalharness.server.interface import ModelServer
 
 Result = TypeVar("Result")
 Status = Callable[[str], None]
@@ -18,14 +19,16 @@ Status = Callable[[str], None]
 class SharedServers:
     """`with SharedServers(folder) as serve: evaluate(config, serve=serve)`, as often as wanted.
 
-    Called like `ManagedServer`. Every evaluation has an event loop of its own, so the servers live on another one,
-    in a thread. Nothing is started for a run that has nothing left to play.
+    Called with a class of servers and what one is made of. Every evaluation has an event loop of its own, so the
+    servers live on another one, in a thread. Nothing is started for a run that has nothing left to play.
     """
 
     def __init__(self, folder: Path) -> None:
         """`folder` is where the servers' logs go, instead of the runs' folders."""
         self._folder = folder
-        self._servers: dict[str, ManagedServer] = {}
+        self.lasting = contextlib.ExitStack()
+        """What has to be there for as long as the servers are; left when they have been stopped."""
+        self._servers: dict[str, ModelServer] = {}
         self._status: Status = lambda text: None
         """Of the run that is going on."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -45,8 +48,16 @@ class SharedServers:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+            self.lasting.close()
 
-    def __call__(self, *, log_path: Path, on_status: Status | None = None, **what: Any) -> ManagedServer:
+    def __call__(
+        self,
+        make: Callable[..., ModelServer],
+        *,
+        log_path: Path,
+        on_status: Status | None = None,
+        **what: Any,
+    ) -> ModelServer:
         """The server for these arguments, the same one whenever they are the same."""
         if on_status is not None:
             self._status = on_status
@@ -54,8 +65,8 @@ class SharedServers:
         if key not in self._servers:
             # Looked up when called: a server that starts anew tells the run of that moment.
             told = (lambda text: self._status(text)) if on_status is not None else None
-            self._servers[key] = ManagedServer(log_path=self._folder / log_path.name, on_status=told, **what)
-        return cast(ManagedServer, _Lent(self._servers[key], self.there))
+            self._servers[key] = make(log_path=self._folder / log_path.name, on_status=told, **what)
+        return cast(ModelServer, _Lent(self._servers[key], self.there))
 
     async def there(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Carried out in the servers' thread; being cancelled here cancels it there."""
@@ -84,10 +95,10 @@ class SharedServers:
 
 
 class _Lent:
-    """A `ManagedServer` as one run sees it: started if need be, and still there when the run is over."""
+    """A server as one run sees it: started if need be, and still there when the run is over."""
 
     def __init__(
-        self, server: ManagedServer, there: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]]
+        self, server: ModelServer, there: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]]
     ) -> None:
         self._server = server
         self._there = there

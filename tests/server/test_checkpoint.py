@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from empty_checkpoint import make_empty_checkpoint, write_safetensors
 
 from evalharness.errors import UserError
 from evalharness.server.checkpoint import CheckpointError, check_checkpoint, is_local, model_context_length
 
 
-def write_safetensors(path: Path, values: bytes = b"\0" * 8) -> None:
-    header = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, len(values)]}}).encode()
-    path.write_bytes(struct.pack("<Q", len(header)) + header + values)
-
-
 @pytest.fixture
 def checkpoint(tmp_path: Path) -> Path:
-    folder = tmp_path / "model"
-    folder.mkdir()
-    config = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "max_position_embeddings": 4096}
-    (folder / "config.json").write_text(json.dumps(config))
-    (folder / "tokenizer.json").write_text("{}")
-    (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": "{{ messages }}"}))
-    write_safetensors(folder / "model.safetensors")
-    return folder
+    return make_empty_checkpoint(tmp_path / "model")
 
 
 def shard(folder: Path) -> None:
