@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 from command_line import finished, start
@@ -34,16 +36,36 @@ class ServedRun:
         """(task, sample) in the order written."""
         return [(episode.task_id, episode.sample) for episode in read_episodes(self.folder)]
 
+    def samples_agree(self) -> bool:
+        """Whether all samples of a task got the same replies, as greedy ones do from the same requests."""
+        replies: dict[str, set[tuple[str, ...]]] = {}
+        for episode in read_episodes(self.folder):
+            replies.setdefault(episode.task_id, set()).add(tuple(turn.reply for turn in episode.turns))
+        return {len(different) for different in replies.values()} == {1}
+
+    def summary(self) -> dict[str, Any]:
+        data: dict[str, Any] = json.loads((self.folder / "summary.json").read_text())
+        return data
+
+    def events(self) -> list[str]:
+        """What happened to the server."""
+        return [event["event"] for event in self.summary()["performance"]["events"]]
+
 
 async def begin(
-    environment: dict[str, str], folder: Path, checkpoint: Path, server_python: Path, samples: int
+    environment: dict[str, str],
+    folder: Path,
+    checkpoint: Path,
+    server_python: Path,
+    *more: object,
+    samples: int,
 ) -> ServedRun:
     """The 20 Compass tasks, `samples` times each, two episodes at a time."""
     name = f"tiny-{folder.parent.name}-{time.time_ns()}"
     options = (
         "run", "--model", checkpoint, "--model-name", name, "--vllm", server_python, "--suite", "open",
         "--tasks", "compass", "--samples", samples, "--max-turns", 4, "--max-tokens", 24, "--concurrency", 2,
-        "-o", folder,
+        "-o", folder, *more,
     )  # fmt: skip
     process = await start(environment, *options)
     ended = asyncio.create_task(process.communicate())

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
-
-from evalharness.store import read_episodes
 
 from .served_run import begin
 
@@ -27,17 +24,13 @@ async def test_a_killed_vllm_is_restarted_and_the_same_turns_are_asked_again(
     played = run.played()
     assert len(played) == len(set(played)) == 120
     assert not run.servers()
-    events = json.loads((run.folder / "summary.json").read_text())["performance"]["events"]
-    assert "vLLM died" in events[0]["event"]
-    assert "restart 1 of 3" in events[0]["event"]
-    assert "is up again" in events[1]["event"]
+    events = run.events()
+    assert "vLLM died" in events[0]
+    assert "restart 1 of 3" in events[0]
+    assert "is up again" in events[1]
     assert len(events) == 2
-
-    replies: dict[str, set[tuple[str, ...]]] = {}
-    for episode in read_episodes(run.folder):
-        replies.setdefault(episode.task_id, set()).add(tuple(turn.reply for turn in episode.turns))
-    assert {len(different) for different in replies.values()} == {1}
+    assert run.samples_agree()
     assert not (run.folder / "errors.jsonl").exists()
-    server = json.loads((run.folder / "summary.json").read_text())["performance"]["server"]
+    server = run.summary()["performance"]["server"]
     assert server["generation_tokens_per_s"] > 0
     assert 0 < server["prefix_cache_hit_rate"] < 1

@@ -37,7 +37,7 @@ async def test_a_checkpoint_is_served_killed_resumed_and_scored(
     played = run.played()
     assert played[: len(kept)] == kept
     assert len(played) == len(set(played)) == 200
-    summary = json.loads((run.folder / "summary.json").read_text())
+    summary = run.summary()
     assert summary["tokens"]["completion"] > 0
     manifest = json.loads((run.folder / "manifest.json").read_text())
     assert len(manifest["identity"]["model"]["checkpoint_sha256"]) == 64
