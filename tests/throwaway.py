@@ -13,7 +13,11 @@ import pytest
 
 
 def _run(*command: object) -> None:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=420, check=False)
+    # As pip does, uv is to trust what the machine trusts: a proxy's certificate, for instance.
+    environment = {"UV_SYSTEM_CERTS": "1", **os.environ}
+    done = subprocess.run(
+        list(map(str, command)), env=environment, capture_output=True, text=True, timeout=420, check=False
+    )
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}"
 
 

@@ -46,12 +46,15 @@ def test_no_process_is_left_when_the_owner_is_ended(
         text=True,
         env=os.environ | {"TMPDIR": str(tmp_path)},
     ) as owner:
-        wait_for(owner, moment, log)
-        supervisor = psutil.Process(owner.pid).children()[0]
-        tree = [supervisor, *supervisor.children(recursive=True)]
-        assert len(tree) >= 3
-        owner.send_signal(number)
-        owner.wait(120)
+        try:
+            wait_for(owner, moment, log)
+            supervisor = psutil.Process(owner.pid).children()[0]
+            tree = [supervisor, *supervisor.children(recursive=True)]
+            assert len(tree) >= 3
+            owner.send_signal(number)
+            owner.wait(120)
+        finally:
+            owner.kill()  # a test that fails must not wait for it for ever
     assert gone(lambda: in_session(supervisor.pid))
     assert not [process for process in tree if process.is_running()]
     assert not list(tmp_path.glob("evalharness-*")), "the sockets' folder is removed as well"

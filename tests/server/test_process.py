@@ -106,11 +106,14 @@ def test_the_tree_ends_when_its_owner_is_ended_by_any_signal(
     with subprocess.Popen(
         [sys.executable, "-c", HOLDER, tag, str(tmp_path / "log"), str(scratch)], stdout=subprocess.PIPE
     ) as owner:
-        assert owner.stdout is not None
-        assert owner.stdout.readline() == b"up\n"
-        assert len(tagged(tag)) >= 6
-        owner.send_signal(number)
-        owner.wait(60)
+        try:
+            assert owner.stdout is not None
+            assert owner.stdout.readline() == b"up\n"
+            assert len(tagged(tag)) >= 6
+            owner.send_signal(number)
+            owner.wait(60)
+        finally:
+            owner.kill()  # a test that fails must not wait for it for ever
     assert gone(lambda: tagged(tag))
     assert not scratch.exists()
 
