@@ -23,8 +23,12 @@ _SUSPECTS = (
 )
 
 
-def shorten(plan: Sequence[str], needs: Needs, *, budget: int = 400) -> list[str]:
-    """A plan no longer than `plan` in which no single action can be left out, after at most `budget` replays.
+_MOST_REPLAYS = 400
+"""Of one plan."""
+
+
+def shorten(plan: Sequence[str], needs: Needs) -> list[str]:
+    """A plan no longer than `plan` in which no single action can be left out, after at most `_MOST_REPLAYS`.
 
     Raises ValueError when `plan` itself does not reach the goal.
     """
@@ -32,7 +36,7 @@ def shorten(plan: Sequence[str], needs: Needs, *, budget: int = 400) -> list[str
 
     def attempt(candidate: list[str]) -> list[str] | None:
         nonlocal attempts
-        if attempts >= budget:
+        if attempts >= _MOST_REPLAYS:
             return None
         attempts += 1
         length = needs(candidate)
@@ -57,7 +61,7 @@ def shorten(plan: Sequence[str], needs: Needs, *, budget: int = 400) -> list[str
                 best, shorter = found, True
         if size > 1:
             size //= 2
-        elif not shorter or attempts >= budget:
+        elif not shorter or attempts >= _MOST_REPLAYS:
             return best
 
 

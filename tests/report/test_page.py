@@ -1,94 +1,20 @@
-"""`evalharness report` and `evalharness view`, looked at with a real headless Chromium."""
+"""The report's page, looked at with a real headless Chromium."""
 
 from __future__ import annotations
 
 import json
 import re
-import signal
-import subprocess
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-from browser import chromium, clean_page, visit
-from command_line import command, evalharness, run_compass, surroundings
+from browser import visit
 from made_runs import make_run
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from evalharness.cli import main
 
-SOLVED, NOTHING, HALF = (True, 1.0), (False, 0.0), (False, 0.5)
-DESKTOP = {"width": 1280, "height": 800}
-PHONE = {"width": 390, "height": 844}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def compass(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Real runs of the example environment, and a page of each and of both."""
-    folder = tmp_path_factory.mktemp("compass")
-    environment = surroundings(folder)
-    sampled = run_compass(environment, folder / "random", "--model", "random", "--samples", 3)
-    solved = run_compass(environment, folder / "oracle", "--model", "oracle")
-    assert (sampled.returncode, solved.returncode) == (0, 0), sampled.stderr + solved.stderr
-    for name, runs in (("one", ["random"]), ("two", ["random", "oracle"])):
-        paths = [folder / run for run in runs]
-        done = evalharness(environment, "report", *paths, "-o", folder / f"{name}.html")
-        assert done.returncode == 0, done.stderr
-    return {
-        "folder": folder,
-        "environment": environment,
-        "one": folder / "one.html",
-        "two": folder / "two.html",
-    }
-
-
-@pytest.fixture
-def look(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """Opens a page that may not write to the console and may not ask for anything but its own file."""
-    opened: list[Any] = []
-
-    def open_page(file: Path, address: str = "", **options: Any) -> Page:
-        url = file.resolve().as_uri()
-        context = clean_page(browser, url, viewport=DESKTOP, **options)
-        opened.append(context)
-        page: Page = context.__enter__()
-        visit(page, url + address)
-        return page
-
-    yield open_page
-    for context in opened:
-        context.__exit__(None, None, None)
-
-
-def edit_episodes(folder: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """Rewrite every stored episode."""
-    path = folder / "episodes.jsonl"
-    episodes = [json.loads(line) for line in path.read_text().splitlines()]
-    for episode in episodes:
-        change(episode)
-    path.write_text("".join(json.dumps(episode) + "\n" for episode in episodes))
-
-
-def report(folder: Path, target: Path) -> Path:
-    assert main(["report", str(folder), "-o", str(target)]) == 0
-    return target
-
-
-def shown_rows(page: Page) -> list[str]:
-    return page.locator(".rows .row .task").all_inner_texts()
-
-
-def wait_for_view(page: Page, address: str) -> None:
-    page.wait_for_selector(f'body[data-ready="{address}"]')
+from .pages import HALF, NOTHING, PHONE, SOLVED, edit_episodes, report, shown_rows, wait_for_view
 
 
 def test_the_overview_has_the_numbers_of_show(compass: dict[str, Any], look: Callable[..., Page]) -> None:
@@ -287,63 +213,6 @@ def test_errors_are_shown_and_can_be_filtered_by_kind(tmp_path: Path, look: Call
     assert "the 1 oldest turns were dropped" in page.locator(".trim").inner_text()
 
 
-LONG = 1_000_000
-HOSTILE = (
-    "<script>document.title='owned'</script></script><script>alert(1)</script><img src=x onerror=alert(2)>"
-    "<svg/onload=alert(3)>{{7*7}} javascript:alert(4) <!-- ]]> \x1b[31mred\x1b[0m \x07 \u202eevil\u2066 \u200b\ufeff"
-    "</textarea><a href='http://example.invalid/x'>x</a><style>*{display:none}</style>&lt;b&gt; \ud800 \u2028end"
-)
-
-
-def test_a_hostile_trajectory_stays_text(tmp_path: Path, look: Callable[..., Page]) -> None:
-    """In every field that a model or a game writes: nothing runs, nothing loads, controls are visible."""
-    folder = make_run(tmp_path / "run", {"babyai": [SOLVED] * 2}, name=HOSTILE[:80])
-
-    def change(episode: dict[str, Any]) -> None:
-        episode |= {
-            "goal": HOSTILE,
-            "first_observation": HOSTILE,
-            "kind": HOSTILE,
-            "subgoals": [HOSTILE, HOSTILE],
-        }
-        for turn in episode["turns"]:
-            turn |= {"thought": HOSTILE, "action": HOSTILE, "observation": HOSTILE, "reply": HOSTILE}
-            turn["subgoals_completed"] = [0]
-        episode["turns"][2]["observation"] = "x" * LONG
-
-    edit_episodes(folder, change)
-    target = report(folder, tmp_path / "r.html")
-    assert "onerror" not in target.read_text(encoding="utf-8").split("<body>")[1].split("<script>")[0]
-    page = look(target, "#task=babyai/agentboard/000")
-    expected = HOSTILE
-    for control in "\x1b\x07\u202e\u2066\u200b\ufeff\ud800\u2028":
-        expected = expected.replace(control, control.encode("unicode_escape", "surrogatepass").decode())
-    card = page.locator("#turn-1")
-    assert card.locator(".thought .prose").text_content() == expected
-    assert card.locator(".action code").text_content() == expected
-    assert card.locator(".observation .prose").text_content() == expected
-    card.locator(".raw summary").click()
-    assert card.locator(".raw pre").text_content() == expected
-    assert len(page.locator("#turn-3 .observation .prose").text_content() or "") < 10_000
-    page.get_by_role("button", name="show all 1,000,000 characters").click()
-    assert len(page.locator("#turn-3 .observation .prose").text_content() or "") == LONG
-    assert (
-        page.locator("main script, main img, main style, main a[href^=http], main svg[onload]").count() == 0
-    )
-    assert page.locator("script").count() == page.locator("script[type], body > script").count()
-    for address in ("#", "#family=babyai", "#compare=babyai/agentboard/000&a=0.0&b=0.0"):
-        visit(page, target.resolve().as_uri() + address)
-        assert page.title() != "owned"
-        assert not re.search("[\x1b\x07\u202e\u2066\u200b\ufeff]", page.locator("body").inner_text())
-    assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
-
-
-def test_the_address_cannot_inject_either(compass: dict[str, Any], look: Callable[..., Page]) -> None:
-    page = look(compass["one"], "#task=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&sample=NaN")
-    assert "<img src=x onerror=alert(1)>" in page.locator("main").inner_text()
-    expect(page.locator("main img")).to_have_count(0)
-
-
 def test_a_list_of_4160_episodes_draws_only_what_is_in_view(
     tmp_path: Path, look: Callable[..., Page]
 ) -> None:
@@ -362,69 +231,3 @@ def test_a_list_of_4160_episodes_draws_only_what_is_in_view(
     page.keyboard.press("Enter")
     page.locator("#turn-3").wait_for()
     assert "babyai/agentboard/001" in page.locator("h1").inner_text()
-
-
-def test_the_file_is_self_contained_and_the_same_each_time(tmp_path: Path) -> None:
-    """Only hashed style and script are allowed, and no connection."""
-    folder = make_run(tmp_path / "run", {"babyai": [SOLVED, NOTHING]})
-    first, second = (report(folder, tmp_path / f"{i}.html").read_bytes() for i in range(2))
-    assert first == second
-    text = first.decode()
-    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
-    assert policy
-    assert "unsafe" not in policy[1]
-    assert "connect-src 'none'" in policy[1]
-    assert policy[1].count("sha256-") == 2
-    assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
-    assert "url(" not in text
-
-
-def test_what_cannot_be_one_report_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a = make_run(tmp_path / "a", {"babyai": [SOLVED]})
-    b = make_run(tmp_path / "b", {"babyai": [SOLVED]}, suite="open")
-    target = tmp_path / "r.html"
-    for runs, why in (
-        ([a, b], "make a report of each"),
-        ([a, a], "given twice"),
-        ([tmp_path], "not a run folder"),
-    ):
-        assert main(["report", *map(str, runs), "-o", str(target)]) == 2
-        assert why in capsys.readouterr().err
-    assert main(["report", str(a), "-o", str(tmp_path / "nowhere" / "r.html")]) == 2
-    assert "-o FILE" in capsys.readouterr().err
-    assert not target.exists()
-
-
-def test_view_shows_a_run_that_goes_on(browser: Browser, compass: dict[str, Any], tmp_path: Path) -> None:
-    """A new episode appears in the open page; other names for the server's address get nothing; Ctrl-C ends it."""
-    finished = (compass["folder"] / "random" / "episodes.jsonl").read_text().splitlines(keepends=True)
-    running = tmp_path / "running"
-    running.mkdir()
-    (running / "manifest.json").write_text((compass["folder"] / "random" / "manifest.json").read_text())
-    (running / "episodes.jsonl").write_text("".join(finished[:20]) + finished[20][:50])
-    server = subprocess.Popen(
-        command("view", running), env=compass["environment"], stdout=subprocess.PIPE, text=True
-    )
-    try:
-        assert server.stdout
-        url = server.stdout.readline().split()[0]
-        assert url.startswith("http://127.0.0.1:")
-        with clean_page(browser, url, viewport=DESKTOP) as page:
-            page.set_default_timeout(120_000)
-            visit(page, url + "#family=compass")
-            page.get_by_text("20 episodes", exact=True).wait_for()
-            with (running / "episodes.jsonl").open("a") as file:
-                file.write(finished[20][50:] + "".join(finished[21:30]))
-            page.get_by_text("live · 30 episodes").wait_for()
-            page.locator("#main .count").get_by_text("30 episodes").wait_for()
-            page.keyboard.press("End")
-            page.keyboard.press("Enter")
-            page.locator("#turn-1").wait_for()
-        elsewhere = urllib.request.Request(url + "data/index", headers={"Host": "rebound.example"})
-        with pytest.raises(urllib.error.HTTPError, match="403"):
-            urllib.request.urlopen(elsewhere)
-        server.send_signal(signal.SIGINT)
-        assert server.wait(20) == 0
-    finally:
-        server.kill()
-        server.wait()
