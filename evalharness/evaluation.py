@@ -85,7 +85,7 @@ def evaluate(
         )
         store.resume(manifest)
         for finished in read_episodes(folder):
-            progress.count_episode(finished.family, finished.success, finished.progress, resumed=True)
+            progress.count_episode(finished.family, finished.success, finished.progress)
         history = History.load(history_path())
         owed = [
             Job(task, sample, history.expected_turns(task, config.max_turns))

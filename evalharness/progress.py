@@ -18,8 +18,6 @@ class FamilyProgress:
     total: int
     done: int = 0
     """Episodes finished, those of earlier sessions included."""
-    resumed: int = 0
-    """Of these, finished in an earlier session."""
     successes: int = 0
     progress_sum: float = 0.0
     failures: int = 0
@@ -51,10 +49,9 @@ class Progress:
         self.prompt_tokens += turn.prompt_tokens or 0
         self.completion_tokens += turn.completion_tokens or 0
 
-    def count_episode(self, family: str, success: bool, progress: float, *, resumed: bool = False) -> None:
+    def count_episode(self, family: str, success: bool, progress: float) -> None:
         counts = self.families[family]
         counts.done += 1
-        counts.resumed += resumed
         counts.successes += success
         counts.progress_sum += progress
 
