@@ -43,8 +43,8 @@ from evalharness.evaluation import Outcome, evaluate
 from evalharness.event_loop import run_to_end
 from evalharness.periodic import every
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
-from evalharness.pool import usable_cores
 from evalharness.progress import Progress
+from evalharness.workers.pool import usable_cores
 
 LATENCY = 0.2
 PLACES = 64

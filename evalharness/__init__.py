@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from evalharness._version import __version__
+
 if TYPE_CHECKING:
     from evalharness.api import Run, compare, leaderboard, load_run, run
     from evalharness.errors import InfrastructureError, UserError
 
-__version__ = "0.1.0"
-__all__ = ["InfrastructureError", "Run", "UserError", "compare", "leaderboard", "load_run", "run"]
+__all__ = [
+    "InfrastructureError",
+    "Run",
+    "UserError",
+    "__version__",
+    "compare",
+    "leaderboard",
+    "load_run",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -21,15 +21,15 @@ from evalharness.history import History, history_path, pool_sizes
 from evalharness.perturb import Voice
 from evalharness.policy.base import Environment, Reply, Session
 from evalharness.policy.resolve import Opened, Prepared, Reports
-from evalharness.pool import EnvironmentPool, usable_cores
 from evalharness.progress import Progress
 from evalharness.prompt import Message
 from evalharness.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.server.metrics import ServerInsight
 from evalharness.store import RunStore, read_manifest
 from evalharness.throttle import CEILING, Throttle
-from evalharness.timing import FamilyTimes, Latencies
-from evalharness.workers import RemoteEnvironment
+from evalharness.workers.pool import EnvironmentPool, usable_cores
+from evalharness.workers.process import RemoteEnvironment
+from evalharness.workers.timing import FamilyTimes, Latencies
 
 _FEW_ENVIRONMENTS = 8
 """A worker that holds fewer has to wait for the model most of the time, so there may be more workers than cores."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import EnvSpec, Task
-from evalharness import __version__
+from evalharness._version import __version__
 from evalharness.config import RunConfig
 
 SCHEMA = 1

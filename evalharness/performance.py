@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from evalharness.timing import FamilyTimes
+from evalharness.workers.timing import FamilyTimes
 
 GOOD = 0.8
 """From this efficiency on there is nothing to advise."""

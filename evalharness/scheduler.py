@@ -12,10 +12,10 @@ from envs.base import Task
 from evalharness.episode import Episode
 from evalharness.errors import InfrastructureError
 from evalharness.policy.endpoint import EndpointError
-from evalharness.pool import EnvironmentPool, usable_cores
 from evalharness.store import StoreError
 from evalharness.throttle import Throttle
-from evalharness.workers import RemoteEnvironment
+from evalharness.workers.pool import EnvironmentPool, usable_cores
+from evalharness.workers.process import RemoteEnvironment
 
 _LOOK_EVERY = 2.0
 """Seconds between looks at whether a family needs more workers."""

@@ -40,7 +40,7 @@ def workers_of(node: Node) -> list[psutil.Process]:
     found = []
     for process in node.raylet.children(recursive=True):
         try:
-            if "evalharness.worker" in process.cmdline():
+            if "evalharness.workers.child" in process.cmdline():
                 found.append(process)
         except psutil.Error:
             continue

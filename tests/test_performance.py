@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evalharness.performance import Measured, report
-from evalharness.timing import FamilyTimes, Latencies
+from evalharness.workers.timing import FamilyTimes, Latencies
 
 TITLES = {"sciworld": "ScienceWorld", "babyai": "BabyAI"}
 

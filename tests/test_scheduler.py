@@ -15,10 +15,10 @@ from envs.base import EnvSpec, Task
 from evalharness.episode import Episode
 from evalharness.errors import InfrastructureError
 from evalharness.history import History, pool_sizes
-from evalharness.pool import EnvironmentPool
 from evalharness.scheduler import Job, Scheduler
 from evalharness.throttle import Throttle
-from evalharness.workers import RemoteEnvironment, Usage
+from evalharness.workers.pool import EnvironmentPool
+from evalharness.workers.process import RemoteEnvironment, Usage
 
 
 @pytest.fixture
@@ -114,8 +114,8 @@ async def test_a_worker_whose_memory_grows_is_replaced_between_episodes(
     compass: EnvSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The process that has grown finishes the episodes it holds, gets no new ones, and is then gone."""
-    monkeypatch.setattr("evalharness.pool._CHECK_EVERY", 0.0)
-    monkeypatch.setattr("evalharness.pool._GROWTH_BYTES", 40 * 2**20)
+    monkeypatch.setattr("evalharness.workers.pool._CHECK_EVERY", 0.0)
+    monkeypatch.setattr("evalharness.workers.pool._GROWTH_BYTES", 40 * 2**20)
     pool = EnvironmentPool(compass, None, max_workers=1)
     [task] = [job.task for job in jobs_of("compass", [1.0])]
     try:
@@ -150,7 +150,7 @@ async def test_a_pool_grows_only_while_there_is_memory(
 ) -> None:
     pool = EnvironmentPool(compass, None, max_workers=3, size=1)
     assert pool.grow()
-    monkeypatch.setattr("evalharness.pool.available_bytes", lambda: 100)
+    monkeypatch.setattr("evalharness.workers.pool.available_bytes", lambda: 100)
     assert not pool.grow()
     assert (pool.size, pool.capacity) == (2, 8)
 

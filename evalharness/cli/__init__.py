@@ -8,7 +8,7 @@ import io
 import sys
 from collections.abc import Sequence
 
-from evalharness import __version__
+from evalharness._version import __version__
 from evalharness.errors import InfrastructureError, UserError
 
 COMMANDS = (

@@ -13,7 +13,7 @@ from evalharness.conform.rules import Policy
 from evalharness.conform.transcripts import Transcript
 from evalharness.errors import UserError
 from evalharness.tasks import family_tasks, nearest
-from evalharness.workers import RemoteEnvironment, WorkerError, WorkerProcess
+from evalharness.workers.process import RemoteEnvironment, WorkerError, WorkerProcess
 
 TRIES = 2
 """A hung or dead worker can be the machine's fault once."""

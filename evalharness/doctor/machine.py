@@ -15,7 +15,7 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-from evalharness import __version__
+from evalharness._version import __version__
 from evalharness.data import home_folder
 
 ENOUGH_DISK = 5 * 2**30

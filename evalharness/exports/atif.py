@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from evalharness import __version__
+from evalharness._version import __version__
 from evalharness.episode import Episode, Turn
 from evalharness.exports.conversation import opening
 

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalharness import __version__
+from evalharness._version import __version__
 from evalharness.episode import Episode, Turn
 from evalharness.exports.conversation import conversation, opening
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from envs.base import EnvSpec
-from evalharness.timing import FamilyTimes
-from evalharness.workers import RemoteEnvironment, Worker, WorkerProcess
+from evalharness.workers.process import RemoteEnvironment, Worker, WorkerProcess
+from evalharness.workers.timing import FamilyTimes
 
 _CHECK_EVERY = 5.0
 """Seconds between looks at a worker's memory: a look at a process tree costs milliseconds."""

@@ -1,6 +1,6 @@
 """A worker process: environments on one side, JSON lines on standard input and output on the other.
 
-Run as `python -m evalharness.worker FAMILY`. One request a line, `{"id": 7, "slot": 0, "op": "step", ...}`, one
+Run as `python -m evalharness.workers.child FAMILY`. One request a line, `{"id": 7, "slot": 0, "op": "step", ...}`, one
 answer a line, `{"id": 7, "result": ..., "took": seconds}` or `{"id": 7, "error": ..., "kind": ..., "where": ...}`.
 JSON, because no pickle is ever loaded. A worker ends when its standard input does, so it never outlives its parent.
 """

@@ -14,8 +14,8 @@ from typing import Any, Protocol
 
 from envs.base import EnvSpec, Task
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.pipeline import Pipeline, PipelineBrokenError
-from evalharness.timing import CallTimes, FamilyTimes
+from evalharness.workers.pipeline import Pipeline, PipelineBrokenError
+from evalharness.workers.timing import CallTimes, FamilyTimes
 
 _LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
@@ -87,7 +87,7 @@ class WorkerProcess:
             if self.log is not None:
                 stderr = stack.enter_context(self.log.open("ab"))
             return await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "evalharness.worker", self.spec.family, str(self.data or "")),
+                *(sys.executable, "-m", "evalharness.workers.child", self.spec.family, str(self.data or "")),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=stderr,
