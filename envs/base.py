@@ -158,7 +158,7 @@ def task_of(options: Mapping[str, Any] | None) -> Task:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Other words for the same meanings. Only data: the harness carries it out (`evalharness.perturb`)."""
+    """Other words for the same meanings. Only data: the harness carries it out (`evalharness.protocol.perturb`)."""
 
     description: str
     """One line: what is changed."""

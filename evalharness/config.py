@@ -95,7 +95,7 @@ class RunConfig(BaseModel):
     @field_validator("perturb")
     @classmethod
     def _normal_perturb(cls, name: str | None) -> str | None:
-        from evalharness.perturb import normal_name
+        from evalharness.protocol.perturb import normal_name
 
         return None if name is None else normal_name(name)
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evalharness import react
 from evalharness.errors import UserError
+from evalharness.protocol import react
 from evalharness.store import MANIFEST, read_episodes, read_manifest
 
 Matrix = NDArray[np.float64]
@@ -127,8 +127,8 @@ def _message(message: Mapping[str, Any]) -> tuple[str, str]:
 def family_instructions() -> dict[str, str]:
     """Name -> the instruction of each installed family; of each kind where its kinds have instructions of their own."""
     from envs import specs
-    from evalharness.prompt import load_prompt
-    from evalharness.surface import ActionSurface
+    from evalharness.protocol.prompt import load_prompt
+    from evalharness.protocol.surface import ActionSurface
 
     found = {}
     for spec in specs().values():

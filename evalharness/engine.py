@@ -18,11 +18,11 @@ from evalharness.cluster import WorkerSite
 from evalharness.config import RunConfig
 from evalharness.errors import InfrastructureError
 from evalharness.history import History, history_path, pool_sizes
-from evalharness.perturb import Voice
 from evalharness.policy.base import Environment, Reply, Session
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.progress import Progress
-from evalharness.prompt import Message
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import Message
 from evalharness.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.server.metrics import ServerInsight
 from evalharness.store import RunStore, read_manifest

@@ -8,9 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from envs.base import Task
-from evalharness import react
 from evalharness.errors import UserError
-from evalharness.perturb import Voice
 from evalharness.policy.base import (
     ContextOverflowError,
     Environment,
@@ -19,7 +17,9 @@ from evalharness.policy.base import (
     Reply,
     Session,
 )
-from evalharness.prompt import Message, PromptFile
+from evalharness.protocol import react
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import Message, PromptFile
 
 EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped"]
 

@@ -17,10 +17,10 @@ from evalharness.event_loop import run_to_end
 from evalharness.frames import write_parquet
 from evalharness.history import History, history_path
 from evalharness.manifest import make_manifest
-from evalharness.perturb import voices
 from evalharness.policy.resolve import prepare
 from evalharness.progress import FamilyProgress, Progress
-from evalharness.prompt import load_prompt
+from evalharness.protocol.perturb import voices
+from evalharness.protocol.prompt import load_prompt
 from evalharness.scheduler import Job
 from evalharness.server.shared import SharedServers
 from evalharness.store import RunStore, read_episodes

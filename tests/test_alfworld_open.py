@@ -18,8 +18,8 @@ from envs.alfworld.households import Household, build_game
 from envs.alfworld.oracle import errand
 from envs.alfworld.rooms import ROOMS
 from envs.base import InvalidTaskError, Task
-from evalharness.prompt import load_prompt
-from evalharness.surface import ActionSurface
+from evalharness.protocol.prompt import load_prompt
+from evalharness.protocol.surface import ActionSurface
 
 SUITE_0 = "8e3ce84bfe53cbb291ad0879f60ef022a78bd6381e1b110b70c73982bbf9ac9b"
 """SHA-256 over the content hashes of the tasks of suite seed 0. A change here is a change of the benchmark."""

@@ -15,8 +15,8 @@ from envs.babyai.observation import COMPLETED, describe
 from envs.babyai.view import SIZE, look
 from envs.babyai.world import World
 from envs.base import InvalidTaskError, MissingDataError, Task
-from evalharness.prompt import load_prompt
-from evalharness.surface import ActionSurface
+from evalharness.protocol.prompt import load_prompt
+from evalharness.protocol.surface import ActionSurface
 
 
 def _task(level: str, seed: int, subgoals: tuple[str, ...] = ("You are carrying a ** key",)) -> Task:

@@ -202,7 +202,7 @@ def test_places_of_scienceworld() -> None:
 
 def test_a_perturbed_action_is_read_in_the_environments_own_words() -> None:
     from envs import specs
-    from evalharness.perturb import Voice
+    from evalharness.protocol.perturb import Voice
 
     name = "capitals"
     names = list(specs()["alfworld"].wording.perturbations)

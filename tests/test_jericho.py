@@ -17,7 +17,7 @@ from envs.jericho.adapter import JerichoEnv
 from envs.jericho.interpreter import Interpreter
 from envs.jericho.observation import clean, refused, understood
 from envs.jericho.tasks import GAMES
-from evalharness.surface import ActionSurface
+from evalharness.protocol.surface import ActionSurface
 
 SPEC = specs()["jericho"]
 

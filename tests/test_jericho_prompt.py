@@ -9,8 +9,8 @@ from envs import specs
 from envs.jericho.actions import ACTIONS, published_cut
 from envs.jericho.interpreter import Interpreter
 from envs.jericho.observation import clean
-from evalharness.prompt import load_prompt
-from evalharness.surface import ActionSurface
+from evalharness.protocol.prompt import load_prompt
+from evalharness.protocol.surface import ActionSurface
 
 SPEC = specs()["jericho"]
 STORY = Path(envs.jericho.__file__).parent / "stories" / "example.z5"

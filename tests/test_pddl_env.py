@@ -17,7 +17,7 @@ from envs.pddl import SPEC
 from envs.pddl.actions import tokens
 from envs.pddl.adapter import NO_EFFECT, UNCLEAR
 from envs.pddl.syntax import PddlError
-from evalharness.surface import ActionSurface
+from evalharness.protocol.surface import ActionSurface
 
 CARRY = task("gripper", gripper("(at ball1 roomb) (at ball2 roomb)", {"ball1": "rooma", "ball2": "rooma"}))
 TOWER = task("blockworld", blockworld("(on b1 b2) (on b2 b3)", "b1 b2", "b3"))

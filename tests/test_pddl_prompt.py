@@ -7,8 +7,8 @@ from pddl_worlds import EXAMPLES, task
 
 from envs.pddl import SPEC
 from envs.pddl.tasks import DOMAINS
-from evalharness.prompt import load_prompt
-from evalharness.surface import ActionSurface
+from evalharness.protocol.prompt import load_prompt
+from evalharness.protocol.surface import ActionSurface
 
 CHARACTERS_PER_TOKEN = 4
 

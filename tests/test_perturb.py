@@ -16,10 +16,10 @@ from envs import specs
 from envs.base import Task, TextEnv
 from evalharness.cli import main
 from evalharness.errors import UserError
-from evalharness.perturb import UNKNOWN_WORD, Voice, normal_name
-from evalharness.prompt import load_prompt
+from evalharness.protocol.perturb import UNKNOWN_WORD, Voice, normal_name
+from evalharness.protocol.prompt import load_prompt
+from evalharness.protocol.surface import Action
 from evalharness.store import read_episodes
-from evalharness.surface import Action
 
 FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
 SPECS = {family: spec for family, spec in specs().items() if family in FAMILIES}

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalharness.react import FormatError, correction, parse
+from evalharness.protocol.react import FormatError, correction, parse
 
 
 def test_plain_reply() -> None:

@@ -19,7 +19,7 @@ from envs.sciworld.oracle import fit_to_labels
 from envs.sciworld.progress import LabelProgress, score_progress
 from envs.sciworld.shorten import shorten
 from envs.sciworld.tasks import load_tasks
-from evalharness.surface import ActionSurface
+from evalharness.protocol.surface import ActionSurface
 
 SPEC = envs.specs()["sciworld"]
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from evalharness.behaviour.turns import TurnFacts, longest_loop, moves, plain, runs_of
-from evalharness.react import FormatError
+from evalharness.protocol.react import FormatError
 
 if TYPE_CHECKING:
     from evalharness.episode import Episode

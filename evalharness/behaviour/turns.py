@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING
 
-from evalharness.surface import ActionSurface
+from evalharness.protocol.surface import ActionSurface
 
 if TYPE_CHECKING:
     from evalharness.episode import Episode, Turn
@@ -159,7 +159,7 @@ def _names_arguments(thought: Sequence[str], action: str | None, surface: Action
 def reading(family: str, perturbation: str | None) -> Reading:
     """How to read a family, as its installed environment says; one that is not installed is read plainly."""
     from envs import specs
-    from evalharness.perturb import Voice
+    from evalharness.protocol.perturb import Voice
 
     spec = specs().get(family)
     if spec is None:

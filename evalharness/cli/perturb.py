@@ -66,8 +66,8 @@ def run_list(args: argparse.Namespace) -> int:
 def run_show(args: argparse.Namespace) -> int:
 
     from envs import specs
-    from evalharness.perturb import Voice
-    from evalharness.prompt import load_prompt
+    from evalharness.protocol.perturb import Voice
+    from evalharness.protocol.prompt import load_prompt
     from evalharness.report.perturbation import side_by_side
     from evalharness.report.terminal import make_console
     from evalharness.tasks import nearest

@@ -69,7 +69,7 @@ def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
     from envs import specs as installed_specs
     from evalharness.errors import UserError
-    from evalharness.perturb import compose, normal_name
+    from evalharness.protocol.perturb import compose, normal_name
     from evalharness.sweep import UNPERTURBED, default_perturbations
     from evalharness.tasks import nearest
 

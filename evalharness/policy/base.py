@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from envs.base import Task
-from evalharness.prompt import Message
+from evalharness.protocol.prompt import Message
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from envs.base import Task
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.policy.base import Environment, FailedTry, Reply, Session
 from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
-from evalharness.prompt import Message
-from evalharness.react import STOP_SEQUENCES
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.react import STOP_SEQUENCES
 
 _REPLY_LIMIT = 8 * 1024 * 1024
 """Bytes of one answer. 8,192 tokens are below 100 kB; a server that sends more is broken."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, get_args
 
 from evalharness.episode import EndedBy, Episode, Turn
-from evalharness.react import FormatError
+from evalharness.protocol.react import FormatError
 
 TROUBLES = (*(str(kind) for kind in FormatError), "not_valid", "context_trimmed", "simulator_disagrees")
 """What can be wrong in an episode, in the order of the bits of a row's `troubles`."""

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from envs.base import EnvSpec
 from evalharness.errors import UserError
-from evalharness.surface import ActionSurface
+from evalharness.protocol.surface import ActionSurface
 
 Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": ...}`, as the chat completions API takes it."""
@@ -98,7 +98,7 @@ def _example_of(variant: Variant) -> dict[str, Example]:
 def prompts_folder() -> Path:
     """Where the prompt files are: inside the installed package, or beside it in a source checkout."""
     installed = Path(str(files("evalharness"))) / "_prompts"
-    return installed if installed.is_dir() else Path(__file__).parent.parent / "prompts"
+    return installed if installed.is_dir() else Path(__file__).parents[2] / "prompts"
 
 
 def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, str]:

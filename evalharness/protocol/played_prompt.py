@@ -7,8 +7,8 @@ from pathlib import Path
 
 from envs import specs
 from evalharness.errors import UserError
-from evalharness.perturb import Voice
-from evalharness.prompt import PromptFile, load_prompt
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import PromptFile, load_prompt
 
 
 @cache

@@ -17,8 +17,8 @@ from typing import Any
 
 from envs.base import EnvSpec, Perturbation
 from evalharness.errors import UserError
-from evalharness.prompt import PromptFile
-from evalharness.surface import Action, ActionSurface
+from evalharness.protocol.prompt import PromptFile
+from evalharness.protocol.surface import Action, ActionSurface
 from evalharness.tasks import nearest
 
 UNKNOWN_WORD = "qzxvkw"
