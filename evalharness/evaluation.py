@@ -24,8 +24,8 @@ from evalharness.protocol.prompt import load_prompt
 from evalharness.scheduler import Job
 from evalharness.server.shared import SharedServers
 from evalharness.store import RunStore, read_episodes
+from evalharness.suites.selection import nearest, select
 from evalharness.summary import earlier_timing, is_complete, write_summary
-from evalharness.tasks import nearest, select
 
 Watch = Callable[[Progress], AbstractContextManager[None]]
 """Shows a run's progress for as long as its context is open."""

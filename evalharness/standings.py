@@ -13,7 +13,7 @@ from evalharness.published import MAIN, PublishedRow, family_columns, load_table
 from evalharness.reference import MAX_TURNS, TaskReference, chance_corrected, corrected_rates, load_reference
 from evalharness.score import family_score, group_by_family, held_out_score
 from evalharness.scored_run import ScoredRun, require_same
-from evalharness.tasks import nearest
+from evalharness.suites.selection import nearest
 
 if TYPE_CHECKING:
     import pandas as pd

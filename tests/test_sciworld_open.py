@@ -18,7 +18,7 @@ from envs.sciworld.open_suite import HARD_BITS, OpenCase, _of_kind, frozen_cases
 from envs.sciworld.oracle import play
 from envs.sciworld.readings import spelled_out
 from envs.sciworld.simulator import Simulator
-from evalharness.suites import frozen_proofs, prove
+from evalharness.suites.open import frozen_proofs, prove
 
 TASKS = SPEC.load_tasks("open", None, 0)
 

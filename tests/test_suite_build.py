@@ -13,10 +13,10 @@ from command_line import evalharness, surroundings
 from envs import specs
 from envs.base import Task
 from envs.pddl.tasks import make_task
-from evalharness import suites
 from evalharness.errors import UserError
 from evalharness.manifest import tasks_hash
-from evalharness.tasks import family_tasks
+from evalharness.suites import open as suites
+from evalharness.suites.selection import family_tasks
 
 ALFWORLD = specs()["alfworld"]
 SEED = 11

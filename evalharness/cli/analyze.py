@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.behaviour.rows import SCHEMA
     from evalharness.errors import UserError
     from evalharness.report.behaviour import print_behaviour, print_differences
-    from evalharness.tasks import nearest
+    from evalharness.suites.selection import nearest
 
     runs = [load_behaviour(folder) for folder in args.runs]
     families = list(dict.fromkeys(family for each in runs for family in each.tasks))

@@ -32,7 +32,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _families(family: str | None) -> list[str]:
     from envs import specs
-    from evalharness.tasks import nearest
+    from evalharness.suites.selection import nearest
 
     known = list(specs())
     if family is None:
@@ -70,7 +70,7 @@ def run_show(args: argparse.Namespace) -> int:
     from evalharness.protocol.prompt import load_prompt
     from evalharness.report.perturbation import side_by_side
     from evalharness.report.terminal import make_console
-    from evalharness.tasks import nearest
+    from evalharness.suites.selection import nearest
 
     (family,) = _families(args.family)
     spec = specs()[family]

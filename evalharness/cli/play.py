@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
 
     from envs import specs
     from evalharness.report.text import printable
-    from evalharness.tasks import find_task
+    from evalharness.suites.selection import find_task
 
     folder = data_folder(args)
     task = find_task(specs(), args.task, folder, args.suite_seed)

@@ -27,8 +27,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.report.terminal import make_console
     from evalharness.report.trajectory import trajectory
     from evalharness.store import read_manifest
+    from evalharness.suites.selection import nearest
     from evalharness.summary import earlier_timing, summarize
-    from evalharness.tasks import nearest
 
     manifest = read_manifest(args.folder)
     console = make_console(stderr=args.json == "-")

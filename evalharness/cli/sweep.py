@@ -70,8 +70,8 @@ def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
     from envs import specs as installed_specs
     from evalharness.errors import UserError
     from evalharness.protocol.perturb import compose, normal_name
+    from evalharness.suites.selection import nearest
     from evalharness.sweep import UNPERTURBED, default_perturbations
-    from evalharness.tasks import nearest
 
     specs = installed_specs()
     if args.family not in specs:

@@ -12,7 +12,7 @@ from evalharness.conform.compare import Comparison, FamilyResult
 from evalharness.conform.rules import Policy
 from evalharness.conform.transcripts import Transcript
 from evalharness.errors import UserError
-from evalharness.tasks import family_tasks, nearest
+from evalharness.suites.selection import family_tasks, nearest
 from evalharness.workers.process import RemoteEnvironment, WorkerError, WorkerProcess
 
 TRIES = 2

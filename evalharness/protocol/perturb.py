@@ -19,7 +19,7 @@ from envs.base import EnvSpec, Perturbation
 from evalharness.errors import UserError
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.surface import Action, ActionSurface
-from evalharness.tasks import nearest
+from evalharness.suites.selection import nearest
 
 UNKNOWN_WORD = "qzxvkw"
 """A word of no language, sent in place of an action in its old form."""

@@ -10,7 +10,7 @@ from typing import get_args
 
 from envs.base import EnvSpec, MissingDataError, Suite, Task
 from evalharness.errors import UserError
-from evalharness.suites import load_open
+from evalharness.suites.open import load_open
 
 SUITES: tuple[Suite, ...] = get_args(Suite)
 
