@@ -39,11 +39,11 @@ from engine_vllm import side_by_side, through_vllm
 
 from envs import specs
 from evalharness.config import RunConfig
-from evalharness.evaluation import Outcome, evaluate
-from evalharness.event_loop import run_to_end
+from evalharness.engine.evaluation import Outcome, evaluate
+from evalharness.engine.event_loop import run_to_end
+from evalharness.engine.progress import Progress
 from evalharness.periodic import every
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
-from evalharness.progress import Progress
 from evalharness.workers.pool import usable_cores
 
 LATENCY = 0.2

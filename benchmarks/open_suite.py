@@ -20,7 +20,7 @@ from typing import Any
 
 from envs import specs
 from evalharness.data import data_folder
-from evalharness.episode import Episode
+from evalharness.engine.loop import Episode
 from evalharness.report.plots import COLOURS, style
 from evalharness.store import read_episodes
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from evalharness.comparison import Comparison, compare_runs
 from evalharness.config import make_config
 from evalharness.data import data_folder
+from evalharness.engine.evaluation import evaluate, unwatched
 from evalharness.errors import InfrastructureError
-from evalharness.evaluation import evaluate, unwatched
 from evalharness.scored_run import ScoredRun, load_scored_run
 from evalharness.standings import Benchmark, Leaderboard, make_leaderboard
 from evalharness.store import read_manifest
@@ -21,7 +21,7 @@ from evalharness.summary import earlier_timing, is_complete, summarize
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalharness.episode import Episode
+    from evalharness.engine.loop import Episode
 
 
 @dataclass(frozen=True)

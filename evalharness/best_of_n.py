@@ -14,7 +14,7 @@ from typing import Any
 from evalharness import stats
 from evalharness.comparison import HELD_OUT, MEASURES, require_comparable
 from evalharness.curves import best_of_k
-from evalharness.episode import Episode
+from evalharness.engine.loop import Episode
 from evalharness.errors import UserError
 from evalharness.scored_run import ScoredRun
 from evalharness.store import read_episodes

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.behaviour import Read, episode_columns, read_turns, reading, turn_columns
-from evalharness.episode import Episode
+from evalharness.engine.loop import Episode
 from evalharness.errors import InfrastructureError
 from evalharness.store import EPISODES
 

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from evalharness.episode import Episode
+from evalharness.engine.loop import Episode
 from evalharness.errors import InfrastructureError, UserError
 
 EPISODES = "episodes.jsonl"

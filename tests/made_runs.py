@@ -9,7 +9,7 @@ from typing import Any
 from envs import specs
 from envs.base import Task
 from evalharness.config import RunConfig
-from evalharness.episode import Episode, Turn
+from evalharness.engine.loop import Episode, Turn
 from evalharness.manifest import make_manifest
 from evalharness.store import RunStore
 

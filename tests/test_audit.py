@@ -10,8 +10,8 @@ import pytest
 from command_line import evalharness, run_compass
 from test_store import make_episode
 
-from evalharness.audit import judge
-from evalharness.episode import Episode, Turn
+from evalharness.engine.audit import judge
+from evalharness.engine.loop import Episode, Turn
 from evalharness.reference import (
     TaskReference,
     chance_corrected,

@@ -32,7 +32,7 @@ from evalharness.behaviour import (
 from evalharness.behaviour.figures import count_all
 from evalharness.behaviour.turns import longest_loop, runs_of
 from evalharness.cli import main
-from evalharness.episode import Episode, Turn
+from evalharness.engine.loop import Episode, Turn
 from evalharness.frames import data_frames, write_parquet
 from evalharness.store import EPISODES
 

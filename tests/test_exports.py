@@ -21,7 +21,7 @@ from command_line import evalharness, run_compass
 from made_runs import make_run
 
 from evalharness.cli import main
-from evalharness.episode import Trim
+from evalharness.engine.loop import Trim
 from evalharness.exports import atif, inspect_log
 from evalharness.frames import sorted_episodes
 from evalharness.store import read_manifest

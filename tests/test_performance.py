@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evalharness.performance import Measured, report
+from evalharness.engine.efficiency import Measured, report
 from evalharness.workers.timing import FamilyTimes, Latencies
 
 TITLES = {"sciworld": "ScienceWorld", "babyai": "BabyAI"}

@@ -7,7 +7,7 @@ import time
 import pytest
 from made_runs import made_episode, make_task
 
-from evalharness.progress import FamilyProgress, Progress
+from evalharness.engine.progress import FamilyProgress, Progress
 
 TASKS = [make_task("pddl", index) for index in range(40)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.episode import Episode, Trim, Turn
+from evalharness.engine.loop import Episode, Trim, Turn
 from evalharness.errors import UserError
 from evalharness.frames import sorted_episodes, write_parquet
 from evalharness.store import EPISODES, RunStore, read_episodes

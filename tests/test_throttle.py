@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from evalharness.throttle import START, AutoLimit, Throttle, Window
+from evalharness.engine.throttle import START, AutoLimit, Throttle, Window
 
 
 def search(capacity: float, *, ceiling: int = 512, windows: int = 40, thrash: float = 0.0) -> list[int]:

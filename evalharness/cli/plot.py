@@ -43,10 +43,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from envs import specs
     from evalharness import curves
+    from evalharness.engine.study import run_folders
     from evalharness.errors import UserError
     from evalharness.report import plots
     from evalharness.scored_run import load_scored_run
-    from evalharness.study import run_folders
 
     plots.style()  # before the work, not after it: raises where matplotlib is missing
     runs = [load_scored_run(folder) for folder in run_folders(args.runs)]

@@ -145,8 +145,8 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from evalharness import evaluation
     from evalharness.cli.common import titles
+    from evalharness.engine import evaluation
     from evalharness.report.live import watch
     from evalharness.report.table import print_summary
 

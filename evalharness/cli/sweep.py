@@ -47,9 +47,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from evalharness.engine.study import study_folder
     from evalharness.report.sweep import print_sweep
     from evalharness.scored_run import load_scored_run
-    from evalharness.study import study_folder
     from evalharness.sweep import UNPERTURBED, sweep_of
 
     runs = _columns(args)

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalharness._version import __version__
-from evalharness.episode import Episode, Turn
+from evalharness.engine.loop import Episode, Turn
 from evalharness.exports.conversation import opening
 
 VERSION = "ATIF-v1.4"

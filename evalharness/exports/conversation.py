@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.episode import Episode
+from evalharness.engine.loop import Episode
 from evalharness.protocol import react
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import Message

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness._version import __version__
-from evalharness.episode import Episode, Turn
+from evalharness.engine.loop import Episode, Turn
 from evalharness.exports.conversation import conversation, opening
 
 LOG_VERSION = 2

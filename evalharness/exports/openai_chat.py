@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evalharness.episode import Episode
+from evalharness.engine.loop import Episode
 from evalharness.exports.conversation import conversation
 
 

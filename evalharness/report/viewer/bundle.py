@@ -11,7 +11,7 @@ from typing import Any
 
 from evalharness.behaviour import ALL, FIGURES, behaviour_rows, load_behaviour
 from evalharness.comparison import compare_runs
-from evalharness.episode import Episode
+from evalharness.engine.loop import Episode
 from evalharness.errors import UserError
 from evalharness.frames import sorted_episodes
 from evalharness.report.table import notes, warnings

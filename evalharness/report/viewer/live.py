@@ -12,7 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
-from evalharness.episode import Episode
+from evalharness.engine.loop import Episode
 from evalharness.errors import UserError
 from evalharness.report.viewer.bundle import (
     Comparisons,

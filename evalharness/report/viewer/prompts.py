@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.episode import Episode
+from evalharness.engine.loop import Episode
 from evalharness.protocol.played_prompt import played_prompt
 
 GOAL, OBSERVATION = "\ue000", "\ue001"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from evalharness.episode import EndedBy, Episode, Turn
+from evalharness.engine.loop import EndedBy, Episode, Turn
 from evalharness.protocol.react import FormatError
 
 TROUBLES = (*(str(kind) for kind in FormatError), "not_valid", "context_trimmed", "simulator_disagrees")

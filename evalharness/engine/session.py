@@ -12,21 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import EnvSpec, Task
-from evalharness import episode as episodes
-from evalharness import performance
 from evalharness.cluster import WorkerSite
 from evalharness.config import RunConfig
+from evalharness.engine import efficiency, loop
+from evalharness.engine.history import History, history_path, pool_sizes
+from evalharness.engine.progress import Progress
+from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
+from evalharness.engine.throttle import CEILING, Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.history import History, history_path, pool_sizes
 from evalharness.policy.base import Environment, Reply, Session
 from evalharness.policy.resolve import Opened, Prepared, Reports
-from evalharness.progress import Progress
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message
-from evalharness.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.server.metrics import ServerInsight
 from evalharness.store import RunStore, read_manifest
-from evalharness.throttle import CEILING, Throttle
 from evalharness.workers.pool import EnvironmentPool, usable_cores
 from evalharness.workers.process import RemoteEnvironment
 from evalharness.workers.timing import FamilyTimes, Latencies
@@ -170,7 +169,7 @@ class Engine:
             )
         return pools
 
-    async def _play(self, job: Job, environment: RemoteEnvironment, opened: Opened) -> episodes.Episode:
+    async def _play(self, job: Job, environment: RemoteEnvironment, opened: Opened) -> loop.Episode:
         task: Task = job.task
         prompt, prompt_hash = self.prompts[task.family]
         counts = self.progress.families[task.family]
@@ -185,7 +184,7 @@ class Engine:
         counts.running += 1
         began = time.perf_counter()
         try:
-            episode = await episodes.play(
+            episode = await loop.play(
                 task,
                 environment,
                 session,
@@ -207,7 +206,7 @@ class Engine:
         self._longest_s = max(self._longest_s, alone)
         return episode
 
-    def _keep(self, episode: episodes.Episode) -> None:
+    def _keep(self, episode: loop.Episode) -> None:
         self.store.append(episode)
         self.progress.finish(episode)
 
@@ -239,7 +238,7 @@ class Engine:
 
     def timing(self, titles: Mapping[str, str]) -> dict[str, Any]:
         """What only this sitting knows, for `summary.json`."""
-        measured = performance.Measured(
+        measured = efficiency.Measured(
             wall_s=self._wall_s,
             cores=self._cores,
             families={family: pool.times for family, pool in self._pools.items()},
@@ -254,7 +253,7 @@ class Engine:
             down_s=self._down_s,
             server=self._insight.summary(self._wall_s),
         )
-        told = performance.report(measured, titles)
+        told = efficiency.report(measured, titles)
         told["recycled_workers"] = sum(pool.recycled for pool in self._pools.values())
         told["overloads"] = self._throttle.overloads
         told["events"] = self.events

@@ -11,17 +11,17 @@ from typing import Any
 from envs import specs as installed_specs
 from evalharness.cluster import worker_site
 from evalharness.config import RunConfig
-from evalharness.engine import Engine
+from evalharness.engine.event_loop import run_to_end
+from evalharness.engine.history import History, history_path
+from evalharness.engine.progress import FamilyProgress, Progress
+from evalharness.engine.scheduler import Job
+from evalharness.engine.session import Engine
 from evalharness.errors import UserError
-from evalharness.event_loop import run_to_end
 from evalharness.frames import write_parquet
-from evalharness.history import History, history_path
 from evalharness.manifest import make_manifest
 from evalharness.policy.resolve import prepare
-from evalharness.progress import FamilyProgress, Progress
 from evalharness.protocol.perturb import voices
 from evalharness.protocol.prompt import load_prompt
-from evalharness.scheduler import Job
 from evalharness.server.shared import SharedServers
 from evalharness.store import RunStore, read_episodes
 from evalharness.suites.selection import nearest, select

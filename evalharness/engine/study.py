@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from evalharness.config import RunConfig
+from evalharness.engine.evaluation import Outcome, Watch, evaluate, unwatched
 from evalharness.errors import UserError
-from evalharness.evaluation import Outcome, Watch, evaluate, unwatched
 from evalharness.server.shared import SharedServers
 from evalharness.store import MANIFEST, write_atomically
 
