@@ -20,9 +20,9 @@ from typing import Any
 
 from envs import specs
 from evalharness.data import data_folder
-from evalharness.engine.loop import Episode
+from evalharness.records.episode import Episode
+from evalharness.records.store import read_episodes
 from evalharness.report.plots import COLOURS, style
-from evalharness.store import read_episodes
 
 FOLDER = Path(__file__).parent.parent / "docs" / "open-suite"
 MEASURES = {

@@ -13,15 +13,15 @@ from evalharness.config import make_config
 from evalharness.data import data_folder
 from evalharness.engine.evaluation import evaluate, unwatched
 from evalharness.errors import InfrastructureError
+from evalharness.records.store import read_manifest
 from evalharness.scored_run import ScoredRun, load_scored_run
 from evalharness.standings import Benchmark, Leaderboard, make_leaderboard
-from evalharness.store import read_manifest
 from evalharness.summary import earlier_timing, is_complete, summarize
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalharness.engine.loop import Episode
+    from evalharness.records.episode import Episode
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from typing import Any
 from evalharness import stats
 from evalharness.comparison import HELD_OUT, MEASURES, require_comparable
 from evalharness.curves import best_of_k
-from evalharness.engine.loop import Episode
 from evalharness.errors import UserError
+from evalharness.records.episode import Episode
+from evalharness.records.store import read_episodes
 from evalharness.scored_run import ScoredRun
-from evalharness.store import read_episodes
 
 SCHEMA = 1
 

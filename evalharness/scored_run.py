@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.errors import UserError
+from evalharness.records.store import read_episodes, read_manifest
 from evalharness.score import EpisodeScore
-from evalharness.store import read_episodes, read_manifest
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from evalharness.records.store import (
+    ERRORS,
+    SUMMARY,
+    read_episodes,
+    read_lines,
+    read_manifest,
+    write_atomically,
+)
 from evalharness.reference import MAX_TURNS, family_reference, load_reference
 from evalharness.score import EpisodeScore, family_score, group_by_family, held_out_score
-from evalharness.store import ERRORS, SUMMARY, read_episodes, read_lines, read_manifest, write_atomically
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance")

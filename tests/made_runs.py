@@ -9,9 +9,9 @@ from typing import Any
 from envs import specs
 from envs.base import Task
 from evalharness.config import RunConfig
-from evalharness.engine.loop import Episode, Turn
-from evalharness.manifest import make_manifest
-from evalharness.store import RunStore
+from evalharness.records.episode import Episode, Turn
+from evalharness.records.manifest import make_manifest
+from evalharness.records.store import RunStore
 
 Outcome = tuple[bool, float]
 """(success, progress)"""

@@ -11,7 +11,7 @@ from command_line import evalharness, run_compass
 from test_store import make_episode
 
 from evalharness.engine.audit import judge
-from evalharness.engine.loop import Episode, Turn
+from evalharness.records.episode import Episode, Turn
 from evalharness.reference import (
     TaskReference,
     chance_corrected,

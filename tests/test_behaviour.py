@@ -32,9 +32,9 @@ from evalharness.behaviour import (
 from evalharness.behaviour.figures import count_all
 from evalharness.behaviour.turns import longest_loop, runs_of
 from evalharness.cli import main
-from evalharness.engine.loop import Episode, Turn
 from evalharness.frames import data_frames, write_parquet
-from evalharness.store import EPISODES
+from evalharness.records.episode import Episode, Turn
+from evalharness.records.store import EPISODES
 
 Step = tuple[str | None, str, float, bool]
 """(action, observation, progress, valid)"""

@@ -21,10 +21,10 @@ from command_line import evalharness, run_compass
 from made_runs import make_run
 
 from evalharness.cli import main
-from evalharness.engine.loop import Trim
 from evalharness.exports import atif, inspect_log
 from evalharness.frames import sorted_episodes
-from evalharness.store import read_manifest
+from evalharness.records.episode import Trim
+from evalharness.records.store import read_manifest
 from evalharness.trackers import scores
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)

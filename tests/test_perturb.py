@@ -19,7 +19,7 @@ from evalharness.errors import UserError
 from evalharness.protocol.perturb import UNKNOWN_WORD, Voice, normal_name
 from evalharness.protocol.prompt import load_prompt
 from evalharness.protocol.surface import Action
-from evalharness.store import read_episodes
+from evalharness.records.store import read_episodes
 
 FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
 SPECS = {family: spec for family, spec in specs().items() if family in FAMILIES}

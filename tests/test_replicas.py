@@ -13,8 +13,8 @@ from chat_server import ChatServer
 from command_line import assert_same_results, run_compass
 
 from evalharness.errors import UserError
+from evalharness.records.store import read_episodes
 from evalharness.server.placement import gpus_of_one, place_on_cores, place_on_gpus, visible_gpus
-from evalharness.store import read_episodes
 
 
 def conversations(server: ChatServer) -> list[str]:

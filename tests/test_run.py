@@ -16,7 +16,7 @@ import pytest
 from chat_server import ChatServer
 from command_line import assert_same_results, command, evalharness, run_compass, start
 
-from evalharness.store import read_episodes
+from evalharness.records.store import read_episodes
 
 
 def summary_of(folder: Path) -> dict[str, object]:

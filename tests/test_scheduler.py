@@ -13,10 +13,10 @@ from command_line import EXAMPLE
 
 from envs.base import EnvSpec, Task
 from evalharness.engine.history import History, pool_sizes
-from evalharness.engine.loop import Episode
 from evalharness.engine.scheduler import Job, Scheduler
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
+from evalharness.records.episode import Episode
 from evalharness.workers.pool import EnvironmentPool
 from evalharness.workers.process import RemoteEnvironment, Usage
 

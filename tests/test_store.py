@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.engine.loop import Episode, Trim, Turn
 from evalharness.errors import UserError
 from evalharness.frames import sorted_episodes, write_parquet
-from evalharness.store import EPISODES, RunStore, read_episodes
+from evalharness.records.episode import Episode, Trim, Turn
+from evalharness.records.store import EPISODES, RunStore, read_episodes
 
 MANIFEST = {
     "identity": {"config": {"limit": 4, "samples": 1}, "model": {"name": "m"}},
@@ -118,7 +118,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from test_store import MANIFEST, make_episode
-from evalharness.store import RunStore, StoreError
+from evalharness.records.store import RunStore, StoreError
 with RunStore(Path(sys.argv[1])) as store:
     store.resume(MANIFEST)
     store.append(make_episode(1))

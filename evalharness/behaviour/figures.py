@@ -11,7 +11,7 @@ from evalharness.behaviour.turns import TurnFacts, longest_loop, moves, plain, r
 from evalharness.protocol.react import FormatError
 
 if TYPE_CHECKING:
-    from evalharness.engine.loop import Episode
+    from evalharness.records.episode import Episode
 
 RECOVERY_TURNS = 3
 """Turns after an error within which progress counts as recovered."""

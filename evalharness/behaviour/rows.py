@@ -14,7 +14,7 @@ from evalharness import stats
 from evalharness.behaviour.figures import FIGURES, Figure, Read, count_all
 from evalharness.behaviour.turns import read_turns, reading
 from evalharness.errors import UserError
-from evalharness.store import read_episodes, read_manifest
+from evalharness.records.store import read_episodes, read_manifest
 
 ALL = "all"
 """The family of rows over all families together."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evalharness.protocol.surface import ActionSurface
 
 if TYPE_CHECKING:
-    from evalharness.engine.loop import Episode, Turn
+    from evalharness.records.episode import Episode, Turn
 
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _CHECK = re.compile(r"check (?:valid|available) actions?\b")

@@ -45,7 +45,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
-    from evalharness.store import read_manifest
+    from evalharness.records.store import read_manifest
 
     manifest = read_manifest(args.folder)
     if args.successful and args.format in ("csv", "parquet"):

@@ -23,10 +23,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
 
     from evalharness.frames import sorted_episodes
+    from evalharness.records.store import read_manifest
     from evalharness.report.table import print_summary
     from evalharness.report.terminal import make_console
     from evalharness.report.trajectory import trajectory
-    from evalharness.store import read_manifest
     from evalharness.suites.selection import nearest
     from evalharness.summary import earlier_timing, summarize
 

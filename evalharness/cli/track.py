@@ -26,7 +26,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.store import read_manifest
+    from evalharness.records.store import read_manifest
     from evalharness.summary import summarize
     from evalharness.trackers import track
 

@@ -15,8 +15,8 @@ from typing import Any
 from envs.base import Suite
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Watch, evaluate, unwatched
-from evalharness.engine.loop import Episode
 from evalharness.frames import sorted_episodes
+from evalharness.records.episode import Episode
 from evalharness.reference import MAX_TURNS, TaskReference
 
 PLANS = 3

@@ -18,12 +18,12 @@ from evalharness.engine.scheduler import Job
 from evalharness.engine.session import Engine
 from evalharness.errors import UserError
 from evalharness.frames import write_parquet
-from evalharness.manifest import make_manifest
 from evalharness.policy.resolve import prepare
 from evalharness.protocol.perturb import voices
 from evalharness.protocol.prompt import load_prompt
+from evalharness.records.manifest import make_manifest
+from evalharness.records.store import RunStore, read_episodes
 from evalharness.server.shared import SharedServers
-from evalharness.store import RunStore, read_episodes
 from evalharness.suites.selection import nearest, select
 from evalharness.summary import earlier_timing, is_complete, write_summary
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from evalharness.engine.loop import Episode, Turn
+from evalharness.records.episode import Episode, Turn
 
 _ENOUGH_TURNS = 20
 _PRIOR = 10

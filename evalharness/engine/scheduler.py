@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from envs.base import Task
-from evalharness.engine.loop import Episode
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
 from evalharness.policy.endpoint import EndpointError
-from evalharness.store import StoreError
+from evalharness.records.episode import Episode
+from evalharness.records.store import StoreError
 from evalharness.workers.pool import EnvironmentPool, usable_cores
 from evalharness.workers.process import RemoteEnvironment
 

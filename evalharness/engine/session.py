@@ -24,8 +24,9 @@ from evalharness.policy.base import Environment, Reply, Session
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message
+from evalharness.records.episode import Episode
+from evalharness.records.store import RunStore, read_manifest
 from evalharness.server.metrics import ServerInsight
-from evalharness.store import RunStore, read_manifest
 from evalharness.workers.pool import EnvironmentPool, usable_cores
 from evalharness.workers.process import RemoteEnvironment
 from evalharness.workers.timing import FamilyTimes, Latencies
@@ -169,7 +170,7 @@ class Engine:
             )
         return pools
 
-    async def _play(self, job: Job, environment: RemoteEnvironment, opened: Opened) -> loop.Episode:
+    async def _play(self, job: Job, environment: RemoteEnvironment, opened: Opened) -> Episode:
         task: Task = job.task
         prompt, prompt_hash = self.prompts[task.family]
         counts = self.progress.families[task.family]
@@ -206,7 +207,7 @@ class Engine:
         self._longest_s = max(self._longest_s, alone)
         return episode
 
-    def _keep(self, episode: loop.Episode) -> None:
+    def _keep(self, episode: Episode) -> None:
         self.store.append(episode)
         self.progress.finish(episode)
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Outcome, Watch, evaluate, unwatched
 from evalharness.errors import UserError
+from evalharness.records.store import MANIFEST, write_atomically
 from evalharness.server.shared import SharedServers
-from evalharness.store import MANIFEST, write_atomically
 
 SCHEMA = 1
 STUDY = "study.json"

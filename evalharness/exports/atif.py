@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalharness._version import __version__
-from evalharness.engine.loop import Episode, Turn
 from evalharness.exports.conversation import opening
+from evalharness.records.episode import Episode, Turn
 
 VERSION = "ATIF-v1.4"
 TOOL = "act"

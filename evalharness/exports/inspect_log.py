@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from evalharness._version import __version__
-from evalharness.engine.loop import Episode, Turn
 from evalharness.exports.conversation import conversation, opening
+from evalharness.records.episode import Episode, Turn
 
 LOG_VERSION = 2
 _TIME = (1980, 1, 1, 0, 0, 0)

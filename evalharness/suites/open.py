@@ -20,7 +20,7 @@ from typing import Any
 from envs.base import EnvSpec, InvalidTaskError, Task, TextEnv
 from evalharness.data import home_folder
 from evalharness.errors import UserError
-from evalharness.manifest import tasks_hash
+from evalharness.records.manifest import tasks_hash
 from evalharness.reference import MAX_TURNS, reference_folder
 
 SCHEMA = 1

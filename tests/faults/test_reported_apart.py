@@ -8,8 +8,8 @@ from made_runs import make_run
 
 from envs import specs
 from evalharness.errors import InfrastructureError
+from evalharness.records.store import EPISODES, RunStore, read_episodes, read_manifest
 from evalharness.score import EpisodeScore
-from evalharness.store import EPISODES, RunStore, read_episodes, read_manifest
 from evalharness.summary import is_complete, summarize
 
 

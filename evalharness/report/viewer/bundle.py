@@ -11,14 +11,14 @@ from typing import Any
 
 from evalharness.behaviour import ALL, FIGURES, behaviour_rows, load_behaviour
 from evalharness.comparison import compare_runs
-from evalharness.engine.loop import Episode
 from evalharness.errors import UserError
 from evalharness.frames import sorted_episodes
+from evalharness.records.episode import Episode
+from evalharness.records.store import read_manifest
 from evalharness.report.table import notes, warnings
 from evalharness.report.viewer.prompts import Prompts
 from evalharness.report.viewer.records import COLUMNS, ENDED_BY, TROUBLES, list_row, trajectory
 from evalharness.scored_run import ScoredRun, load_scored_run, require_same
-from evalharness.store import read_manifest
 from evalharness.summary import earlier_timing, summarize
 
 SCHEMA = 1

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from evalharness.engine.loop import EndedBy, Episode, Turn
 from evalharness.protocol.react import FormatError
+from evalharness.records.episode import EndedBy, Episode, Turn
 
 TROUBLES = (*(str(kind) for kind in FormatError), "not_valid", "context_trimmed", "simulator_disagrees")
 """What can be wrong in an episode, in the order of the bits of a row's `troubles`."""

@@ -30,7 +30,7 @@ def _package_version(name: str) -> str | None:
 
 def git_revision() -> str | None:
     """The harness's own revision, with `+changes` when its tree is not clean; None outside a checkout."""
-    root = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     if not (root / ".git").exists():
         return None
     try:

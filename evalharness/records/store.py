@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from evalharness.engine.loop import Episode
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.records.episode import Episode
 
 EPISODES = "episodes.jsonl"
 ERRORS = "errors.jsonl"
