@@ -10,15 +10,15 @@ import pytest
 from command_line import evalharness, run_compass
 from test_store import make_episode
 
-from evalharness.engine.audit import judge
-from evalharness.records.episode import Episode, Turn
-from evalharness.reference import (
+from evalharness.analysis.reference import (
     TaskReference,
     chance_corrected,
     family_reference,
     load_reference,
     write_reference,
 )
+from evalharness.engine.audit import judge
+from evalharness.records.episode import Episode, Turn
 
 
 def replayed(turns: int, *, success: bool, solved: bool, subgoals: tuple[int, ...] = ()) -> Episode:
@@ -109,7 +109,7 @@ def test_reference_files_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         replace(row("toy/a", 0.0, 0.5), plan_turns=None, floor_success=None, why="x, y"),
     ]
     write_reference(tmp_path / "toy.csv", rows)
-    monkeypatch.setattr("evalharness.reference.reference_folder", lambda: tmp_path)
+    monkeypatch.setattr("evalharness.analysis.reference.reference_folder", lambda: tmp_path)
     load_reference.cache_clear()
     read = load_reference("toy")
     load_reference.cache_clear()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from made_runs import make_run, make_task
 
 from evalharness import stats
-from evalharness.behaviour import (
+from evalharness.analysis.behaviour import (
     FIGURES,
     Read,
     Reading,
@@ -29,10 +29,10 @@ from evalharness.behaviour import (
     read_turns,
     reading,
 )
-from evalharness.behaviour.figures import count_all
-from evalharness.behaviour.turns import longest_loop, runs_of
+from evalharness.analysis.behaviour.figures import count_all
+from evalharness.analysis.behaviour.turns import longest_loop, runs_of
+from evalharness.analysis.tables import data_frames, write_parquet
 from evalharness.cli import main
-from evalharness.frames import data_frames, write_parquet
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import EPISODES
 

@@ -16,13 +16,13 @@ from chat_server import ChatServer
 from made_runs import make_run
 from rich.console import Console
 
-from evalharness.best_of_n import BestOfN, best_of_n, trajectory
+from evalharness.analysis.best_of_n import BestOfN, best_of_n, trajectory
+from evalharness.analysis.published import load_table
+from evalharness.analysis.scored_run import load_scored_run
 from evalharness.cli import main
 from evalharness.errors import UserError
-from evalharness.published import load_table
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.report.best_of_n import print_best_of_n, shown_ks
-from evalharness.scored_run import load_scored_run
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
 

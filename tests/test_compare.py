@@ -10,10 +10,10 @@ import pytest
 from made_runs import make_run
 from scipy.stats import binomtest
 
+from evalharness.analysis.comparison import Comparison, Difference, compare_runs
+from evalharness.analysis.scored_run import load_scored_run
 from evalharness.cli import main
-from evalharness.comparison import Comparison, Difference, compare_runs
 from evalharness.errors import UserError
-from evalharness.scored_run import load_scored_run
 from evalharness.stats import holm, newcombe_paired
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from made_runs import make_run
 
-from evalharness import diversity
+from evalharness.analysis import diversity
 from evalharness.cli import main
 from evalharness.errors import UserError
 

@@ -20,9 +20,9 @@ from chat_server import ChatServer
 from command_line import evalharness, run_compass
 from made_runs import make_run
 
+from evalharness.analysis.tables import sorted_episodes
 from evalharness.cli import main
 from evalharness.exports import atif, inspect_log
-from evalharness.frames import sorted_episodes
 from evalharness.records.episode import Trim
 from evalharness.records.store import read_manifest
 from evalharness.trackers import scores
@@ -231,7 +231,7 @@ def test_harbors_models_accept_every_trajectory(played: Path, tmp_path: Path) ->
 
 
 def test_scores_for_a_tracker_are_flat_numbers(tmp_path: Path) -> None:
-    from evalharness.summary import summarize
+    from evalharness.analysis.summary import summarize
 
     run = make_run(tmp_path / "run", {"babyai": [SOLVED, HALF]})
     found = scores(summarize(run))

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from made_runs import make_run
 
+from evalharness.analysis.published import Printed
+from evalharness.analysis.published_audit import Finding, audit_published, count_problem
 from evalharness.cli import main
-from evalharness.published import Printed
-from evalharness.published_audit import Finding, audit_published, count_problem
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from evalharness import stats
-from evalharness.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
 
 WEIGHTS = {"babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
 

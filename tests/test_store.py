@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from evalharness.analysis.tables import sorted_episodes, write_parquet
 from evalharness.errors import UserError
-from evalharness.frames import sorted_episodes, write_parquet
 from evalharness.records.episode import Episode, Trim, Turn
 from evalharness.records.store import EPISODES, RunStore, read_episodes
 

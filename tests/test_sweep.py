@@ -14,14 +14,14 @@ from rich.console import Console
 
 from envs import specs
 from evalharness import stats
+from evalharness.analysis.published import load_table
+from evalharness.analysis.scored_run import load_scored_run
+from evalharness.analysis.sweep import Sweep, default_perturbations, sweep_of
 from evalharness.cli import main
 from evalharness.engine.study import read_study, run_folders
 from evalharness.errors import UserError
-from evalharness.published import load_table
 from evalharness.records.store import read_manifest
 from evalharness.report.sweep import print_sweep
-from evalharness.scored_run import load_scored_run
-from evalharness.sweep import Sweep, default_perturbations, sweep_of
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
 

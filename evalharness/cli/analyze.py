@@ -35,8 +35,8 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.console import Console
 
-    from evalharness.behaviour import behaviour_rows, difference_rows, load_behaviour
-    from evalharness.behaviour.rows import SCHEMA
+    from evalharness.analysis.behaviour import behaviour_rows, difference_rows, load_behaviour
+    from evalharness.analysis.behaviour.rows import SCHEMA
     from evalharness.errors import UserError
     from evalharness.report.behaviour import print_behaviour, print_differences
     from evalharness.suites.selection import nearest

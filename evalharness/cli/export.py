@@ -66,9 +66,9 @@ def run(args: argparse.Namespace) -> int:
 def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object]) -> str:
     import json
 
+    from evalharness.analysis.summary import is_complete, summarize
+    from evalharness.analysis.tables import sorted_episodes
     from evalharness.exports import atif, inspect_log, openai_chat, tables
-    from evalharness.frames import sorted_episodes
-    from evalharness.summary import is_complete, summarize
 
     chosen = (e for e in sorted_episodes(args.folder) if e.success or not args.successful)
     match args.format:

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import Suite
+from evalharness.analysis.reference import MAX_TURNS, TaskReference
+from evalharness.analysis.tables import sorted_episodes
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Watch, evaluate, unwatched
-from evalharness.frames import sorted_episodes
 from evalharness.records.episode import Episode
-from evalharness.reference import MAX_TURNS, TaskReference
 
 PLANS = 3
 """Reference plans that are replayed of a task at most."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from envs import specs as installed_specs
+from evalharness.analysis.summary import earlier_timing, is_complete, write_summary
+from evalharness.analysis.tables import write_parquet
 from evalharness.cluster import worker_site
 from evalharness.config import RunConfig
 from evalharness.engine.event_loop import run_to_end
@@ -17,7 +19,6 @@ from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.engine.scheduler import Job
 from evalharness.engine.session import Engine
 from evalharness.errors import UserError
-from evalharness.frames import write_parquet
 from evalharness.policy.resolve import prepare
 from evalharness.protocol.perturb import voices
 from evalharness.protocol.prompt import load_prompt
@@ -25,7 +26,6 @@ from evalharness.records.manifest import make_manifest
 from evalharness.records.store import RunStore, read_episodes
 from evalharness.server.shared import SharedServers
 from evalharness.suites.selection import nearest, select
-from evalharness.summary import earlier_timing, is_complete, write_summary
 
 Watch = Callable[[Progress], AbstractContextManager[None]]
 """Shows a run's progress for as long as its context is open."""

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import EnvSpec, InvalidTaskError, Task, TextEnv
+from evalharness.analysis.reference import MAX_TURNS, reference_folder
 from evalharness.data import home_folder
 from evalharness.errors import UserError
 from evalharness.records.manifest import tasks_hash
-from evalharness.reference import MAX_TURNS, reference_folder
 
 SCHEMA = 1
 MIN_TURNS = 3

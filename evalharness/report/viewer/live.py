@@ -12,6 +12,7 @@ from typing import Any
 
 from aiohttp import web
 
+from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.errors import UserError
 from evalharness.records.episode import Episode
 from evalharness.records.store import EPISODES, read_manifest
@@ -26,7 +27,6 @@ from evalharness.report.viewer.bundle import (
 )
 from evalharness.report.viewer.page import live_page
 from evalharness.report.viewer.prompts import Prompts
-from evalharness.scored_run import ScoredRun, load_scored_run
 
 HOST = "127.0.0.1"
 SHARE_OF_TIME = 0.1

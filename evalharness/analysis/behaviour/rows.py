@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalharness import stats
-from evalharness.behaviour.figures import FIGURES, Figure, Read, count_all
-from evalharness.behaviour.turns import read_turns, reading
+from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, count_all
+from evalharness.analysis.behaviour.turns import read_turns, reading
 from evalharness.errors import UserError
 from evalharness.records.store import read_episodes, read_manifest
 

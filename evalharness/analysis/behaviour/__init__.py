@@ -4,8 +4,8 @@
 into rows with intervals, and two runs into differences.
 """
 
-from evalharness.behaviour.figures import FIGURES, Figure, Read, episode_columns, turn_columns
-from evalharness.behaviour.rows import (
+from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, episode_columns, turn_columns
+from evalharness.analysis.behaviour.rows import (
     ALL,
     BehaviourRow,
     DifferenceRow,
@@ -14,7 +14,7 @@ from evalharness.behaviour.rows import (
     difference_rows,
     load_behaviour,
 )
-from evalharness.behaviour.turns import Reading, TurnFacts, read_turns, reading
+from evalharness.analysis.behaviour.turns import Reading, TurnFacts, read_turns, reading
 
 __all__ = [
     "ALL",

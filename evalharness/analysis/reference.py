@@ -45,7 +45,7 @@ class TaskReference:
 def reference_folder() -> Path:
     """Inside the installed package, or beside it in a source checkout."""
     installed = Path(str(files("evalharness"))) / "_reference"
-    return installed if installed.is_dir() else Path(__file__).parent.parent / "results" / "reference"
+    return installed if installed.is_dir() else Path(__file__).parents[2] / "results" / "reference"
 
 
 def _optional(text: str) -> float | None:

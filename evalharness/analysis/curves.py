@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalharness import stats
+from evalharness.analysis.scored_run import ScoredRun
+from evalharness.analysis.standings import Leaderboard
 from evalharness.records.store import read_episodes
-from evalharness.scored_run import ScoredRun
-from evalharness.standings import Leaderboard
 
 Row = dict[str, Any]
 DIFFICULTIES = ("easy", "hard")

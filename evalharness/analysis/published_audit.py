@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, pstdev, stdev
 
-from evalharness.published import MAIN, Printed, PublishedRow, load_table, table_names
+from evalharness.analysis.published import MAIN, Printed, PublishedRow, load_table, table_names
 
 HOTPOTQA_QUESTIONS = 300
 _EPSILON = 1e-9

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from evalharness.analysis.reference import MAX_TURNS, family_reference, load_reference
+from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.records.store import (
     ERRORS,
     SUMMARY,
@@ -15,8 +17,6 @@ from evalharness.records.store import (
     read_manifest,
     write_atomically,
 )
-from evalharness.reference import MAX_TURNS, family_reference, load_reference
-from evalharness.score import EpisodeScore, family_score, group_by_family, held_out_score
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance")

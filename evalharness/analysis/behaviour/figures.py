@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from evalharness.behaviour.turns import TurnFacts, longest_loop, moves, plain, runs_of
+from evalharness.analysis.behaviour.turns import TurnFacts, longest_loop, moves, plain, runs_of
 from evalharness.protocol.react import FormatError
 
 if TYPE_CHECKING:

@@ -12,12 +12,12 @@ from statistics import fmean
 from typing import Any
 
 from evalharness import stats
-from evalharness.comparison import HELD_OUT, MEASURES, require_comparable
-from evalharness.curves import best_of_k
+from evalharness.analysis.comparison import HELD_OUT, MEASURES, require_comparable
+from evalharness.analysis.curves import best_of_k
+from evalharness.analysis.scored_run import ScoredRun
 from evalharness.errors import UserError
 from evalharness.records.episode import Episode
 from evalharness.records.store import read_episodes
-from evalharness.scored_run import ScoredRun
 
 SCHEMA = 1
 

@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from evalharness.analysis.score import EpisodeScore
 from evalharness.errors import UserError
 from evalharness.records.store import read_episodes, read_manifest
-from evalharness.score import EpisodeScore
 
 
 @dataclass(frozen=True)

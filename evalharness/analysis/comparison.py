@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evalharness import stats
+from evalharness.analysis.scored_run import ScoredRun, TaskScore, require_same
 from evalharness.errors import UserError
-from evalharness.scored_run import ScoredRun, TaskScore, require_same
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,10 +10,10 @@ from typing import Any
 
 from envs.base import EnvSpec, Perturbation
 from evalharness import stats
-from evalharness.comparison import MEASURES, Difference, compare_runs
-from evalharness.curves import UNPERTURBED
+from evalharness.analysis.comparison import MEASURES, Difference, compare_runs
+from evalharness.analysis.curves import UNPERTURBED
+from evalharness.analysis.scored_run import ScoredRun
 from evalharness.errors import UserError
-from evalharness.scored_run import ScoredRun
 
 SCHEMA = 1
 

@@ -48,7 +48,7 @@ MAIN = "main"
 def published_folder() -> Path:
     """Inside the installed package, or beside it in a source checkout."""
     installed = Path(str(files("evalharness"))) / "_published"
-    return installed if installed.is_dir() else Path(__file__).parent.parent / "results" / "published"
+    return installed if installed.is_dir() else Path(__file__).parents[2] / "results" / "published"
 
 
 def load_table(name: str) -> list[PublishedRow]:

@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from envs.base import EnvSpec
 from evalharness import stats
+from evalharness.analysis.published import MAIN, PublishedRow, family_columns, load_table
+from evalharness.analysis.reference import (
+    MAX_TURNS,
+    TaskReference,
+    chance_corrected,
+    corrected_rates,
+    load_reference,
+)
+from evalharness.analysis.score import family_score, group_by_family, held_out_score
+from evalharness.analysis.scored_run import ScoredRun, require_same
 from evalharness.errors import UserError
-from evalharness.published import MAIN, PublishedRow, family_columns, load_table
-from evalharness.reference import MAX_TURNS, TaskReference, chance_corrected, corrected_rates, load_reference
-from evalharness.score import family_score, group_by_family, held_out_score
-from evalharness.scored_run import ScoredRun, require_same
 from evalharness.suites.selection import nearest
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.behaviour import Read, episode_columns, read_turns, reading, turn_columns
+from evalharness.analysis.behaviour import Read, episode_columns, read_turns, reading, turn_columns
 from evalharness.errors import InfrastructureError
 from evalharness.records.episode import Episode
 from evalharness.records.store import EPISODES
