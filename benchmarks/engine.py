@@ -42,8 +42,8 @@ from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Outcome, evaluate
 from evalharness.engine.event_loop import run_to_end
 from evalharness.engine.progress import Progress
-from evalharness.periodic import every
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
+from evalharness.report.periodic import every
 from evalharness.workers.pool import usable_cores
 
 LATENCY = 0.2

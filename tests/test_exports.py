@@ -23,9 +23,9 @@ from made_runs import make_run
 from evalharness.analysis.tables import sorted_episodes
 from evalharness.cli import main
 from evalharness.exports import atif, inspect_log
+from evalharness.exports.trackers import scores
 from evalharness.records.episode import Trim
 from evalharness.records.store import read_manifest
-from evalharness.trackers import scores
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
 

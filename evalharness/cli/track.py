@@ -27,8 +27,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.analysis.summary import summarize
+    from evalharness.exports.trackers import track
     from evalharness.records.store import read_manifest
-    from evalharness.trackers import track
 
     count = track(args.to, args.project, read_manifest(args.folder), summarize(args.folder))
     print(f"{args.to}: sent {count} numbers to {args.project}", file=sys.stderr)

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.engine.progress import Progress
-from evalharness.periodic import every
+from evalharness.report.periodic import every
 from evalharness.report.text import duration, printable
 
 _PLAIN_EVERY = 10.0
