@@ -18,7 +18,7 @@ from evalharness.conform import load_policies, read_transcripts
 from evalharness.conform.rules import ComparisonRule, ExceptionRule, Policy
 from evalharness.errors import UserError
 
-EXAMPLE = Path(__file__).parent / "example_environment"
+EXAMPLE = Path(__file__).parents[1] / "support" / "example_environment"
 
 Damage = Callable[[list[dict[str, Any]]], None]
 

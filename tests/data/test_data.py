@@ -243,7 +243,7 @@ def test_an_import_killed_at_any_rename_is_finished_by_the_next(tmp_path: Path) 
         have = write_tree(tmp_path / "have", OURS)
         ended = subprocess.run(
             [sys.executable, "-c", KILLED_AT_A_RENAME, str(have), str(data), str(renames)],
-            cwd=Path(__file__).parent,
+            cwd=Path(__file__).parents[1] / "support",
             timeout=60,
             check=False,
         )
@@ -315,7 +315,7 @@ def test_an_unknown_family_is_a_bad_request(clean_home: Path, capsys: pytest.Cap
 def test_ci_fails_when_the_data_is_there_but_data_tests_were_skipped(
     tmp_path: Path, ci: str, there: bool, status: int
 ) -> None:
-    shutil.copy(Path(__file__).parent / "conftest.py", tmp_path)
+    shutil.copy(Path(__file__).parents[1] / "conftest.py", tmp_path)
     (tmp_path / "test_it.py").write_text(
         "import pytest\n@pytest.mark.data\ndef test_a():\n    pytest.skip('lazy')\ndef test_b(): pass\n"
     )
@@ -329,7 +329,7 @@ def test_ci_fails_when_the_data_is_there_but_data_tests_were_skipped(
             **os.environ,
             "CI": ci,
             "EVALHARNESS_TEST_DATA": str(source),
-            "PYTHONPATH": str(Path(__file__).parent),
+            "PYTHONPATH": str(Path(__file__).parents[1] / "support"),
         },
         capture_output=True,
         text=True,

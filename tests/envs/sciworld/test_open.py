@@ -156,6 +156,6 @@ def test_names_do_not_tell_tasks_apart_and_facts_do() -> None:
 
 def test_what_is_frozen_is_one_case_a_line() -> None:
     """So that a change of the suite can be read."""
-    text = Path(__file__).parent.parent.joinpath("envs", "sciworld", "open_suite.json").read_text()
+    text = Path(__file__).parents[3].joinpath("envs", "sciworld", "open_suite.json").read_text()
     assert len(text.splitlines()) == 1 + len(TASKS) + 1
     assert json.loads(text)["suite_seed"] == 0

@@ -94,7 +94,7 @@ def test_held_out_score_is_withheld_from_an_incomplete_family() -> None:
 
 def test_held_out_weights_are_the_published_ones() -> None:
     """Every published row whose four families are reported has an average under these weights between its families."""
-    table = Path(__file__).parent.parent / "results" / "published" / "main.csv"
+    table = Path(__file__).parents[2] / "results" / "published" / "main.csv"
     with table.open(newline="") as file:
         rows = [row for row in csv.DictReader(file) if all(row[f"{f}_success"] for f in WEIGHTS)]
     llama = next(row for row in rows if row["method"] == "LLaMA-3-8B-Instruct")

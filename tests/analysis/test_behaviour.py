@@ -264,7 +264,7 @@ def test_columns_of_an_episode() -> None:
 
 
 def test_every_figure_has_its_formula_in_the_docs() -> None:
-    text = (Path(__file__).parent.parent / "docs" / "behaviour.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[2] / "docs" / "behaviour.md").read_text(encoding="utf-8")
     for figure in FIGURES:
         if figure.name.startswith("format_error_rate_"):
             assert (
@@ -360,7 +360,7 @@ def test_the_tables_hold_the_columns_and_older_tables_are_made_anew(tmp_path: Pa
 
 
 def test_the_examples_of_the_page_hold(tmp_path: Path) -> None:
-    page = Path(__file__).parent.parent / "docs" / "behaviour.md"
+    page = Path(__file__).parents[2] / "docs" / "behaviour.md"
     make_run(tmp_path / "oracle", {"babyai": [SOLVED]})
     examples = "\n".join(re.findall(r"```pycon\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
     test = doctest.DocTestParser().get_doctest(examples, {"folder": tmp_path}, page.name, str(page), 0)

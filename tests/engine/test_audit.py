@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from command_line import evalharness, run_compass
-from test_store import make_episode
 
 from evalharness.analysis.reference import (
     TaskReference,
@@ -19,6 +18,7 @@ from evalharness.analysis.reference import (
 )
 from evalharness.engine.audit import judge
 from evalharness.records.episode import Episode, Turn
+from tests.records.test_store import make_episode
 
 
 def replayed(turns: int, *, success: bool, solved: bool, subgoals: tuple[int, ...] = ()) -> Episode:

@@ -16,10 +16,10 @@ import pytest
 from chat_server import ChatServer
 from command_line import EXAMPLE, assert_same_results, command, run_compass, start
 from empty_checkpoint import make_empty_checkpoint
-from faults.runs import answer, assert_equal_runs, errors, options
 from ray_cluster import AUTHENTICATION, Node, RayCluster, ray_cluster
 
 from evalharness.cluster.packages import requirements, stage
+from tests.faults.runs import answer, assert_equal_runs, errors, options
 
 pytestmark = pytest.mark.slow
 

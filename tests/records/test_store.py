@@ -117,7 +117,7 @@ def test_a_full_disk_stops_the_run_and_leaves_whole_lines(tmp_path: Path) -> Non
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
-from test_store import MANIFEST, make_episode
+from tests.records.test_store import MANIFEST, make_episode
 from evalharness.records.store import RunStore, StoreError
 with RunStore(Path(sys.argv[1])) as store:
     store.resume(MANIFEST)
@@ -135,7 +135,7 @@ with RunStore(Path(sys.argv[1])) as store:
         resource.setrlimit(resource.RLIMIT_FSIZE, (2 * size + size // 2, 2 * size + size // 2))
 
     done = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parent)],
+        [sys.executable, "-c", code, str(tmp_path), str(Path(__file__).parents[2])],
         capture_output=True,
         text=True,
         preexec_fn=limit,
