@@ -346,12 +346,12 @@ def main() -> None:
 
 def _home() -> str:
     """The user's server and demo model, without what is remembered of earlier runs."""
-    from evalharness.server.paths import cache_root, server_root
+    from evalharness.paths import cache_folder, server_folder
 
     home = Path(tempfile.mkdtemp(prefix="evalharness-benchmark-"))
     (home / "cache").mkdir()
-    (home / "server").symlink_to(server_root())
-    if (models := cache_root() / "models").is_dir():
+    (home / "server").symlink_to(server_folder())
+    if (models := cache_folder() / "models").is_dir():
         (home / "cache" / "models").symlink_to(models)
     return str(home)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from envs import specs
-from evalharness.data import data_folder
+from evalharness.paths import data_folder
 from evalharness.records.episode import Episode
 from evalharness.records.store import read_episodes
 from evalharness.report.plots import COLOURS, style

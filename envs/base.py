@@ -5,12 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import gymnasium
+
+MAX_TURNS = 30
+"""Turns of an episode in AgentBoard and AgentRefine: the default of a run, and the limit of open suites' plans."""
+MIN_TURNS = 3
+"""Turns of the shortest plan that an open suite's task may have."""
 
 Suite = Literal["agentboard", "open"]
 Difficulty = Literal["easy", "hard"]
@@ -65,6 +70,11 @@ class Task:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:
         return cls(**{**data, "subgoals": tuple(data["subgoals"])})
+
+
+def tasks_hash(tasks: Sequence[Task]) -> str:
+    """SHA-256 over the tasks' content hashes in order."""
+    return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
 
 
 class Info(TypedDict):

@@ -13,9 +13,9 @@ from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.analysis.standings import Benchmark, Leaderboard, make_leaderboard
 from evalharness.analysis.summary import earlier_timing, is_complete, summarize
 from evalharness.config import make_config
-from evalharness.data import data_folder
 from evalharness.engine.evaluation import evaluate, unwatched
 from evalharness.errors import InfrastructureError
+from evalharness.paths import data_folder
 from evalharness.records.store import read_manifest
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 
@@ -15,3 +16,9 @@ class InfrastructureError(Exception):
     def details(self) -> dict[str, Any]:
         """What `errors.jsonl` should say beyond the message, as JSON data."""
         return {}
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """`; did you mean X?` for a near miss, else the list of what there is."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import Path
+
+from evalharness.paths import published_folder
 
 
 @dataclass(frozen=True)
@@ -43,12 +43,6 @@ class PublishedRow:
 
 _TEXT_COLUMNS = frozenset({"series", "method", "held_in", "decoding", "human", "table", "source"})
 MAIN = "main"
-
-
-def published_folder() -> Path:
-    """Inside the installed package, or beside it in a source checkout."""
-    installed = Path(str(files("evalharness"))) / "_published"
-    return installed if installed.is_dir() else Path(__file__).parents[2] / "results" / "published"
 
 
 def load_table(name: str) -> list[PublishedRow]:

@@ -10,12 +10,10 @@ import csv
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-MAX_TURNS = 30
-"""Floors and ceilings hold for this turn limit only."""
+from evalharness.paths import reference_folder
 
 
 @dataclass(frozen=True)
@@ -40,12 +38,6 @@ class TaskReference:
     """Where they differ: which plan, which subgoals (numbers from 0) were never completed."""
     labels: str = ""
     """Who wrote the task's labels, as `Task.labels`; empty where it was not noted."""
-
-
-def reference_folder() -> Path:
-    """Inside the installed package, or beside it in a source checkout."""
-    installed = Path(str(files("evalharness"))) / "_reference"
-    return installed if installed.is_dir() else Path(__file__).parents[2] / "results" / "reference"
 
 
 def _optional(text: str) -> float | None:

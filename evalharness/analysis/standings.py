@@ -6,20 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from envs.base import EnvSpec
+from envs.base import MAX_TURNS, EnvSpec
 from evalharness import stats
 from evalharness.analysis.published import MAIN, PublishedRow, family_columns, load_table
-from evalharness.analysis.reference import (
-    MAX_TURNS,
-    TaskReference,
-    chance_corrected,
-    corrected_rates,
-    load_reference,
-)
+from evalharness.analysis.reference import TaskReference, chance_corrected, corrected_rates, load_reference
 from evalharness.analysis.score import family_score, group_by_family, held_out_score
 from evalharness.analysis.scored_run import ScoredRun, require_same
-from evalharness.errors import UserError
-from evalharness.suites.selection import nearest
+from evalharness.errors import UserError, nearest
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalharness.analysis.reference import MAX_TURNS, family_reference, load_reference
+from envs.base import MAX_TURNS
+from evalharness.analysis.reference import family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.records.store import (
     ERRORS,

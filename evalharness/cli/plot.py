@@ -134,8 +134,7 @@ def _perturbations(runs: list[ScoredRun]) -> list[Row]:
 
 def _published_rows(board: Leaderboard, names: list[str]) -> dict[int, str]:
     """Position -> name of the published rows that were asked for."""
-    from evalharness.errors import UserError
-    from evalharness.suites.selection import nearest
+    from evalharness.errors import UserError, nearest
 
     found: dict[int, str] = {}
     for name in names:

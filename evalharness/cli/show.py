@@ -24,11 +24,11 @@ def run(args: argparse.Namespace) -> int:
 
     from evalharness.analysis.summary import earlier_timing, summarize
     from evalharness.analysis.tables import sorted_episodes
+    from evalharness.errors import nearest
     from evalharness.records.store import read_manifest
     from evalharness.report.table import print_summary
     from evalharness.report.terminal import make_console
     from evalharness.report.trajectory import trajectory
-    from evalharness.suites.selection import nearest
 
     manifest = read_manifest(args.folder)
     console = make_console(stderr=args.json == "-")

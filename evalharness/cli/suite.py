@@ -50,8 +50,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _families(selection: str) -> list[EnvSpec]:
     from envs import specs
-    from evalharness.errors import UserError
-    from evalharness.suites.selection import nearest
+    from evalharness.errors import UserError, nearest
 
     known = {family: spec for family, spec in specs().items() if spec.expected.get("open")}
     if selection == "all":
@@ -68,8 +67,8 @@ def _build(args: argparse.Namespace) -> int:
 
     from rich.console import Console
 
+    from envs.base import tasks_hash
     from evalharness.errors import InfrastructureError, UserError
-    from evalharness.records.manifest import tasks_hash
     from evalharness.report.building import building
     from evalharness.report.text import duration
     from evalharness.suites import open as suites

@@ -69,9 +69,8 @@ def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
     from envs import specs as installed_specs
     from evalharness.analysis.sweep import UNPERTURBED, default_perturbations
-    from evalharness.errors import UserError
+    from evalharness.errors import UserError, nearest
     from evalharness.protocol.perturb import compose, normal_name
-    from evalharness.suites.selection import nearest
 
     specs = installed_specs()
     if args.family not in specs:

@@ -16,7 +16,7 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 from evalharness._version import __version__
-from evalharness.data import home_folder
+from evalharness.paths import home_folder
 
 ENOUGH_DISK = 5 * 2**30
 """Bytes: a CPU server takes 3.5 GB, a whole benchmark run with all its texts well below 1."""

@@ -12,8 +12,8 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from envs.base import Suite
-from evalharness.analysis.reference import MAX_TURNS, TaskReference
+from envs.base import MAX_TURNS, Suite
+from evalharness.analysis.reference import TaskReference
 from evalharness.analysis.tables import sorted_episodes
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Watch, evaluate, unwatched

@@ -18,14 +18,14 @@ from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.engine.scheduler import Job
 from evalharness.engine.session import Engine
-from evalharness.errors import UserError
+from evalharness.errors import UserError, nearest
 from evalharness.policy.resolve import prepare
 from evalharness.protocol.perturb import voices
 from evalharness.protocol.prompt import load_prompt
 from evalharness.records.manifest import make_manifest
 from evalharness.records.store import RunStore, read_episodes
 from evalharness.server.shared import SharedServers
-from evalharness.suites.selection import nearest, select
+from evalharness.suites.selection import select
 
 Watch = Callable[[Progress], AbstractContextManager[None]]
 """Shows a run's progress for as long as its context is open."""

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from envs.base import EnvSpec, Task
+from evalharness.paths import write_whole
 
 _SCHEMA = 1
 _LIMIT = 20_000
@@ -23,9 +23,9 @@ _NEW = 0.5
 
 
 def history_path() -> Path:
-    from evalharness.server.paths import cache_root
+    from evalharness.paths import cache_folder
 
-    return cache_root() / "history.json"
+    return cache_folder() / "history.json"
 
 
 @dataclass
@@ -73,11 +73,9 @@ class History:
             "turns": {key: round(value, 1) for key, value in turns.items()},
             "turn_cpu_s": {key: round(value, 6) for key, value in sorted(self.turn_cpu_s.items())},
         }
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps(data), encoding="utf-8")
-            temporary.replace(path)
+            write_whole(path, json.dumps(data), durable=False)
 
 
 def _key(task: Task) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from envs.base import Task
+from envs.base import MAX_TURNS, Task
 from evalharness.errors import UserError
 from evalharness.policy.base import (
     ContextOverflowError,
@@ -91,7 +91,7 @@ async def play(
     prompt_hash: str,
     voice: Voice,
     sample: int = 0,
-    max_turns: int = 30,
+    max_turns: int = MAX_TURNS,
     on_turn: Callable[[Turn], None] = lambda turn: None,
 ) -> Episode:
     """Play `task` to its end. Infrastructure errors pass through: the caller starts the episode over."""

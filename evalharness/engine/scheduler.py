@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from envs.base import Task
+from envs.base import MAX_TURNS, Task
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
 from evalharness.policy.endpoint import EndpointError
@@ -27,7 +27,7 @@ class Job:
 
     task: Task
     sample: int
-    expected_turns: float = 30.0
+    expected_turns: float = float(MAX_TURNS)
 
 
 class RunAbortedError(InfrastructureError):

@@ -16,10 +16,9 @@ from string import Formatter
 from typing import Any
 
 from envs.base import EnvSpec, Perturbation
-from evalharness.errors import UserError
+from evalharness.errors import UserError, nearest
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.surface import Action, ActionSurface
-from evalharness.suites.selection import nearest
 
 UNKNOWN_WORD = "qzxvkw"
 """A word of no language, sent in place of an action in its old form."""

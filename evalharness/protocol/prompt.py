@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 
 import yaml
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from envs.base import EnvSpec
 from evalharness.errors import UserError
+from evalharness.paths import prompts_folder
 from evalharness.protocol.surface import ActionSurface
 
 Message = dict[str, str]
@@ -93,12 +93,6 @@ class PromptFile(_Strict):
 
 def _example_of(variant: Variant) -> dict[str, Example]:
     return {} if variant.example is None else {"example": variant.example}
-
-
-def prompts_folder() -> Path:
-    """Where the prompt files are: inside the installed package, or beside it in a source checkout."""
-    installed = Path(str(files("evalharness"))) / "_prompts"
-    return installed if installed.is_dir() else Path(__file__).parents[2] / "prompts"
 
 
 def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, str]:

@@ -10,12 +10,12 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
-from envs.base import EnvSpec, Task
+from envs.base import EnvSpec, Task, tasks_hash
 from evalharness._version import __version__
 from evalharness.config import RunConfig
+from evalharness.paths import checkout
 
 SCHEMA = 1
 _PACKAGES = ("aiohttp", "gymnasium", "jericho", "minigrid", "numpy", "scienceworld", "textworld")
@@ -30,7 +30,7 @@ def _package_version(name: str) -> str | None:
 
 def git_revision() -> str | None:
     """The harness's own revision, with `+changes` when its tree is not clean; None outside a checkout."""
-    root = Path(__file__).parents[2]
+    root = checkout()
     if not (root / ".git").exists():
         return None
     try:
@@ -43,11 +43,6 @@ def git_revision() -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return f"{head}+changes" if status else head
-
-
-def tasks_hash(tasks: Sequence[Task]) -> str:
-    """SHA-256 over the tasks' content hashes in order."""
-    return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
 
 
 def make_manifest(

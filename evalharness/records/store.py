@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.paths import write_whole
 from evalharness.records.episode import Episode
 
 EPISODES = "episodes.jsonl"
@@ -37,15 +38,9 @@ model, the prompt, the sampling and the perturbation, is the run's and stands in
 
 def write_atomically(path: Path, text: str) -> None:
     """Replace `path` as a whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_whole(path, text)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from error
 
 

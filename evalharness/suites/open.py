@@ -10,21 +10,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from envs.base import EnvSpec, InvalidTaskError, Task, TextEnv
-from evalharness.analysis.reference import MAX_TURNS, reference_folder
-from evalharness.data import home_folder
+from envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, TextEnv, tasks_hash
 from evalharness.errors import UserError
-from evalharness.records.manifest import tasks_hash
+from evalharness.paths import home_folder, reference_folder, write_whole
 
 SCHEMA = 1
-MIN_TURNS = 3
 FROZEN_SEED = 0
 """The suite in the repository."""
 
@@ -128,9 +124,7 @@ def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path 
     path = (folder or suite_folder(suite_seed)) / f"{spec.family}.jsonl"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_text(dumps(spec.family, suite_seed, rows), encoding="utf-8")
-        part.replace(path)
+        write_whole(path, dumps(spec.family, suite_seed, rows))
     except OSError as error:
         raise UserError(f"cannot write the suite to {path}: {error.strerror}") from None
     return path

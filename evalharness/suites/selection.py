@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
 from envs.base import EnvSpec, MissingDataError, Suite, Task
-from evalharness.errors import UserError
+from evalharness.errors import UserError, nearest
 from evalharness.suites.open import load_open
 
 SUITES: tuple[Suite, ...] = get_args(Suite)
-
-
-def nearest(word: str, known: list[str]) -> str:
-    """`; did you mean X?` for a near miss, else the list of what there is."""
-    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"
 
 
 def _positions(family: str, text: str, size: int) -> list[int]:

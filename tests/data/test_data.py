@@ -15,9 +15,10 @@ import pytest
 from toy_data import DOMAIN, GAME, LABELS, OFFICIAL, OURS, bring, family, write_archive, write_tree
 
 from evalharness.cli import main
-from evalharness.data import check, data_folder, published
+from evalharness.data import check, published
 from evalharness.data.table import Literals
 from evalharness.errors import UserError
+from evalharness.paths import data_folder
 
 # -- where it is
 

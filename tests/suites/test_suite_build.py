@@ -11,10 +11,9 @@ import pytest
 from command_line import evalharness, surroundings
 
 from envs import specs
-from envs.base import Task
-from envs.pddl.tasks import make_task
+from envs.base import Task, tasks_hash
+from envs.pddl.problem import make_task
 from evalharness.errors import UserError
-from evalharness.records.manifest import tasks_hash
 from evalharness.suites import open as suites
 from evalharness.suites.selection import family_tasks
 

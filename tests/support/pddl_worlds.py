@@ -6,8 +6,8 @@ from itertools import pairwise
 
 from envs.base import Task
 from envs.pddl.engine import World
+from envs.pddl.problem import domain_text, make_task
 from envs.pddl.syntax import parse_domain, parse_problem
-from envs.pddl.tasks import domain_text, make_task
 
 
 def world(kind: str, problem: str) -> World:

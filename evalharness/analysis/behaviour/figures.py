@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from envs.base import MAX_TURNS
 from evalharness.analysis.behaviour.turns import TurnFacts, longest_loop, moves, plain, runs_of
 from evalharness.protocol.react import FormatError
 
@@ -28,7 +29,7 @@ class Read:
 
     episode: Episode
     turns: Sequence[TurnFacts]
-    max_turns: int = 30
+    max_turns: int = MAX_TURNS
     """Of the run: the turn that an episode without any progress counts as its first."""
 
     @cached_property

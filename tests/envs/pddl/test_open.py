@@ -18,8 +18,8 @@ from envs.base import Task
 from envs.pddl import SPEC
 from envs.pddl.form import form
 from envs.pddl.generate import HARD_BITS, MOST_TURNS, excluded_forms, frozen, generate_open, table_row
+from envs.pddl.problem import DOMAINS, domain_text
 from envs.pddl.syntax import parse_domain, parse_problem
-from envs.pddl.tasks import DOMAINS, domain_text
 
 HELP = {SPEC.actions["check"], SPEC.actions["look"]}
 

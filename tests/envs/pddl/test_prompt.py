@@ -6,7 +6,7 @@ import pytest
 from pddl_worlds import EXAMPLES, task
 
 from envs.pddl import SPEC
-from envs.pddl.tasks import DOMAINS
+from envs.pddl.problem import DOMAINS
 from evalharness.protocol.prompt import load_prompt
 from evalharness.protocol.surface import ActionSurface
 

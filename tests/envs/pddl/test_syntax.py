@@ -8,8 +8,8 @@ import pytest
 from pddl_worlds import EXAMPLES
 
 from envs.pddl.engine import World
+from envs.pddl.problem import DOMAINS, domain_text
 from envs.pddl.syntax import PddlError, parse_domain, parse_problem
-from envs.pddl.tasks import DOMAINS, domain_text
 
 DOMAIN = """
 ; a comment (with a parenthesis
