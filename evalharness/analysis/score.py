@@ -65,11 +65,11 @@ class EpisodeScore:
             success=episode.success,
             solved=episode.solved,
             progress=episode.progress,
-            grounding_accuracy=episode.valid_turns / turns if turns else 0.0,
+            grounding_accuracy=episode.grounding_accuracy,
             turns=turns,
-            prompt_tokens=sum(turn.prompt_tokens or 0 for turn in episode.turns),
-            completion_tokens=sum(turn.completion_tokens or 0 for turn in episode.turns),
-            format_errors=sum(bool(turn.format_errors) for turn in episode.turns),
+            prompt_tokens=episode.prompt_tokens,
+            completion_tokens=episode.completion_tokens,
+            format_errors=episode.format_error_turns,
             trimmed=bool(episode.trims),
         )
 

@@ -74,8 +74,8 @@ def trajectory(episode: Episode, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "steps": steps,
         "notes": "; ".join(notes) or None,
         "final_metrics": {
-            "total_prompt_tokens": sum(turn.prompt_tokens or 0 for turn in episode.turns),
-            "total_completion_tokens": sum(turn.completion_tokens or 0 for turn in episode.turns),
+            "total_prompt_tokens": episode.prompt_tokens,
+            "total_completion_tokens": episode.completion_tokens,
             "total_steps": len(steps),
         },
         "extra": {

@@ -89,6 +89,26 @@ class Episode:
         return sum(turn.valid for turn in self.turns)
 
     @property
+    def grounding_accuracy(self) -> float:
+        """Share of turns whose action the environment could carry out, 0..1; 0 where nothing was played."""
+        return self.valid_turns / len(self.turns) if self.turns else 0.0
+
+    @property
+    def format_error_turns(self) -> int:
+        """Turns whose reply broke the format in some way; an action may have been read all the same."""
+        return sum(bool(turn.format_errors) for turn in self.turns)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Sum over turns; a turn whose server reported none counts as 0."""
+        return sum(turn.prompt_tokens or 0 for turn in self.turns)
+
+    @property
+    def completion_tokens(self) -> int:
+        """Sum over turns; a turn whose server reported none counts as 0."""
+        return sum(turn.completion_tokens or 0 for turn in self.turns)
+
+    @property
     def outcome(self) -> dict[str, Any]:
         """Which episode it is and how it ended, as tables and exports tell it. Progress 0..1."""
         return {

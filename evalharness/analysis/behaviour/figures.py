@@ -153,7 +153,7 @@ def _length(read: Read) -> Ratio:
 FIGURES: tuple[Figure, ...] = (
     Figure(
         "format_error_rate", "turns with a format error", True, "", "turns",
-        lambda r: _turns(r, sum(bool(turn.format_errors) for turn in r.episode.turns)),
+        lambda r: _turns(r, r.episode.format_error_turns),
     ),
     *map(_format_error, FormatError),
     Figure("invalid_action_rate", "actions that are not valid", True, "", "turns with an action", _invalid),
