@@ -12,6 +12,8 @@ from typing import Any, Literal, TypedDict
 
 import gymnasium
 
+from evalharness.errors import EvalharnessError
+
 MAX_TURNS = 30
 """Turns of an episode in AgentBoard and AgentRefine: the default of a run, and the limit of open suites' plans."""
 MIN_TURNS = 3
@@ -22,7 +24,7 @@ Difficulty = Literal["easy", "hard"]
 LabelSource = Literal["official", "ours", "simulator"]
 
 
-class MissingDataError(Exception):
+class MissingDataError(EvalharnessError):
     """Data that the user has to supply is absent; the message ends with the commands that get it."""
 
     def __init__(self, what: str) -> None:
@@ -31,7 +33,7 @@ class MissingDataError(Exception):
         )
 
 
-class InvalidTaskError(Exception):
+class InvalidTaskError(EvalharnessError):
     """A task cannot be played: its payload, files or labels are not what the adapter expects."""
 
 

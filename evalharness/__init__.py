@@ -8,9 +8,10 @@ from evalharness._version import __version__
 
 if TYPE_CHECKING:
     from evalharness.api import Run, compare, leaderboard, load_run, run
-    from evalharness.errors import InfrastructureError, UserError
+    from evalharness.errors import EvalharnessError, InfrastructureError, UserError
 
 __all__ = [
+    "EvalharnessError",
     "InfrastructureError",
     "Run",
     "UserError",
@@ -24,7 +25,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     # On first use: `import evalharness` itself stays quick, and so does every worker process.
-    if name in ("InfrastructureError", "UserError"):
+    if name in ("EvalharnessError", "InfrastructureError", "UserError"):
         from evalharness import errors
 
         return getattr(errors, name)

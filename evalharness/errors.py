@@ -1,4 +1,4 @@
-"""The two kinds of error that the harness itself raises."""
+"""The kinds of error that reach a person. Those of tasks and missing data are in `envs.base`, under the same root."""
 
 from __future__ import annotations
 
@@ -6,11 +6,15 @@ import difflib
 from typing import Any
 
 
-class UserError(Exception):
+class EvalharnessError(Exception):
+    """The root of every error that is told to a person: whoever catches this has them all."""
+
+
+class UserError(EvalharnessError):
     """Something the person at the terminal can mend; the message says what and how. Exit status 2."""
 
 
-class InfrastructureError(Exception):
+class InfrastructureError(EvalharnessError):
     """A server, simulator or disk failed; never the model's fault."""
 
     def details(self) -> dict[str, Any]:

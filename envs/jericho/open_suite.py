@@ -15,7 +15,7 @@ from envs.difficulty import difficulty, search_bits
 from envs.jericho.compiler import STORIES, compile_story, find_compiler
 from envs.jericho.quest_source import quest_source
 from envs.jericho.quests import make_quest
-from envs.paths import cache_folder, write_whole
+from evalharness.paths import cache_folder, write_whole
 
 QUESTS: Final = 10
 HARD_BITS: Final = 50.0

@@ -29,7 +29,7 @@ import psutil
 from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from envs.paths import cache_folder
+from evalharness.paths import cache_folder
 
 JAVA_FLAGS = (
     "-XX:+UnlockExperimentalVMOptions",
