@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from oracle_plans import oracle_plan
 from pddl_worlds import EXAMPLES
 
-from envs.base import Task
+from envs.base import MAX_TURNS, Task
 from envs.pddl import SPEC
 from envs.pddl.form import form
-from envs.pddl.generate import HARD_BITS, MOST_TURNS, excluded_forms, frozen, generate_open, table_row
+from envs.pddl.generate import HARD_BITS, excluded_forms, frozen, generate_open, table_row
 from envs.pddl.problem import DOMAINS, domain_text
 from envs.pddl.syntax import parse_domain, parse_problem
 
@@ -47,7 +47,7 @@ def check_suite(tasks: list[Task]) -> None:
         templates[task.kind].add(task.payload["template"])
         env.reset(options={"task": task})
         plan = oracle_plan(env, task)
-        assert 3 <= len(plan) == task.payload["plan_length"] <= MOST_TURNS
+        assert 3 <= len(plan) == task.payload["plan_length"] <= MAX_TURNS
         bits, steps = 0.0, []
         for action in plan:
             bits += log2(len(set(env.valid_actions()) - HELP))
@@ -82,7 +82,7 @@ def test_random_actions_win_at_most_15_percent(tasks: list[Task]) -> None:
         for seed in range(5):
             rng = random.Random(f"{seed}/{task.id}")
             env.reset(options={"task": task})
-            for _ in range(MOST_TURNS):
+            for _ in range(MAX_TURNS):
                 action = rng.choice([text for text in env.valid_actions() if text not in HELP])
                 if env.step(action)[2]:
                     won += 1
