@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from oracle_plans import oracle_plan
 
 from envs.alfworld import SPEC
-from envs.alfworld.generator import HARD_BITS, LEAST_COMMANDS, MOST_COMMANDS, QUOTA, generate_open
+from envs.alfworld.generator import HARD_BITS, QUOTA, generate_open
 from envs.alfworld.households import Household, build_game
 from envs.alfworld.oracle import errand
 from envs.alfworld.rooms import ROOMS
-from envs.base import InvalidTaskError, Task
+from envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
 from evalharness.protocol.prompt import load_prompt
 from evalharness.protocol.surface import ActionSurface
 
@@ -54,7 +54,7 @@ def test_every_seed_gives_134_different_tasks_in_the_published_proportions(seed:
     assert len({h.shape() for h in households}) == 134
     for task, household in zip(tasks, households, strict=True):
         length = len(errand(household.layout(), task.kind, household.object_type, household.target_type))
-        assert LEAST_COMMANDS <= length <= MOST_COMMANDS
+        assert MIN_TURNS <= length <= MAX_TURNS
         assert (task.difficulty == "hard") == (length * log2(len(household.places)) >= HARD_BITS)
         room = ROOMS[household.room]
         for place, things in household.contents.items():
@@ -76,7 +76,7 @@ def test_the_oracle_solves_every_task_in_3_to_30_commands_and_meets_every_label(
     for task in suite:
         env.reset(options={"task": task})
         plan = oracle_plan(env, task)
-        assert LEAST_COMMANDS <= len(plan) <= MOST_COMMANDS, task.id
+        assert MIN_TURNS <= len(plan) <= MAX_TURNS, task.id
         met: set[int] = set()
         for number, action in enumerate(plan, 1):
             _, _, done, _, info = env.step(action)
