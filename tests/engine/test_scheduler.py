@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
@@ -18,7 +17,7 @@ from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
 from evalharness.records.episode import Episode
 from evalharness.workers.pool import EnvironmentPool
-from evalharness.workers.process import RemoteEnvironment, Usage
+from evalharness.workers.process import RemoteEnvironment, Usage, WorkerProcess
 
 
 @pytest.fixture
@@ -199,18 +198,32 @@ def test_a_spoilt_memory_is_no_memory(tmp_path: Path, damage: str) -> None:
     assert History.load(path) == History()
 
 
-def test_usage_unknown_is_survived(compass: EnvSpec) -> None:
-    """A worker on another machine cannot be weighed: it is then never replaced for its memory."""
+class Unweighed(WorkerProcess):
+    """A real worker that cannot be weighed, as one on another machine."""
 
-    class Far:
-        spec: Any = compass
-        broken = False
+    def usage(self) -> Usage:
+        return Usage()
 
-        def usage(self) -> Usage:
-            return Usage()
 
-    pool = EnvironmentPool(compass, None, 1, make_worker=lambda *_: Far())  # type: ignore[arg-type,return-value]
-    assert pool.cpu_s == 0.0
+async def test_a_worker_that_cannot_be_weighed_is_never_replaced_for_its_memory(
+    compass: EnvSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same process goes on although it has grown beyond every bound, and its CPU time counts as 0."""
+    monkeypatch.setattr("evalharness.workers.pool._CHECK_EVERY", 0.0)
+    monkeypatch.setattr("evalharness.workers.pool._GROWTH_BYTES", 40 * 2**20)
+    pool = EnvironmentPool(compass, None, max_workers=1, make_worker=Unweighed)
+    [task] = [job.task for job in jobs_of("compass", [1.0])]
+    pids = set()
+    try:
+        for _ in range(compass.envs_per_worker + 2):
+            async with pool.environment() as environment:
+                await environment.reset(task)
+                await environment.step("fault always leak")
+                pids.add(pool.workers[0].pid)
+    finally:
+        await pool.close()
+    assert len(pids) == 1
+    assert (pool.recycled, pool.cpu_s) == (0, 0.0)
 
 
 async def test_calls_under_way_are_answered_in_order_each_with_its_own_answer(compass: EnvSpec) -> None:
