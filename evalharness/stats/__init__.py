@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
+    from evalharness.stats.corrected import corrected_limits, limits_of_mean
     from evalharness.stats.intervals import (
         RESAMPLES,
         Z_95,
@@ -39,10 +40,12 @@ __all__ = [
     "bootstrap_mean",
     "bootstrap_ratios",
     "bootstrap_weighted_mean",
+    "corrected_limits",
     "detectable_mean_difference",
     "detectable_success_difference",
     "expected_best_of_k",
     "holm",
+    "limits_of_mean",
     "mcnemar_exact",
     "mcnemar_power",
     "newcombe_paired",
@@ -55,7 +58,7 @@ __all__ = [
     "wilson",
 ]
 
-_MODULES = ("intervals", "best_of_k", "paired", "power", "ratio")
+_MODULES = ("intervals", "best_of_k", "paired", "power", "ratio", "corrected")
 
 
 def __getattr__(name: str) -> Any:
