@@ -20,7 +20,7 @@ CORRECTED_NOTE = (
 )
 DERIVED_MARK = "~"
 DERIVED_NOTE = (
-    f"{DERIVED_MARK} derived from the printed rates and the number of tasks (Wilson); measured for our runs"
+    f"{DERIVED_MARK} derived from the printed rates and the number of tasks (Wilson), not from episodes"
 )
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         detectable_success_difference,
         mcnemar_power,
     )
-    from evalharness.stats.ratio import bootstrap_ratios, ratios
+    from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
 
 __all__ = [
     "RESAMPLES",
@@ -48,6 +48,7 @@ __all__ = [
     "limits_of_mean",
     "mcnemar_exact",
     "mcnemar_power",
+    "mean_length_interval",
     "newcombe_paired",
     "pass_at_k",
     "pass_hat_k",
