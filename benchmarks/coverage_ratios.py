@@ -102,7 +102,7 @@ def corrected_coverage(
 
 
 def main() -> None:
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
+    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 400
     for name, shape in SHAPES.items():
         for n in (20, 60, 112):
             old, new = length_coverage(shape, n, repeats)

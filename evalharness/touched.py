@@ -23,6 +23,8 @@ class Touched:
     tasks: frozenset[str]
     """Goal, observations or actions are worded differently; where the perturbation rewrites the prompt itself (its
     rules or their order, not only the listed actions), every task whose prompt differs."""
+    actions: frozenset[str]
+    """An action of the plan is worded differently."""
     prompts: frozenset[str]
     """The prompt differs, be it only in an action that the task does not need."""
     of: int
@@ -34,7 +36,7 @@ def touched_tasks(plans: Iterable[Episode], voice: Voice, prompt: PromptFile) ->
     """`plans`: an episode of the known plan of each task, in the environment's own words; `prompt`: of the family."""
     how = voice.perturbation
     rewrites_prompt = how.reverse_actions or how.reorder_instruction or how.drop_format_rules
-    tasks, prompts, bare, count = set(), set(), set(), 0
+    tasks, actions, prompts, bare, count = set[str](), set[str](), set[str](), set[str](), 0
     prompt_differs: dict[str, bool] = {}
     for plan in plans:
         count += 1
@@ -42,11 +44,19 @@ def touched_tasks(plans: Iterable[Episode], voice: Voice, prompt: PromptFile) ->
             prompt_differs[plan.kind] = _prompt_differs(voice, prompt.for_kind(plan.kind))
         if prompt_differs[plan.kind]:
             prompts.add(plan.task_id)
+        if _actions_differ(voice, plan):
+            actions.add(plan.task_id)
         if _texts_differ(voice, plan) or (rewrites_prompt and prompt_differs[plan.kind]):
             tasks.add(plan.task_id)
         if not plan.turns:
             bare.add(plan.task_id)
-    return Touched(frozenset(tasks), frozenset(prompts), count, frozenset(bare))
+    return Touched(
+        tasks=frozenset(tasks | actions),
+        actions=frozenset(actions),
+        prompts=frozenset(prompts),
+        of=count,
+        without_plan=frozenset(bare),
+    )
 
 
 def _prompt_differs(voice: Voice, prompt: PromptFile) -> bool:
@@ -54,17 +64,16 @@ def _prompt_differs(voice: Voice, prompt: PromptFile) -> bool:
     return voice.prompt(prompt).messages(voice.surface, voice.surface, "", "") != plain
 
 
+def _actions_differ(voice: Voice, plan: Episode) -> bool:
+    return any(voice.action(turn.action) != turn.action for turn in plan.turns if turn.action is not None)
+
+
 def _texts_differ(voice: Voice, plan: Episode) -> bool:
-    if (
+    return (
         voice.names(plan.goal) != plan.goal
         or voice.observation(plan.first_observation) != plan.first_observation
-    ):
-        return True
-    for turn in plan.turns:
-        action = turn.action or ""
-        if voice.action(action) != action:
-            return True
         # As in a game: what the policy said is what the world may repeat.
-        if voice.observation(turn.observation, action) != turn.observation:
-            return True
-    return False
+        or any(
+            voice.observation(turn.observation, turn.action or "") != turn.observation for turn in plan.turns
+        )
+    )

@@ -51,6 +51,8 @@ class Column:
     touched: int | None = None
     """Tasks of the unperturbed run whose words the perturbation changes (`Touched.tasks`); None where it was not
     looked at."""
+    actions: int | None = None
+    """Those of them in which an action has to be said otherwise."""
     prompts: int | None = None
     """Tasks whose prompt it changes."""
     touched_differences: Mapping[str, Difference] = field(default_factory=dict)
@@ -109,7 +111,9 @@ def _row(column: Column) -> dict[str, Any]:
         row[f"{measure}_touched_difference"] = alone.difference if alone else None
         ends = alone.ci95 if alone else (None, None)
         row |= {f"{measure}_touched_ci95_low": ends[0], f"{measure}_touched_ci95_high": ends[1]}
-    return row | {"touched": column.touched, "prompts_touched": column.prompts}
+    return row | {
+        "touched": column.touched, "actions_touched": column.actions, "prompts_touched": column.prompts
+    }  # fmt: skip
 
 
 def sweep_of(runs: Mapping[str, ScoredRun], touched: Mapping[str, Touched] | None = None) -> Sweep:
@@ -178,6 +182,7 @@ def _with_touched(column: Column, plain: ScoredRun, run: ScoredRun, touched: Tou
     return replace(
         column,
         touched=len(touched.tasks & plain.tasks.keys()),
+        actions=len(touched.actions & plain.tasks.keys()),
         prompts=len(touched.prompts & plain.tasks.keys()),
         touched_differences=found,
     )

@@ -66,7 +66,22 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
             cells += [str(row.n), figure.per]
         table.add_row(*cells)
     console.print(table)
+    shown = sum(row.family == first for row in rows)
+    console.print(
+        Text(
+            f"{shown} figures, {len(rows)} with those of each family: {uncorrected(len(rows))}.", style="dim"
+        )
+    )
     _foot(console)
+
+
+def uncorrected(count: int) -> str:
+    """What several 95 % intervals beside each other mean."""
+    missed = f"{count * 0.05:.0f} of them" if count >= 20 else "one in 20"
+    return (
+        f"each interval is for its figure alone, none is corrected for their number, so expect some "
+        f"({missed}) to miss by chance"
+    )
 
 
 def _brief(figure: Figure, value: float) -> str:
@@ -98,7 +113,7 @@ def print_differences(
         )
     console.print(table)
     console.print(
-        Text("Bold: the interval excludes 0; no correction for the number of figures.", style="dim")
+        Text(f"Bold: the interval excludes 0. {len(shown)} figures: {uncorrected(len(shown))}.", style="dim")
     )
     _foot(console)
 

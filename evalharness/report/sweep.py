@@ -92,11 +92,11 @@ def touched_line(sweep: Sweep) -> str | None:
     known = [column for column in sweep.columns if column.touched is not None]
     if not known:
         return None
-    counts = ", ".join(f"{column.name} {column.touched}" for column in known)
+    counts = ", ".join(f"{column.name} {column.touched} ({column.actions})" for column in known)
     return (
-        f"touched, of {sweep.columns[0].n} tasks: {counts}. These are tasks whose goal, observations or needed "
-        "actions (by the known plan) are worded differently, or whose prompt is rewritten; the others only dilute the "
-        "difference."
+        f"touched, of {sweep.columns[0].n} tasks: {counts}; in brackets: those in which an action has to be said "
+        "otherwise. Touched is a task whose goal, observations or actions by the known plan are worded differently, or "
+        "whose prompt is rewritten; the others only dilute the difference."
     )
 
 
