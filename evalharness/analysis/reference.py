@@ -196,5 +196,5 @@ def corrected_interval(
     if score is None or limits is None or floor is None or floor_error is None or ceiling is None:
         return None
     floor_limits = stats.limits_of_mean(floor, floor_error, floor_attempts)
-    found = stats.corrected_limits(score, tuple(limits), floor, floor_limits, ceiling)
+    found = stats.corrected_limits(score, (limits[0], limits[1]), floor, floor_limits, ceiling)
     return found if ceiling > floor else None

@@ -126,8 +126,9 @@ def _rows(family: str, strata: Sequence[Counts], max_turns: int) -> Iterator[Beh
 
 
 def _limits(strata: Sequence[Counts], max_turns: int) -> tuple[Counts, Counts]:
-    """Bootstrap limits, of a mean length `stats.mean_length_interval`; for a share of which nothing varies between tasks (no turn has it, or every turn), Wilson's
-    with as many trials as tasks have something to count: resampling what is all the same gives no width at all."""
+    """Bootstrap limits, of a mean length `stats.mean_length_interval`; for a share of which nothing varies between
+    tasks (no turn has it, or every turn), Wilson's with as many trials as tasks have something to count: resampling
+    what is all the same gives no width at all."""
     lows, highs = stats.bootstrap_ratios(strata)
     values = stats.ratios(strata)
     for i, figure in enumerate(FIGURES):
