@@ -1,9 +1,9 @@
 """Which tasks a perturbation touches at all, read from what a policy would see and say in them. Pure.
 
 P1 words `clean`, `cool` and `heat` differently: where a task asks for none of them, its runs with and without P1 are
-two runs of the same, and a difference over all tasks is diluted. Which tasks are touched must not depend on what a model
-did in them, so it is read from their known plans, played in the environment: the goal, every observation on the way
-and every action, and the prompt, in the plain words and in those of the perturbation.
+two runs of the same, and a difference over all tasks is diluted. Which tasks are touched must not depend on what a
+model did in them, so it is read from their known plans, played in the environment: the goal, every observation on the
+way and every action, and the prompt, in the plain words and in those of the perturbation.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ _DESCRIPTION = """\
 Behaviour of a run: format errors by kind, invalid actions, runs of errors, repetition and loops, recovery after errors,
 exploration, help-seeking, time to first progress, length and novelty of thoughts; of all families together with 95 %
 intervals over tasks, and of each. Intervals are not corrected for the number of figures. Further runs are compared with
-the first, figure by figure, paired by task. Each figure's formula: docs/behaviour.md. The same per episode and turn: episodes.parquet and turns.parquet.
+the first, figure by figure, paired by task. Each figure's formula: docs/behaviour.md. The same per episode and turn:
+episodes.parquet and turns.parquet.
 """
 
 
