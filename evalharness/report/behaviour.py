@@ -67,20 +67,17 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
         table.add_row(*cells)
     console.print(table)
     shown = sum(row.family == first for row in rows)
-    console.print(
-        Text(
-            f"{shown} figures, {len(rows)} with those of each family: {uncorrected(len(rows))}.", style="dim"
-        )
-    )
+    each = f", {len(rows)} with those of each family" if others else ""
+    console.print(Text(f"{shown} figures{each}: {uncorrected(len(rows))}.", style="dim"))
     _foot(console)
 
 
 def uncorrected(count: int) -> str:
     """What several 95 % intervals beside each other mean."""
-    missed = f"{count * 0.05:.0f} of them" if count >= 20 else "one in 20"
+    missed = f"about {0.05 * count:.0f}" if count >= 20 else "one in 20"
     return (
-        f"each interval is for its figure alone, none is corrected for their number, so expect some "
-        f"({missed}) to miss by chance"
+        "each interval is for its figure alone and none is corrected for their number; "
+        f"expect {missed} of them to miss by chance"
     )
 
 
