@@ -69,7 +69,7 @@ def _build(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from evalharness.errors import InfrastructureError, UserError
-    from evalharness.records.manifest import tasks_hash
+    from evalharness.identity import tasks_hash
     from evalharness.report.building import building
     from evalharness.report.text import duration
     from evalharness.suites import open as suites

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
 import subprocess
 import sys
@@ -16,6 +14,7 @@ from typing import Any
 from envs.base import EnvSpec, Task
 from evalharness._version import __version__
 from evalharness.config import RunConfig
+from evalharness.identity import digest, run_identity
 
 SCHEMA = 1
 _PACKAGES = ("aiohttp", "gymnasium", "jericho", "minigrid", "numpy", "scienceworld", "textworld")
@@ -45,11 +44,6 @@ def git_revision() -> str | None:
     return f"{head}+changes" if status else head
 
 
-def tasks_hash(tasks: Sequence[Task]) -> str:
-    """SHA-256 over the tasks' content hashes in order."""
-    return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
-
-
 def make_manifest(
     config: RunConfig,
     tasks: Sequence[Task],
@@ -61,16 +55,10 @@ def make_manifest(
     by_family: dict[str, list[Task]] = {}
     for task in tasks:
         by_family.setdefault(task.family, []).append(task)
-    identity = {
-        "config": config.identity(),
-        "model": dict(model),
-        "tasks_sha256": {family: tasks_hash(listed) for family, listed in by_family.items()},
-        "prompts_sha256": dict(prompts),
-    }
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    identity = run_identity(config, by_family, prompts, model)
     return {
         "schema": SCHEMA,
-        "digest": digest,
+        "digest": digest(identity),
         "identity": identity,
         "model_name": config.display_name,
         "suite": config.suite,

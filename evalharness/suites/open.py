@@ -21,7 +21,7 @@ from envs.base import EnvSpec, InvalidTaskError, Task, TextEnv
 from evalharness.analysis.reference import MAX_TURNS, reference_folder
 from evalharness.data import home_folder
 from evalharness.errors import UserError
-from evalharness.records.manifest import tasks_hash
+from evalharness.identity import tasks_hash
 
 SCHEMA = 1
 MIN_TURNS = 3

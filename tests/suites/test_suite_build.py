@@ -14,7 +14,7 @@ from envs import specs
 from envs.base import Task
 from envs.pddl.tasks import make_task
 from evalharness.errors import UserError
-from evalharness.records.manifest import tasks_hash
+from evalharness.identity import tasks_hash
 from evalharness.suites import open as suites
 from evalharness.suites.selection import family_tasks
 
