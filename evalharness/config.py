@@ -167,7 +167,8 @@ def _explain(error: ValidationError, source: str) -> str:
         name = ".".join(str(part) for part in problem["loc"])
         flag = "--" + name.replace("_", "-")
         given = problem.get("input")
-        lines.append(f"{source}{flag} {given}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+        why = problem["msg"].removeprefix("Value error, ")
+        lines.append(f"{source}{flag} {given}: {why[0].lower()}{why[1:]}")
     return "; ".join(lines)
 
 
