@@ -115,16 +115,19 @@ def data_folder(args: argparse.Namespace) -> Path:
 
     folder: Path = args.data if getattr(args, "data", None) is not None else default()
     try:
-        published = folder / "agentboard"
-        for place in (folder, published, *(published.iterdir() if published.is_dir() else ())):
-            if place.is_dir():
-                next(place.iterdir(), None)
+        _entries(folder)
+        for family in _entries(folder / "agentboard"):
+            _entries(family)
     except OSError as error:
         raise UserError(
             f"data folder {folder}: cannot read {error.filename or folder}: {error.strerror}; "
             "name another with --data DIR"
         ) from None
     return folder
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
