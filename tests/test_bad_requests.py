@@ -212,6 +212,25 @@ def test_an_unreadable_data_folder(
     assert done.stdout == ""
 
 
+def test_an_unreadable_file_of_the_data(environment: dict[str, str], tmp_path: Path) -> None:
+    family = tmp_path / "data" / "agentboard" / "pddl"
+    family.mkdir(parents=True)
+    (family / "test.jsonl").touch(mode=0)
+    for arguments in (["data", "verify"], ["tasks", "pddl", "--suite", "agentboard"]):
+        done = subprocess.run(
+            command(*arguments, "--data", tmp_path / "data"),
+            env=environment,
+            capture_output=True,
+            text=True,
+            preexec_fn=_obey_permissions,
+            check=False,
+        )
+        assert done.returncode == 2
+        [line] = done.stderr.splitlines()
+        assert str(family / "test.jsonl") in line
+        assert "Permission denied" in line
+
+
 @pytest.mark.parametrize("unreadable", ["prompts", "prompts/babyai.yaml"])
 def test_unreadable_prompts(environment: dict[str, str], tmp_path: Path, unreadable: str) -> None:
     (tmp_path / "prompts").mkdir()
