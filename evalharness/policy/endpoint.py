@@ -223,7 +223,7 @@ class ChatEndpoint:
                 now = time.monotonic()
                 if failure.kind in ("connect", "truncated"):
                     self._doubtful = self._served is not None
-                self._patience.failed(self.base_url, failure, pause)
+                self._patience.failed()
                 refused = failure.kind == "busy" and self._patience.is_spent
                 over = now + pause > started + 2 * self._timeout
                 broken = sum(earlier.kind != "busy" for earlier in failed) + (failure.kind != "busy")
@@ -241,6 +241,7 @@ class ChatEndpoint:
                         ),
                         tuple(failed),
                     ) from None
+                self._patience.retried(self.base_url, failure, pause)
                 await asyncio.sleep(pause)
             else:
                 self._patience.answered()

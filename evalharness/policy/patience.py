@@ -42,14 +42,16 @@ class Patience:
             self._told = None
             self.tell("")
 
-    def failed(self, url: str, failure: TryFailedError, pause: float) -> None:
-        """Note a failed request, which is asked again after `pause` seconds."""
-        now = self.clock()
+    def failed(self) -> None:
         if self._failing_since is None:
-            self._failing_since = now
+            self._failing_since = self.clock()
+
+    def retried(self, url: str, failure: TryFailedError, pause: float) -> None:
+        """A request that failed is asked again in `pause` seconds."""
+        now = self.clock()
         if self._told is None or now - self._told >= _TELL_EVERY:
             self._told = now
-            since = f"no answer for {now - self._failing_since:.0f} s"
+            since = f"no answer for {now - (self._failing_since or now):.0f} s"
             until = f", given up after {self.limit_s:.0f} s" if failure.kind == "busy" else ""
             self.tell(f"{url}: {failure}; asked again in {pause:.0f} s ({since}{until})")
 
