@@ -51,7 +51,8 @@ class Patience:
         now = self.clock()
         if self._told is None or now - self._told >= _TELL_EVERY:
             self._told = now
-            since = f"no answer for {now - (self._failing_since or now):.0f} s"
+            began = now if self._failing_since is None else self._failing_since
+            since = f"no answer for {now - began:.0f} s"
             until = f", given up after {self.limit_s:.0f} s" if failure.kind == "busy" else ""
             self.tell(f"{url}: {failure}; asked again in {pause:.0f} s ({since}{until})")
 
