@@ -63,8 +63,9 @@ def served_model(entry: Mapping[str, Any]) -> ServedModel:
 
     def number(key: str) -> int | None:
         value = entry.get(key)
-        whole = isinstance(value, int) and not isinstance(value, bool)
-        return value if whole and 0 < value < 2**53 else None
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        return value if 0 < value < 2**53 else None
 
     root, revision = text("root"), text("revision")
     return ServedModel(
