@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from evalharness.analysis.reference import MAX_TURNS, family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
-from evalharness.records.store import (
-    ERRORS,
-    SUMMARY,
-    read_episodes,
-    read_lines,
-    read_manifest,
-    write_atomically,
-)
+from evalharness.errors import DamageWarning
+from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
+from evalharness.shapes import check_timing, read_object
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance")
@@ -25,9 +21,7 @@ TIMING = ("wall_s", "sessions", "efficiency", "performance")
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
     """Family -> episodes that were given up and have not been played since."""
-    given_up = {
-        (line["task_id"], line["sample"]) for _, line in read_lines(folder / ERRORS) if line.get("final")
-    }
+    given_up = {(line["task_id"], line["sample"]) for line in read_failures(folder) if line.get("final")}
     counts: dict[str, int] = {}
     for task_id, _ in given_up - done:
         family = task_id.split("/")[0]
@@ -90,11 +84,17 @@ def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:
 
 def earlier_timing(folder: Path) -> dict[str, Any]:
     """What the last sitting that played anything wrote down of itself; it cannot be recomputed."""
+    path = folder / SUMMARY
     try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        return {key: summary[key] for key in TIMING if key in summary}
-    except (OSError, ValueError, TypeError):
+        summary = read_object(path.read_bytes())
+        found = {key: summary[key] for key in TIMING if key in summary}
+        check_timing(found)
+    except OSError:
         return {}
+    except ValueError as error:
+        warnings.warn(f"{path} is damaged ({error}); its times are left out", DamageWarning, stacklevel=2)
+        return {}
+    return found
 
 
 def is_complete(summary: Mapping[str, Any]) -> bool:

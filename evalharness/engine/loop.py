@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from envs.base import Task
 from evalharness.errors import UserError
@@ -20,6 +22,13 @@ from evalharness.protocol import react
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import EndedBy, Episode, Trim, Turn
+
+# How far a value can be from what a run writes before a stored line counts as damaged (`shapes.read_episode`).
+Fraction = Annotated[float, Field(ge=0, le=1 + 1e-9)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Index = Annotated[int, Field(ge=0, le=2**31)]
+Seconds = Annotated[float, Field(ge=-1e8, le=1e8)]
+UnixTime = Annotated[float, Field(ge=0, le=1e11)]
 
 
 @dataclass

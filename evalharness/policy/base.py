@@ -5,9 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from pydantic import ConfigDict
+
 from envs.base import Task
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import FailedTry
+
+STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+"""How strictly a record is read back from a run folder (`evalharness.shapes`)."""
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def performance_lines(performance: Mapping[str, Any] | None) -> list[str]:
     if performance is None or performance["efficiency"] is None:
         return []
     parts = sorted(performance["time"].items(), key=lambda part: -part[1])
-    spent = ", ".join(f"{_PARTS[name]} {share:.0%}" for name, share in parts if share >= 0.005)
+    spent = ", ".join(f"{_PARTS.get(name, name)} {share:.0%}" for name, share in parts if share >= 0.005)
     lines = [f"efficiency {performance['efficiency']:.2f}, bound by {_BOUNDS[performance['bound']]}"]
     if spent:
         lines[0] += f" · time: {spent}"
