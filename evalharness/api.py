@@ -100,13 +100,12 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
 
 
 def _watch() -> Any:
-    from rich.console import Console
-
     from envs import specs
     from evalharness.report.live import watch
+    from evalharness.report.terminal import make_console
 
     titles = {family: spec.title for family, spec in specs().items()}
-    return lambda progress: watch(progress, titles, Console(stderr=True))
+    return lambda progress: watch(progress, titles, make_console(stderr=True))
 
 
 def compare(baseline: AnyRun, run: AnyRun) -> Comparison:

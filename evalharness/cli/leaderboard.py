@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -62,7 +61,7 @@ def _show(args: argparse.Namespace) -> int:
     from evalharness.analysis.standings import Benchmark, make_leaderboard
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
-    from evalharness.report.terminal import make_console
+    from evalharness.report.terminal import make_console, say
 
     board = make_leaderboard(
         [load_scored_run(folder) for folder in args.runs],
@@ -86,7 +85,7 @@ def _show(args: argparse.Namespace) -> int:
     text = writers[form](board)
     write_text("-o", args.output or "-", text)
     if args.output not in (None, "-"):
-        print(f"wrote {args.output}", file=sys.stderr)
+        say(f"wrote {args.output}")
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,31 +142,30 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from evalharness.cli.common import titles
     from evalharness.engine import evaluation
     from evalharness.report.live import watch
     from evalharness.report.table import print_summary
+    from evalharness.report.terminal import make_console, say
 
     config = config_of(args)
-    out = Console(stderr=args.json == "-")
+    out = make_console(stderr=args.json == "-")
     names = titles()
     try:
         outcome = evaluation.evaluate(
             config,
             data=data_folder(args),
-            watch=lambda progress: watch(progress, names, Console(stderr=True)),
+            watch=lambda progress: watch(progress, names, make_console(stderr=True)),
         )
     except (KeyboardInterrupt, SystemExit):
-        print(f"evalharness: stopped; finished episodes are in {config.folder()}", file=sys.stderr)
+        say(f"evalharness: stopped; finished episodes are in {config.folder()}")
         raise
     print_summary(out, outcome.summary, names)
     out.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
     write_json(args.json, outcome.summary)
     if outcome.stopped:
-        print(f"evalharness: the run stopped early: {outcome.stopped}", file=sys.stderr)
-        print("evalharness: finished episodes are kept; the same command continues", file=sys.stderr)
+        say(f"evalharness: the run stopped early: {outcome.stopped}")
+        say("evalharness: finished episodes are kept; the same command continues")
     return outcome.exit_status
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,13 +25,12 @@ def play_study(
     elsewhere: Mapping[str, Path] | None = None,
 ) -> Played:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
-    from rich.console import Console
-
     from evalharness.cli.common import titles
     from evalharness.engine.study import play
     from evalharness.report.live import watch
+    from evalharness.report.terminal import make_console, say
 
-    names, shown = titles(), Console(stderr=True)
+    names, shown = titles(), make_console(stderr=True)
     try:
         return play(
             kind,
@@ -44,18 +42,20 @@ def play_study(
             on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
         )
     except (KeyboardInterrupt, SystemExit):
-        print(f"evalharness: stopped; finished episodes are in {folder}", file=sys.stderr)
+        say(f"evalharness: stopped; finished episodes are in {folder}")
         raise
 
 
 def end_study(out: Console, folder: Path, played: Played) -> int:
     """Where it is and what is missing; the exit status."""
+    from evalharness.report.terminal import say
+
     out.print(
         f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
     )
     if played.stopped:
-        print(f"evalharness: the study stopped early: {played.stopped}", file=sys.stderr)
+        say(f"evalharness: the study stopped early: {played.stopped}")
         if played.owed:
-            print(f"evalharness: still to play: {', '.join(played.owed)}", file=sys.stderr)
-        print("evalharness: finished episodes are kept; the same command continues", file=sys.stderr)
+            say(f"evalharness: still to play: {', '.join(played.owed)}")
+        say("evalharness: finished episodes are kept; the same command continues")
     return played.exit_status

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Standing
+from evalharness.report.terminal import console_for
 from evalharness.report.text import printable
 
 HELD_IN_NOTE = "* the method's training data was sampled from this family"
@@ -124,7 +125,7 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
 def text_leaderboard(board: Leaderboard) -> str:
     """As `print_leaderboard` shows it, 80 columns wide."""
     buffer = io.StringIO()
-    print_leaderboard(Console(file=buffer, width=80), board)
+    print_leaderboard(console_for(buffer, width=80), board)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
@@ -35,6 +34,12 @@ def _positions(family: str, text: str, size: int) -> list[int]:
     return list(range(low, high + 1))
 
 
+def _say(text: str) -> None:
+    from evalharness.report.terminal import say
+
+    say(f"evalharness: {text}")
+
+
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
     """All tasks of a family. Raises UserError with the mending command when data is missing.
 
@@ -43,7 +48,7 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
     """
     try:
         if suite == "open":
-            return load_open(spec, suite_seed, lambda text: print(f"evalharness: {text}", file=sys.stderr))
+            return load_open(spec, suite_seed, _say)
         return spec.load_tasks(suite, data, suite_seed)
     except MissingDataError as error:
         raise UserError(str(error)) from None

@@ -14,6 +14,7 @@ from aiohttp import web
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.errors import UserError
 from evalharness.records.store import EPISODES, EpisodeKey, read_manifest
+from evalharness.report.terminal import say
 from evalharness.report.viewer.bundle import (
     Comparisons,
     RunRecords,
@@ -228,7 +229,7 @@ def serve(
     *,
     port: int = 0,
     prompts: Path | None = None,
-    ready: Callable[[str], Any] = lambda url: print(f"{url}   (Ctrl-C ends it)", flush=True),
+    ready: Callable[[str], Any] = lambda url: say(f"{url}   (Ctrl-C ends it)", stderr=False),
 ) -> None:
     """Until Ctrl-C. Raises UserError when a folder holds no run or the port is taken."""
     viewed = Viewed(folders, Prompts(prompts))
