@@ -1,4 +1,4 @@
-"""Nothing that a server, a model, a file or the command line says can steer the terminal: escaped once, where it prints."""
+"""Nothing that a server, a model, a file or the command line says can steer the terminal."""
 
 from __future__ import annotations
 

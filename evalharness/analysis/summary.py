@@ -43,8 +43,10 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
     for family, count in manifest["counts"].items():
         families[family] = {
             "n": 0,
-            "selected": count * samples,
-            "expected": manifest["expected"][family] * samples,
+            "selected": count,
+            "expected": manifest["expected"][family],
+            "episodes": 0,
+            "episodes_selected": count * samples,
             "infrastructure_failures": failures.get(family, 0),
         }
         if family in groups:
@@ -52,7 +54,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
             if comparable:
                 played = [(s.task_id, s.task_hash) for s in groups[family]]
                 families[family]["reference"] = family_reference(played, reference, families[family])
-    held_out, withheld = held_out_score(groups, {f: n * samples for f, n in manifest["held_out"].items()})
+    held_out, withheld = held_out_score(groups, manifest["held_out"], samples)
     return {
         "schema": SCHEMA,
         "run": str(folder),
@@ -99,4 +101,4 @@ def earlier_timing(folder: Path) -> dict[str, Any]:
 
 def is_complete(summary: Mapping[str, Any]) -> bool:
     """Every selected episode was played."""
-    return all(f["n"] == f["selected"] for f in summary["families"].values())
+    return all(f["episodes"] == f["episodes_selected"] for f in summary["families"].values())

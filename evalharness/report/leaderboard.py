@@ -13,20 +13,37 @@ from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Stan
 from evalharness.report.terminal import console_for
 from evalharness.report.text import printable
 
-HELD_IN_NOTE = "* the method's training data was sampled from this family"
+HELD_IN, PART, DEVIATES = "*", "\u2020", "\u2021"
+"""Marks behind a number: star, dagger, double dagger."""
+HELD_IN_NOTE = f"{HELD_IN} the method's training data was sampled from this family"
+PART_NOTE = f"{PART} of a part of the family only; sorted below the rows that have all of it"
+DEVIATES_NOTE = (
+    f"{DEVIATES} not by the protocol of the other rows: prompts, token limits or sampling as named below"
+)
 
 
 def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
-def with_interval(standing: Standing, column: str) -> str:
-    """`44.8 [36.6, 53.2]`, or the bare number where there is no interval."""
-    text = percent(standing.values.get(column))
+def with_interval(standing: Standing, column: str, mark: str = "") -> str:
+    """`44.8† [36.6, 53.2]`, or the bare number where there is no interval."""
+    text = percent(standing.values.get(column)) + mark
     if column in standing.ci95:
         low, high = standing.ci95[column]
         text += f" [{100 * low:.1f}, {100 * high:.1f}]"
     return text
+
+
+def marks(board: Leaderboard, standing: Standing, column: str) -> str:
+    """What a reader must know of a number before comparing it; "" where there is nothing, or no number."""
+    if standing.values.get(column) is None:
+        return ""
+    return (
+        (HELD_IN if board.is_held_in(standing, column) else "")
+        + (PART if standing.is_incomplete(column) else "")
+        + (DEVIATES if standing.deviations else "")
+    )
 
 
 def grouped(board: Leaderboard) -> Iterator[tuple[str | None, list[Standing]]]:
@@ -51,9 +68,14 @@ def footnotes(board: Leaderboard) -> list[str]:
     notes = []
     if any(standing.held_in for standing in board.standings):
         notes.append(HELD_IN_NOTE)
+    if any(standing.incomplete for standing in board.standings):
+        notes.append(PART_NOTE)
+    if any(standing.deviations for standing in board.standings):
+        notes.append(DEVIATES_NOTE)
     for standing in board.standings:
         if standing.ours:
-            about = [f"suite {standing.suite}", f"at most {standing.max_turns} turns", *standing.notes]
+            about = [f"suite {standing.suite}", f"at most {standing.max_turns} turns"]
+            about += [*standing.deviations, *standing.notes]
             notes.append(
                 printable(f"{standing.name} ({standing.folder}): {'; '.join(about)}", single_line=True)
             )
@@ -65,18 +87,21 @@ def _measure_table(board: Leaderboard, measure: str) -> Table:
     table.add_column(f"{measure} %", overflow="fold")
     for family in (*board.titles, "held-out"):
         table.add_column(family, justify="right", no_wrap=True)
+    families = (*board.titles, HELD_OUT)
+    widths = {
+        family: max(len(marks(board, standing, f"{family}_{measure}")) for standing in board.standings)
+        for family in families
+    }
     for series, standings in grouped(board):
         if series:
             table.add_row(Text(printable(series, single_line=True), style="dim"))
         indent = "  " if series else ""
         for standing in standings:
             cells = []
-            for family in (*board.titles, HELD_OUT):
+            for family in families:
                 column = f"{family}_{measure}"
-                cells.append(
-                    percent(standing.values.get(column))
-                    + ("*" if board.is_held_in(standing, column) else " ")
-                )
+                mark = marks(board, standing, column).ljust(widths[family])
+                cells.append(percent(standing.values.get(column)) + mark)
             table.add_row(
                 Text(
                     printable(
@@ -92,18 +117,16 @@ def _measure_table(board: Leaderboard, measure: str) -> Table:
 def _own_table(standing: Standing, board: Leaderboard) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(printable(standing.name, single_line=True), overflow="fold")
-    for heading in ("n", "success % [95 % CI]", "corrected", "progress % [95 % CI]", "corrected"):
+    for heading in ("tasks", "success % [95 % CI]", "corrected", "progress % [95 % CI]", "corrected"):
         table.add_column(heading, justify="right", no_wrap=True)
     for family in (*board.titles, HELD_OUT):
         if standing.values.get(f"{family}_success") is None:
             continue
-        played, expected = (standing.played or {}).get(family, (0, 0))
-        cells = [] if family != HELD_OUT else [""]
-        if family != HELD_OUT:
-            cells.append(str(played) if played == expected else f"{played}/{expected}")
+        cells = ["" if family == HELD_OUT else str((standing.played or {})[family])]
         for measure in MEASURES:
             column = f"{family}_{measure}"
-            cells += [with_interval(standing, column), percent(standing.chance_corrected.get(column))]
+            cells.append(with_interval(standing, column, marks(board, standing, column)))
+            cells.append(percent(standing.chance_corrected.get(column)))
         table.add_row("held-out" if family == HELD_OUT else board.titles[family], *cells)
     return table
 
@@ -149,7 +172,8 @@ def markdown(board: Leaderboard) -> str:
         cells = []
         for family in (*board.titles, HELD_OUT):
             pair = " / ".join(percent(standing.values.get(f"{family}_{measure}")) for measure in MEASURES)
-            cells.append(f"{pair} \\*" if board.is_held_in(standing, f"{family}_success") else pair)
+            mark = marks(board, standing, f"{family}_success").replace(HELD_IN, f"\\{HELD_IN}")
+            cells.append(f"{pair} {mark}" if mark else pair)
         name = _markdown_text(standing.name)
         lines.append(
             f"| {_markdown_text(standing.series)} | {f'**{name}**' if standing.ours else name} | "
@@ -167,12 +191,18 @@ def markdown(board: Leaderboard) -> str:
         ]
         for family in (*board.titles, HELD_OUT):
             if standing.values.get(f"{family}_success") is not None:
-                cells = [with_interval(standing, f"{family}_{measure}") for measure in MEASURES]
+                cells = [
+                    with_interval(
+                        standing, column, marks(board, standing, column).replace(HELD_IN, f"\\{HELD_IN}")
+                    )
+                    for column in (f"{family}_{measure}" for measure in MEASURES)
+                ]
                 lines.append(f"| {board.titles.get(family, 'Held-out')} | " + " | ".join(cells) + " |")
     lines += ["", *(f"{_markdown_text(note)}  " for note in footnotes(board))]
     return "\n".join(lines) + "\n"
 
 
+_LATEX_MARKS = {PART: r"$^\dagger$", DEVIATES: r"$^\ddagger$"}
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{c: f"\\{c}" for c in "&%$#_{}"},
@@ -206,6 +236,7 @@ def latex(board: Leaderboard) -> str:
             cells = [f"\\textbf{{{name}}}" if standing.ours else name]
             for column in board.columns:
                 cell = percent(standing.values.get(column))
+                cell += "".join(_LATEX_MARKS.get(mark, "") for mark in marks(board, standing, column))
                 cells.append(f"\\underline{{{cell}}}" if board.is_held_in(standing, column) else cell)
             lines.append(" & ".join(cells) + r" \\")
     lines += ["\\bottomrule", "\\end{tabular}"]
