@@ -42,6 +42,7 @@ class Feed:
     folder: Path
     records: RunRecords
     offset: int = 0
+    lines: int = 0
     _read: set[EpisodeKey] = field(default_factory=set)
 
     def read(self) -> int:
@@ -58,8 +59,11 @@ class Feed:
                 try:
                     episode = read_episode(line)
                 except ValueError as error:
-                    raise UserError(f"{path} is damaged at byte {self.offset}: {error}") from None
+                    raise UserError(
+                        f"{path} is damaged at line {self.lines + 1} ({error}); restore it, or delete that line"
+                    ) from None
                 self.offset += len(line)
+                self.lines += 1
                 key = (episode.task_id, episode.sample)
                 if key in self._read:
                     continue  # damage, which the summary tells when it is computed
