@@ -290,20 +290,20 @@ def test_an_episode_that_is_there_twice_counts_once_and_is_told(
 def test_a_damaged_study_is_not_continued(tmp_path: Path, environment: dict[str, str]) -> None:
     """`sweep` and `bon` on a study that they have finished, and `run --model replay:` of one of its runs."""
     common = ("--suite", "open", "--model", "random", "--max-turns", "2")
-    bon = ("bon", *common, "--tasks", "compass:0-1", "-n", "2", "-o", tmp_path / "bon")
+    bon = ("bon", *common, "--tasks", "babyai:0-1", "-n", "2", "-o", tmp_path / "bon")
     sweep = (
         "sweep",
         *common,
         "--family",
-        "compass",
+        "babyai",
         "--tasks",
-        "compass:0-1",
+        "babyai:0-1",
         "--perturb",
         "words",
         "-o",
         tmp_path / "sweep",
     )
-    for arguments, run in ((bon, "samples"), (sweep, "words")):
+    for arguments, run in ((bon, "samples"), (sweep, "capitals")):
         done = evalharness(environment, *arguments)
         assert done.returncode == 0, done.stderr
         folder = Path(arguments[-1])
