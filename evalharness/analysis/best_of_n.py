@@ -215,7 +215,7 @@ def require_greedy(
     `config`, `model`, `prompts` (family -> hash): the parts of a run's identity.
     """
     differences = [
-        f"{_NAMES.get(key, key)} {greedy.config.get(key) or 'none'} there, {config.get(key) or 'none'} here"
+        f"{_NAMES.get(key, key)} {_shown(greedy.config.get(key))} there, {_shown(config.get(key))} here"
         for key in sorted(greedy.config.keys() | config.keys())
         if key not in _MAY_DIFFER and greedy.config.get(key) != config.get(key)
     ]
@@ -238,6 +238,10 @@ def require_greedy(
         )
     if greedy.manifest["identity"]["model"] != model:
         raise UserError(f"{greedy.folder} is a run of another model ({greedy.name})")
+
+
+def _shown(value: object) -> str:
+    return "none" if value in (None, "") else str(value)
 
 
 def _require_pair(greedy: ScoredRun, samples: ScoredRun) -> None:
