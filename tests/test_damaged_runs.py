@@ -299,7 +299,7 @@ def test_a_damaged_study_is_not_continued(tmp_path: Path, environment: dict[str,
         "--tasks",
         "babyai:0-1",
         "--perturb",
-        "words",
+        "capitals",
         "-o",
         tmp_path / "sweep",
     )
