@@ -100,13 +100,12 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
 
 
 def _watch() -> Any:
-    from rich.console import Console
-
     from envs import specs
     from evalharness.report.live import watch
+    from evalharness.report.terminal import make_console
 
     titles = {family: spec.title for family, spec in specs().items()}
-    return lambda progress: watch(progress, titles, Console(stderr=True))
+    return lambda progress: watch(progress, titles, make_console(stderr=True))
 
 
 def compare(baseline: AnyRun, run: AnyRun) -> Comparison:
@@ -116,11 +115,18 @@ def compare(baseline: AnyRun, run: AnyRun) -> Comparison:
 
 
 def leaderboard(
-    runs: Sequence[AnyRun] = (), *, published: bool = True, sort: str | None = None
+    runs: Sequence[AnyRun] = (),
+    *,
+    published: bool = True,
+    sort: str | None = None,
+    held_in: Sequence[str] = (),
 ) -> Leaderboard:
-    """`runs` among the published rows, or alone. Raises `UserError` where they do not belong in one table."""
+    """`runs` among the published rows, or alone. `held_in`: families that their models were trained on.
+
+    Raises `UserError` where they do not belong in one table.
+    """
     from envs import specs
 
-    return make_leaderboard(
-        [_scores(run) for run in runs], Benchmark.of(specs()), published=published, sort=sort
-    )
+    scores = [_scores(run) for run in runs]
+    declared = {each.folder: held_in for each in scores}
+    return make_leaderboard(scores, Benchmark.of(specs()), published=published, sort=sort, held_in=declared)

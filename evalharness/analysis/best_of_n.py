@@ -196,19 +196,41 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
     )
 
 
-def require_greedy(greedy: ScoredRun, config: Mapping[str, Any], model: Mapping[str, Any]) -> None:
-    """Raises UserError where `greedy` is no greedy run of the samples' protocol (a run's identity) and model."""
-    for key, what in (
-        ("suite", "suite"),
-        ("suite_seed", "suite seed"),
-        ("max_turns", "turn limit"),
-        ("perturb", "perturbation"),
-    ):
-        if greedy.config.get(key) != config.get(key):
-            raise UserError(
-                f"{greedy.folder} has {what} {greedy.config.get(key) or 'none'}, the samples have "
-                f"{config.get(key) or 'none'}; leave --greedy out, and a greedy run is played"
-            )
+_MAY_DIFFER = frozenset({"model", "model_name", "temperature", "top_p", "samples", "seed", "tasks", "limit"})
+"""Options of a run that a greedy run and its samples need not share. The model is told apart by its own identity; tasks
+that only one of them has played are left out, and content of tasks is compared task by task."""
+_NAMES = {
+    "suite_seed": "suite seed",
+    "max_turns": "turn limit",
+    "max_tokens": "tokens a reply",
+    "perturb": "perturbation",
+}
+
+
+def require_greedy(
+    greedy: ScoredRun, config: Mapping[str, Any], model: Mapping[str, Any], prompts: Mapping[str, str]
+) -> None:
+    """Raises UserError where `greedy` is no greedy run of the samples' protocol and model, naming every difference.
+
+    `config`, `model`, `prompts` (family -> hash): the parts of a run's identity.
+    """
+    differences = [
+        f"{_NAMES.get(key, key)} {_shown(greedy.config.get(key))} there, {_shown(config.get(key))} here"
+        for key in sorted(greedy.config.keys() | config.keys())
+        if key not in _MAY_DIFFER and greedy.config.get(key) != config.get(key)
+    ]
+    others = [
+        greedy.titles.get(family, family)
+        for family, sha in sorted(greedy.manifest["identity"]["prompts_sha256"].items())
+        if prompts.get(family, sha) != sha
+    ]
+    if others:
+        differences.append(f"other prompts for {', '.join(others)}")
+    if differences:
+        raise UserError(
+            f"{greedy.folder} does not follow the protocol of the samples: {'; '.join(differences)}; leave --greedy "
+            "out, and a greedy run is played"
+        )
     if greedy.config["temperature"] != 0 or greedy.config["samples"] != 1:
         raise UserError(
             f"{greedy.folder} is no greedy run (temperature {greedy.config['temperature']}, "
@@ -218,8 +240,13 @@ def require_greedy(greedy: ScoredRun, config: Mapping[str, Any], model: Mapping[
         raise UserError(f"{greedy.folder} is a run of another model ({greedy.name})")
 
 
+def _shown(value: object) -> str:
+    return "none" if value in (None, "") else str(value)
+
+
 def _require_pair(greedy: ScoredRun, samples: ScoredRun) -> None:
-    require_greedy(greedy, samples.config, samples.manifest["identity"]["model"])
+    identity = samples.manifest["identity"]
+    require_greedy(greedy, samples.config, identity["model"], identity["prompts_sha256"])
     require_comparable([greedy, samples])
     for task_id, task in samples.tasks.items():
         other = greedy.tasks.get(task_id)

@@ -155,7 +155,8 @@ def _compare(baseline: ScoredRun, run: ScoredRun) -> Comparison:
     differences = [
         _difference(family, measure, [listed]) for measure in MEASURES for family, listed in pairs.items()
     ]
-    held_out = _held_out_pairs(pairs, run.manifest["held_out"])
+    samples = (int(baseline.config["samples"]), int(run.config["samples"]))
+    held_out = _held_out_pairs(pairs, run.manifest["held_out"], samples)
     if held_out:
         differences += [_difference(HELD_OUT, measure, held_out) for measure in MEASURES]
     differences.sort(key=lambda d: MEASURES.index(d.measure))
@@ -170,12 +171,16 @@ def _compare(baseline: ScoredRun, run: ScoredRun) -> Comparison:
     )
 
 
-def _held_out_pairs(pairs: Mapping[str, list[Pair]], sizes: Mapping[str, int]) -> list[list[Pair]] | None:
-    """The paired tasks of each held-out family; None unless all of them are complete.
+def _held_out_pairs(
+    pairs: Mapping[str, list[Pair]], sizes: Mapping[str, int], samples: tuple[int, int]
+) -> list[list[Pair]] | None:
+    """The paired tasks of each held-out family; None unless all of them are complete, with every attempt of both runs.
 
     They are, so weighting families by size is the same as counting every task once.
     """
     if not sizes or any(len(pairs.get(family, ())) != n for family, n in sizes.items()):
+        return None
+    if any((a.samples, b.samples) != samples for family in sizes for a, b in pairs[family]):
         return None
     return [pairs[family] for family in sorted(sizes)]
 
@@ -250,5 +255,7 @@ def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out:
             f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once"
         )
     if not held_out and len({a.family for a, _ in pairs}) > 1:
-        notes.append("held-out score withheld: not every task of every held-out family is paired")
+        notes.append(
+            "held-out score withheld: not every attempt at every task of every held-out family is there and paired"
+        )
     return notes

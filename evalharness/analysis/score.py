@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from evalharness import stats
+from evalharness.analysis.completeness import Played, played
 
 
 class Scored(Protocol):
@@ -18,6 +19,8 @@ class Scored(Protocol):
 
     @property
     def task_id(self) -> str: ...
+    @property
+    def sample(self) -> int: ...
     @property
     def family(self) -> str: ...
     @property
@@ -96,10 +99,11 @@ def _task_means(episodes: Sequence[Scored], of: str) -> list[float]:
 
 
 def family_score(episodes: Sequence[Scored]) -> dict[str, Any]:
-    """Rates of one family, fractions 0..1, each with a 95 % interval over its tasks. `episodes` may not be empty."""
+    """Rates of one family, fractions 0..1, each with a 95 % interval over its `n` tasks. `episodes` is not empty."""
     progress, grounding = (_task_means(episodes, of) for of in ("progress", "grounding_accuracy"))
     return {
-        "n": len(episodes),
+        "n": len({episode.task_id for episode in episodes}),
+        "episodes": len(episodes),
         **_rates(episodes),
         "success_rate_ci95": stats.rate_interval(_task_means(episodes, "success"), binary=True),
         "progress_rate_ci95": stats.score_mean(progress),
@@ -113,16 +117,15 @@ def family_score(episodes: Sequence[Scored]) -> dict[str, Any]:
 
 
 def held_out_score(
-    by_family: Mapping[str, Sequence[Scored]], weights: Mapping[str, int]
+    by_family: Mapping[str, Sequence[Scored]], weights: Mapping[str, int], samples: int = 1
 ) -> tuple[dict[str, Any] | None, str | None]:
     """(score, None), or (None, why it is withheld). `weights`: held-out family -> its number of tasks.
 
-    A score is given only when every task of every held-out family was played: what is left of an incomplete
-    family is no sample of it.
+    A score is given only when every one of `samples` attempts at every task of every held-out family is there, each
+    counted once: what is left of an incomplete family is no sample of it.
     """
-    missing = [
-        f"{f} ({len(by_family.get(f, ()))}/{n})" for f, n in weights.items() if len(by_family.get(f, ())) != n
-    ]
+    found = {family: played(by_family.get(family, ()), n, samples) for family, n in weights.items()}
+    missing = [f"{family} ({_share(each)})" for family, each in found.items() if not each.complete]
     if missing or not weights:
         return None, f"incomplete: {', '.join(missing)}" if missing else "no held-out family"
     families = sorted(weights)
@@ -133,6 +136,13 @@ def held_out_score(
         score[rate] = sum(n * _mean(v) for n, v in zip(sizes, values, strict=True)) / sum(sizes)
         score[f"{rate}_ci95"] = stats.bootstrap_weighted_mean(values, sizes)
     return score, None
+
+
+def _share(part: Played) -> str:
+    """`59/60`; where tasks have several attempts each, `238/240 attempts`."""
+    if part.samples == 1:
+        return f"{part.tasks}/{part.of}"
+    return f"{part.episodes}/{part.of * part.samples} attempts"
 
 
 def group_by_family(episodes: Iterable[EpisodeScore]) -> dict[str, list[EpisodeScore]]:

@@ -144,3 +144,18 @@ def test_a_run_compared_with_itself_differs_in_nothing(tmp_path: Path) -> None:
         assert (d.difference, d.p, d.p_holm, d.wins, d.losses) == (0.0, 1.0, 1.0, 0, 0)
     assert comparison.gained == comparison.lost == ()
     assert comparison.notes == ()
+
+
+def test_an_attempt_that_is_missing_withholds_the_held_out_row(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every task is there, one of them with one attempt of two."""
+    whole = {family: [[(True, 1.0), (False, 0.5)]] * n for family, n in HELD_OUT.items()}
+    part = {**whole, "jericho": [*whole["jericho"][:-1], [(True, 1.0)]]}
+    for name, outcomes in (("a", whole), ("b", whole), ("c", part)):
+        make_run(tmp_path / name, outcomes, samples=2, temperature=1.0)
+    for other, is_there in (("b", True), ("c", False)):
+        assert main(["compare", str(tmp_path / "a"), str(tmp_path / other)]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        assert ("held-out 282" in told) is is_there
+        assert ("held-out score withheld: not every attempt" in told) is not is_there

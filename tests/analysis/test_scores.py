@@ -92,6 +92,28 @@ def test_held_out_score_is_withheld_from_an_incomplete_family() -> None:
     assert why == "incomplete: pddl (59/60)"
 
 
+def test_a_duplicate_does_not_stand_for_a_missing_attempt() -> None:
+    """Two attempts at every task: 564 episodes are there, one of them twice and one not at all."""
+    attempts = [
+        replace(score(family, i, True, 1.0), sample=sample)
+        for family, n in WEIGHTS.items()
+        for i in range(n)
+        for sample in range(2)
+    ]
+    assert held_out_score(group_by_family(attempts), WEIGHTS, 2)[1] is None
+    doubled = [*attempts[:-1], attempts[-2]]
+    assert len(doubled) == 564
+    result, why = held_out_score(group_by_family(doubled), WEIGHTS, 2)
+    assert result is None
+    assert why == "incomplete: jericho (39/40 attempts)"
+
+
+def test_tasks_are_counted_once_however_often_they_were_tried() -> None:
+    attempts = [replace(score("toy", i, True, 1.0), sample=k) for i in range(5) for k in range(3)]
+    found = family_score(attempts)
+    assert (found["n"], found["episodes"]) == (5, 15)
+
+
 def test_held_out_weights_are_the_published_ones() -> None:
     """Every published row whose four families are reported has an average under these weights between its families."""
     table = Path(__file__).parents[2] / "results" / "published" / "main.csv"

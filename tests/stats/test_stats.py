@@ -281,6 +281,16 @@ def test_the_detectable_mean_difference_has_eighty_percent_power() -> None:
     assert stats.detectable_mean_difference([0.25] * 10) is None
 
 
+def test_no_mean_difference_is_detectable_where_none_can_be() -> None:
+    """No difference is above 100 points, and five differences have no p below 2/32 whatever their signs."""
+    assert stats.detectable_mean_difference([1.0, -1.0] * 3) is None
+    assert stats.permutation_test([1.0] * 5) > 0.05
+    assert stats.detectable_mean_difference([0.1, 0.11, 0.12, 0.1, 0.11]) is None
+    found = stats.detectable_mean_difference([0.1, 0.11, 0.12, 0.1, 0.11, 0.12])
+    assert found is not None
+    assert found < 0.05
+
+
 @settings(deadline=None)
 @given(
     st.integers(1, 6).flatmap(

@@ -9,6 +9,7 @@ from typing import Any
 from envs import specs
 from envs.base import Task
 from evalharness.config import RunConfig
+from evalharness.protocol.prompt import load_prompt
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.manifest import make_manifest
 from evalharness.records.store import RunStore
@@ -69,9 +70,11 @@ def make_run(
     name: str = "model",
     labels: Mapping[str, str] | None = None,
     goals: Mapping[str, str] | None = None,
+    prompts: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Path:
-    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples."""
+    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples. `prompts`: family -> hash of its
+    prompt file, for those that are not the harness's own."""
     config = RunConfig(model="http://127.0.0.1:1/v1", model_name=name, **options)
     tasks = [
         make_task(
@@ -84,7 +87,8 @@ def make_run(
         for family, listed in outcomes.items()
         for i in range(len(listed))
     ]
-    manifest = make_manifest(config, tasks, specs(), dict.fromkeys(outcomes, "prompt"), {"name": name})
+    own = {family: load_prompt(specs()[family])[1] for family in outcomes}
+    manifest = make_manifest(config, tasks, specs(), own | dict(prompts or {}), {"name": name})
     with RunStore(folder) as store:
         store.begin(manifest)
         for task in tasks:

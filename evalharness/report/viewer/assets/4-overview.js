@@ -66,7 +66,8 @@ function scores(data, runs) {
         h('th', { scope: 'row' }, i ? '' : h('a', { href: address({ family }) }, data.title(family))),
         several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))),
         h('td', {}, rate('success_rate', 'success')), h('td', {}, rate('progress_rate', 'progress')),
-        h('td.n', {}, entry.n === entry.expected ? entry.n : `${entry.n}/${entry.expected}`),
+        h('td.n', {}, (entry.n === entry.expected ? `${entry.n}` : `${entry.n}/${entry.expected}`)
+          + (run.summary.samples > 1 ? ` × ${run.summary.samples}` : '')),
         h('td.n', {}, percent(entry.grounding_accuracy)),
         h('td.n', {}, reference ? ['success_rate', 'progress_rate'].map(measure => corrected(reference, measure)) : '–')));
     });
@@ -80,7 +81,7 @@ function scores(data, runs) {
   }
   return scrolled(h('table.scores', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
     several && h('th', { scope: 'col' }, 'run'),
-    ['success', 'progress', 'n', 'grounding', 'corrected'].map(name =>
+    ['success', 'progress', 'tasks', 'grounding', 'corrected'].map(name =>
       h('th', { scope: 'col', class: name === 'success' || name === 'progress' ? '' : 'n' }, name)))), body));
 }
 
