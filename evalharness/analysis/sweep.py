@@ -10,9 +10,10 @@ from typing import Any
 
 from envs.base import EnvSpec, Perturbation
 from evalharness import stats
-from evalharness.analysis.comparison import MEASURES, Difference, compare_runs
+from evalharness.analysis.comparison import compare_runs
 from evalharness.analysis.curves import UNPERTURBED
 from evalharness.analysis.scored_run import ScoredRun
+from evalharness.difference import MEASURES, Difference
 from evalharness.errors import UserError
 
 SCHEMA = 1

@@ -10,9 +10,10 @@ import pytest
 from made_runs import make_run
 from scipy.stats import binomtest
 
-from evalharness.analysis.comparison import Comparison, Difference, compare_runs
+from evalharness.analysis.comparison import Comparison, compare_runs
 from evalharness.analysis.scored_run import load_scored_run
 from evalharness.cli import main
+from evalharness.difference import Difference
 from evalharness.errors import UserError
 from evalharness.stats import holm, newcombe_paired
 
