@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.analysis.comparison import Comparison, compare_runs
+from evalharness.analysis.repeats import join_repeats
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.analysis.standings import Benchmark, Leaderboard, make_leaderboard
 from evalharness.analysis.summary import earlier_timing, is_complete, summarize
@@ -82,6 +83,12 @@ def _scores(run: AnyRun) -> ScoredRun:
     return run.scores if isinstance(run, Run) else load_scored_run(Path(run))
 
 
+def _joined(runs: AnyRun | Sequence[AnyRun]) -> ScoredRun:
+    if isinstance(runs, Run | str | Path):
+        return _scores(runs)
+    return join_repeats([_scores(run) for run in runs])
+
+
 def run(model: str, *, data: str | Path | None = None, show_progress: bool = False, **options: Any) -> Run:
     """Evaluate `model`, or continue: the options are those of `evalharness run`, `max_turns` for `--max-turns`.
 
@@ -108,10 +115,10 @@ def _watch() -> Any:
     return lambda progress: watch(progress, titles, make_console(stderr=True))
 
 
-def compare(baseline: AnyRun, run: AnyRun) -> Comparison:
-    """`run` against `baseline`, paired by task, as `evalharness compare`. Raises `UserError` where that means
-    nothing (other suites, turn limits, labels)."""
-    return compare_runs([_scores(baseline), _scores(run)])[0]
+def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun]) -> Comparison:
+    """`run` against `baseline`, paired by task, as `evalharness compare`; lists are repeats, runs that differ in
+    their seed alone. Raises `UserError` where that means nothing (other suites, turn limits, labels)."""
+    return compare_runs([_joined(baseline), _joined(run)])[0]
 
 
 def leaderboard(

@@ -46,7 +46,7 @@ class Standing:
     """Families that the method's training data was sampled from: as published, or as the user declares of a run."""
     values: Mapping[str, float | None]
     ci95: Mapping[str, tuple[float, float]]
-    """Of a published row for success alone: Wilson's, derived from the printed rate (of the held-out score: from the
+    """Of a published row for success alone: derived from the printed rate (of the held-out score: from the
     printed rates of its families) and the number of tasks."""
     chance_corrected: Mapping[str, float | None]
     """0 is what chance reaches, 1 what the best known plans reach; None where no reference is stored."""
@@ -267,10 +267,10 @@ def _published(row: PublishedRow, benchmark: Benchmark, reference: Mapping[str, 
     for family, n in benchmark.sizes.items():
         rate = values.get(f"{family}_success")
         if rate is not None:
-            intervals[f"{family}_success"] = stats.wilson(round(rate * n), n)
+            intervals[f"{family}_success"] = stats.success_interval(round(rate * n), n)
     held_out, tasks = values[f"{HELD_OUT}_success"], sum(benchmark.held_out.values())
     if held_out is not None:
-        intervals[f"{HELD_OUT}_success"] = stats.wilson(round(held_out * tasks), tasks)
+        intervals[f"{HELD_OUT}_success"] = stats.success_interval(round(held_out * tasks), tasks)
     corrected = _published_corrected(values, intervals, benchmark, reference)
     return Standing(
         name=row.names["method"],

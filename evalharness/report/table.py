@@ -171,8 +171,60 @@ def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Re
     return Group(table, "", Text(FLOOR_NOTE, style="dim")) if table.row_count else None
 
 
+def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+    """The same rates with the kinds of tasks as the evidence; None where that changes no interval."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("by kind", no_wrap=True)
+    table.add_column("kinds", justify="right", no_wrap=True)
+    for name in ("success %", "progress %"):
+        table.add_column(f"{name} [95% CI]", no_wrap=True)
+    for title, entry in _with_held_out(summary, titles):
+        by_task, intervals = (
+            [entry.get(f"{measure}_rate_{name}") for measure in ("success", "progress")]
+            for name in ("ci95", "ci95_by_kind")
+        )
+        if None not in intervals and intervals != by_task:
+            rates = [
+                _percent(entry[f"{m}_rate"], i)
+                for m, i in zip(("success", "progress"), intervals, strict=True)
+            ]
+            table.add_row(title, str(entry["kinds"]), *rates)
+    return table if table.row_count else None
+
+
+def errors_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+    """How much of a rate's error is other tasks', how much another run's; None where tasks were attempted once."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("standard error, points", "attempts", "other tasks", "another run"):
+        table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
+    for title, entry in _with_held_out(summary, titles):
+        for measure in ("success", "progress"):
+            if (found := entry.get(f"{measure}_rate_variance")) is not None:
+                table.add_row(
+                    f"{title}, {measure}",
+                    f"{found['repeats']:g}",
+                    f"{100 * found['standard_error_tasks']:.1f}",
+                    f"{100 * found['standard_error_runs']:.1f}",
+                )
+    return table if table.row_count else None
+
+
+def _with_held_out(
+    summary: Mapping[str, Any], titles: Mapping[str, str]
+) -> list[tuple[str, Mapping[str, Any]]]:
+    rows = [(titles.get(family, family), entry) for family, entry in summary["families"].items()]
+    return [*rows, ("held-out", summary["held_out"])] if summary["held_out"] else rows
+
+
 def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[str, str]) -> None:
     console.print(family_table(summary, titles))
+    if (kinds := kinds_table(summary, titles)) is not None:
+        console.print()
+        console.print(kinds)
+        console.print(Text("for other kinds of tasks like these: whole kinds are the evidence", style="dim"))
+    if (errors := errors_table(summary, titles)) is not None:
+        console.print()
+        console.print(errors)
     if (reference := reference_table(summary, titles)) is not None:
         console.print()
         console.print(reference)
