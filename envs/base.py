@@ -229,6 +229,9 @@ class EnvSpec:
     generate: Callable[[int], Iterable[Task]] | None = None
     """(suite seed) -> the open suite's tasks as its generator finds them, without a look at anything stored. With it
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
+    open_version: int = 1
+    """Of the open suite, of every seed: raised when its tasks or their scoring change, so that what was frozen by an
+    earlier version is made again."""
     wording: Wording = field(default_factory=Wording)
     """What perturbations need to know, and which there are."""
     prompt_file: Path | None = None

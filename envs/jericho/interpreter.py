@@ -133,4 +133,4 @@ class Interpreter:
 
     def restore(self, state: Any) -> None:
         self._frotz.set_state(state)
-        self.over = self._won = False
+        self.over = self.changed = self._won = False

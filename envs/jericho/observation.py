@@ -54,6 +54,7 @@ _OWN_WORDS: Final = re.compile(
     r"|Please answer yes or n"  # a question waits for its answer (905, afflicted)
     r"|not a trick you know"  # snacktime
     r"|\"Huh\?\" The wolf|\"That's nice\.\" Mary |care to rephrase that|I don't know that one\. Please try"  # loose
+    r"|slightest idea what you're referring to|Whatever are you talking about|Please give one of the answers above"
     r"|^(\w+) \2 \.\.\. *$",  # zork1: the loud room repeats the last word instead
     re.IGNORECASE,
 )

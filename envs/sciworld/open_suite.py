@@ -24,7 +24,7 @@ from typing import Any
 from envs.base import InvalidTaskError, Task
 from envs.difficulty import difficulty, search_bits
 from envs.sciworld.adapter import first_observation, start_score
-from envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, simplifications
+from envs.sciworld.kinds import EXAMPLE, FAMILY, OPEN_VERSION, PUBLISHED, QUOTA, simplifications
 from envs.sciworld.oracle import gold_path, play
 from envs.sciworld.readings import spelled_out
 from envs.sciworld.shorten import NOISE, Needs, shorten
@@ -33,8 +33,6 @@ from envs.sciworld.simulator import Simulator
 FROZEN_SEED = 0
 FROZEN = Path(__file__).with_name("open_suite.json")
 
-VERSION = 2
-"""Raised whenever tasks or their scoring change. 2: what is there at the start is no progress."""
 MIN_TURNS, MAX_TURNS = 3, 30
 HARD_BITS = 67.0
 """Bits of search (`envs.difficulty`) from which a task counts as hard. It makes 58 tasks hard; of the published ones
@@ -227,7 +225,7 @@ def _freeze() -> None:
         print(
             next(numbers), case.task, case.variation, f"{len(case.plan)} turns", file=sys.stderr, flush=True
         )
-    head = {"suite_seed": FROZEN_SEED, "version": VERSION, "sha256": content_hash(cases)}
+    head = {"suite_seed": FROZEN_SEED, "version": OPEN_VERSION, "sha256": content_hash(cases)}
     lines = ",\n".join(json.dumps(asdict(case)) for case in cases)
     FROZEN.write_text(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n', encoding="utf-8")
 
