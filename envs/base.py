@@ -81,7 +81,7 @@ class Info(TypedDict):
     subgoals_completed: tuple[int, ...]
     """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
     no_effect: NotRequired[bool]
-    """The last action was valid and more than a look, a talk or a wait, and the world is as it was before: AgentRefine's
+    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
     logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
     published_valid: NotRequired[bool]
     """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""

@@ -50,12 +50,15 @@ one would overwrite what lies behind it; the Z-machine standard (section 15, `re
 """
 
 _ONLY_LOOKS: Final = frozenset(
-    """
+    re.findall(
+        r"\w+",
+        """
     l look x examine inspect describe watch search read consult listen hear smell taste feel touch count think i inv
     inventory z wait score diagnose time date help hint hints info about credits version verbose brief superbrief
     normal notify full places objects pronouns save restore script unscript undo quit q restart
     ask tell say talk answer reply hello shout yell yes no y
-    """.split()
+    """,
+    )
 )
 """Verbs that find out, talk, wait or speak to the program: the world need not change for them."""
 
