@@ -13,6 +13,7 @@ from evalharness.config import make_config
 from evalharness.data import data_folder
 from evalharness.errors import InfrastructureError
 from evalharness.evaluation import evaluate, unwatched
+from evalharness.repeats import join_repeats
 from evalharness.scored_run import ScoredRun, load_scored_run
 from evalharness.standings import Benchmark, Leaderboard, make_leaderboard
 from evalharness.store import read_manifest
@@ -82,6 +83,12 @@ def _scores(run: AnyRun) -> ScoredRun:
     return run.scores if isinstance(run, Run) else load_scored_run(Path(run))
 
 
+def _joined(runs: AnyRun | Sequence[AnyRun]) -> ScoredRun:
+    if isinstance(runs, Run | str | Path):
+        return _scores(runs)
+    return join_repeats([_scores(run) for run in runs])
+
+
 def run(model: str, *, data: str | Path | None = None, show_progress: bool = False, **options: Any) -> Run:
     """Evaluate `model`, or continue: the options are those of `evalharness run`, `max_turns` for `--max-turns`.
 
@@ -109,10 +116,10 @@ def _watch() -> Any:
     return lambda progress: watch(progress, titles, Console(stderr=True))
 
 
-def compare(baseline: AnyRun, run: AnyRun) -> Comparison:
-    """`run` against `baseline`, paired by task, as `evalharness compare`. Raises `UserError` where that means
-    nothing (other suites, turn limits, labels)."""
-    return compare_runs([_scores(baseline), _scores(run)])[0]
+def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun]) -> Comparison:
+    """`run` against `baseline`, paired by task, as `evalharness compare`; lists are repeats, runs that differ in
+    their seed alone. Raises `UserError` where that means nothing (other suites, turn limits, labels)."""
+    return compare_runs([_joined(baseline), _joined(run)])[0]
 
 
 def leaderboard(

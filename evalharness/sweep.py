@@ -10,8 +10,9 @@ from typing import Any
 
 from envs.base import EnvSpec, Perturbation
 from evalharness import stats
-from evalharness.comparison import MEASURES, Difference, compare_runs
+from evalharness.comparison import compare_runs
 from evalharness.curves import UNPERTURBED
+from evalharness.difference import MEASURES, Difference
 from evalharness.errors import UserError
 from evalharness.scored_run import ScoredRun
 

@@ -11,7 +11,8 @@ from made_runs import make_run
 from scipy.stats import binomtest
 
 from evalharness.cli import main
-from evalharness.comparison import Comparison, Difference, compare_runs
+from evalharness.comparison import Comparison, compare_runs
+from evalharness.difference import Difference
 from evalharness.errors import UserError
 from evalharness.scored_run import load_scored_run
 from evalharness.stats import holm, newcombe_paired

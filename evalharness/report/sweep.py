@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.comparison import MEASURES, Difference
+from evalharness.difference import MEASURES, Difference
 from evalharness.report.comparison import p_value
 from evalharness.report.study_table import percent, plain_table
 from evalharness.report.text import printable

@@ -159,8 +159,51 @@ def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Re
     return table if table.row_count else None
 
 
+def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+    """The same rates with the kinds of tasks as the evidence; None where that changes no interval."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("by kind", no_wrap=True)
+    table.add_column("kinds", justify="right", no_wrap=True)
+    for name in ("success %", "progress %"):
+        table.add_column(f"{name} [95% CI]", no_wrap=True)
+    rows = [(titles.get(family, family), entry) for family, entry in summary["families"].items()]
+    if summary["held_out"]:
+        rows.append(("held-out", summary["held_out"]))
+    for title, entry in rows:
+        by_task, intervals = (
+            [entry.get(f"{measure}_rate_{name}") for measure in ("success", "progress")]
+            for name in ("ci95", "ci95_by_kind")
+        )
+        if None not in intervals and intervals != by_task:
+            rates = [
+                _percent(entry[f"{m}_rate"], i)
+                for m, i in zip(("success", "progress"), intervals, strict=True)
+            ]
+            table.add_row(title, str(entry["kinds"]), *rates)
+    return table if table.row_count else None
+
+
+def error_lines(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """Of tasks attempted more than once: how much of the error of a rate is other tasks', how much another run's."""
+    rows = [(titles.get(family, family), entry) for family, entry in summary["families"].items()]
+    if summary["held_out"]:
+        rows.append(("held-out", summary["held_out"]))
+    return [
+        f"standard error of {title}, {measure}, by its parts: other tasks {100 * found['standard_error_tasks']:.1f}, "
+        f"another run {100 * found['standard_error_runs']:.1f}"
+        for title, entry in rows
+        for measure in ("success", "progress")
+        if (found := entry.get(f"{measure}_rate_variance")) is not None
+    ]
+
+
 def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[str, str]) -> None:
     console.print(family_table(summary, titles))
+    for line in error_lines(summary, titles):
+        console.print(Text(line, style="dim"))
+    if (kinds := kinds_table(summary, titles)) is not None:
+        console.print()
+        console.print(kinds)
     if (reference := reference_table(summary, titles)) is not None:
         console.print()
         console.print(reference)
