@@ -36,7 +36,7 @@ class Standing:
     """Families that the method's training data was sampled from, as far as published."""
     values: Mapping[str, float | None]
     ci95: Mapping[str, tuple[float, float]]
-    """Of a published row for success alone (Wilson's, from the printed rate and the number of tasks)."""
+    """Of a published row for success alone (from the printed rate and the number of tasks)."""
     chance_corrected: Mapping[str, float | None]
     """0 is what chance reaches, 1 what the best known plans reach; None where no reference is stored."""
     suite: str
@@ -216,7 +216,7 @@ def _published(row: PublishedRow, benchmark: Benchmark, reference: Mapping[str, 
     for family, n in benchmark.sizes.items():
         rate = values.get(f"{family}_success")
         if rate is not None:
-            intervals[f"{family}_success"] = stats.wilson(round(rate * n), n)
+            intervals[f"{family}_success"] = stats.success_interval(round(rate * n), n)
     return Standing(
         name=row.names["method"],
         series=row.names["series"],

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         score_difference,
         score_mean,
         stratified_score,
+        success_interval,
     )
 
 __all__ = [
@@ -74,6 +75,7 @@ __all__ = [
     "score_mean_by_kind",
     "standard_error",
     "stratified_score",
+    "success_interval",
     "variance_components",
     "wilson",
 ]

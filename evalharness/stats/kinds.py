@@ -15,7 +15,14 @@ from numpy.typing import NDArray
 
 from evalharness.stats.intervals import Interval
 from evalharness.stats.paired import permutation_test
-from evalharness.stats.score_interval import Values, limits, p_of_no_difference, within_strata
+from evalharness.stats.score_interval import (
+    UNSEEN,
+    Values,
+    limits,
+    p_of_no_difference,
+    unseen_pairs,
+    within_strata,
+)
 
 ENOUGH_KINDS = 6
 """Below that no pattern of signs has p < 0.05: 2 / 2^5 = 0.0625."""
@@ -101,11 +108,18 @@ def score_mean_by_kind(
     `kinds`: of each value, stratum for stratum. None where a stratum is all of one kind.
     """
     values, listed = _sorted(strata, kinds)
-    groupings = _groupings(listed)
+    return _interval(values, listed, confidence, UNSEEN)
+
+
+def _interval(
+    strata: Sequence[Values], kinds: Sequence[Sequence[Hashable]], confidence: float, unseen: Any
+) -> Interval | None:
+    groupings = _groupings(kinds)
     if groupings is None:
         return None
-    inflation, freedom = inflation_by_kind(values, groupings)
-    low, high = limits([v.clip(0.0, 1.0) for v in values], confidence, inflation=inflation, freedom=freedom)
+    inflation, freedom = inflation_by_kind(strata, groupings)
+    inside = [stratum.clip(0.0, 1.0) for stratum in strata]
+    low, high = limits(inside, confidence, inflation=inflation, freedom=freedom, unseen=unseen)
     return float(low), float(high)
 
 
@@ -113,8 +127,9 @@ def score_difference_by_kind(
     strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]], confidence: float = 0.95
 ) -> Interval | None:
     """`score_difference` where the kinds are the sample; None where a stratum is all of one kind."""
-    places = [[(value + 1) / 2 for value in stratum] for stratum in strata]
-    found = score_mean_by_kind(places, kinds, confidence)
+    values, listed = _sorted(strata, kinds)
+    places = [(stratum + 1) / 2 for stratum in values]
+    found = _interval(places, listed, confidence, unseen_pairs(places))
     return None if found is None else (2 * found[0] - 1, 2 * found[1] - 1)
 
 
