@@ -80,16 +80,17 @@ def _disagreements(comparison: Comparison, titles: Mapping[str, str]) -> Iterato
             )
 
 
-def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Iterator[str]:
-    """The variance components, where some task was attempted more than once."""
+def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Table | None:
+    """The variance components, where some task was attempted more than once; None where none was."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("standard error, points", "other tasks", "another run of A", "another run of B"):
+        table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
     for d in comparison.differences:
-        parts = {
-            "other tasks": d.standard_error_tasks,
-            "another run of A": d.standard_error_attempts_baseline,
-            "another run of B": d.standard_error_attempts_run,
-        }
-        if known := [f"{name} {100 * value:.1f}" for name, value in parts.items() if value is not None]:
-            yield f"standard error of {_title(d, titles)}, {d.measure}, by its parts: {', '.join(known)}"
+        parts = (d.standard_error_tasks, d.standard_error_attempts_baseline, d.standard_error_attempts_run)
+        if any(part is not None for part in parts):
+            shown = ("not measured" if part is None else f"{100 * part:.1f}" for part in parts)
+            table.add_row(f"{_title(d, titles)}, {d.measure}", *shown)
+    return table if table.row_count else None
 
 
 def print_comparison(console: Console, comparison: Comparison) -> None:
@@ -108,8 +109,11 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
         console.print(Text(printable(note, single_line=True)), style="yellow")
     console.print()
     console.print(_table(comparison, titles))
-    for line in (*_disagreements(comparison, titles), *_parts_of_the_error(comparison, titles)):
+    for line in _disagreements(comparison, titles):
         console.print(Text(printable(line, single_line=True)), style="dim")
+    if (parts := _parts_of_the_error(comparison, titles)) is not None:
+        console.print()
+        console.print(parts)
     console.print()
     for word, ids in (("solved more by B", comparison.gained), ("solved more by A", comparison.lost)):
         console.print(Text(f"{word}: {len(ids)}", style="bold"))

@@ -166,10 +166,7 @@ def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Render
     table.add_column("kinds", justify="right", no_wrap=True)
     for name in ("success %", "progress %"):
         table.add_column(f"{name} [95% CI]", no_wrap=True)
-    rows = [(titles.get(family, family), entry) for family, entry in summary["families"].items()]
-    if summary["held_out"]:
-        rows.append(("held-out", summary["held_out"]))
-    for title, entry in rows:
+    for title, entry in _with_held_out(summary, titles):
         by_task, intervals = (
             [entry.get(f"{measure}_rate_{name}") for measure in ("success", "progress")]
             for name in ("ci95", "ci95_by_kind")
@@ -183,27 +180,39 @@ def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Render
     return table if table.row_count else None
 
 
-def error_lines(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
-    """Of tasks attempted more than once: how much of the error of a rate is other tasks', how much another run's."""
+def errors_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+    """How much of a rate's error is other tasks', how much another run's; None where tasks were attempted once."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("standard error, points", "attempts", "other tasks", "another run"):
+        table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
+    for title, entry in _with_held_out(summary, titles):
+        for measure in ("success", "progress"):
+            if (found := entry.get(f"{measure}_rate_variance")) is not None:
+                table.add_row(
+                    f"{title}, {measure}",
+                    f"{found['repeats']:g}",
+                    f"{100 * found['standard_error_tasks']:.1f}",
+                    f"{100 * found['standard_error_runs']:.1f}",
+                )
+    return table if table.row_count else None
+
+
+def _with_held_out(
+    summary: Mapping[str, Any], titles: Mapping[str, str]
+) -> list[tuple[str, Mapping[str, Any]]]:
     rows = [(titles.get(family, family), entry) for family, entry in summary["families"].items()]
-    if summary["held_out"]:
-        rows.append(("held-out", summary["held_out"]))
-    return [
-        f"standard error of {title}, {measure}, by its parts: other tasks {100 * found['standard_error_tasks']:.1f}, "
-        f"another run {100 * found['standard_error_runs']:.1f}"
-        for title, entry in rows
-        for measure in ("success", "progress")
-        if (found := entry.get(f"{measure}_rate_variance")) is not None
-    ]
+    return [*rows, ("held-out", summary["held_out"])] if summary["held_out"] else rows
 
 
 def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[str, str]) -> None:
     console.print(family_table(summary, titles))
-    for line in error_lines(summary, titles):
-        console.print(Text(line, style="dim"))
     if (kinds := kinds_table(summary, titles)) is not None:
         console.print()
         console.print(kinds)
+        console.print(Text("for other kinds of tasks like these: whole kinds are the evidence", style="dim"))
+    if (errors := errors_table(summary, titles)) is not None:
+        console.print()
+        console.print(errors)
     if (reference := reference_table(summary, titles)) is not None:
         console.print()
         console.print(reference)
