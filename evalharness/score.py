@@ -58,7 +58,7 @@ class EpisodeScore:
     trimmed: bool
     kind: str = ""
     opening: str = ""
-    """A digest of the first observation: tasks that begin in the same world share it."""
+    """A digest of goal and first observation: tasks that look alike at the first turn share it."""
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
@@ -80,8 +80,12 @@ class EpisodeScore:
             format_errors=sum(bool(turn.format_errors) for turn in episode.turns),
             trimmed=bool(episode.trims),
             kind=episode.kind,
-            opening=blake2b(episode.first_observation.encode(), digest_size=8).hexdigest(),
+            opening=_digest(f"{episode.goal}\0{episode.first_observation}"),
         )
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def _mean(values: Sequence[float]) -> float:

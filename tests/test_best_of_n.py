@@ -47,6 +47,14 @@ def test_the_table_is_greedy_best_and_their_difference(tmp_path: Path) -> None:
     assert [task.best_progress for task in found.tasks] == [0.0, 1.0, 0.25]
 
 
+@pytest.mark.parametrize("outcome", [SOLVED, HALF, NOTHING])
+def test_a_difference_of_nothing_has_an_interval_with_a_width(tmp_path: Path, outcome: Outcome) -> None:
+    (family,) = study(tmp_path, [outcome] * 12, [[outcome, outcome]] * 12).families
+    for measure in ("success", "progress"):
+        low, high = family.delta_ci95[measure]
+        assert low < family.delta[measure] == 0.0 < high
+
+
 def test_the_csv_has_the_columns_of_the_published_table(tmp_path: Path) -> None:
     rows = study(tmp_path, [HALF], [[SOLVED, HALF]]).rows()
     published = load_table("best_of_n")[0]
