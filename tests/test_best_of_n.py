@@ -48,7 +48,9 @@ def test_the_table_is_greedy_best_and_their_difference(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outcome", [SOLVED, HALF, NOTHING])
-def test_a_difference_of_nothing_has_an_interval_with_a_width(tmp_path: Path, outcome: Outcome) -> None:
+def test_a_difference_of_nothing_has_an_interval_with_a_width(
+    tmp_path: Path, outcome: tuple[bool, float]
+) -> None:
     (family,) = study(tmp_path, [outcome] * 12, [[outcome, outcome]] * 12).families
     for measure in ("success", "progress"):
         low, high = family.delta_ci95[measure]
