@@ -8,21 +8,21 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.comparison import Comparison, compare_runs
+from evalharness.analysis.comparison import Comparison, compare_runs
+from evalharness.analysis.repeats import join_repeats
+from evalharness.analysis.scored_run import ScoredRun, load_scored_run
+from evalharness.analysis.standings import Benchmark, Leaderboard, make_leaderboard
+from evalharness.analysis.summary import earlier_timing, is_complete, summarize
 from evalharness.config import make_config
-from evalharness.data import data_folder
+from evalharness.engine.evaluation import evaluate, unwatched
 from evalharness.errors import InfrastructureError
-from evalharness.evaluation import evaluate, unwatched
-from evalharness.repeats import join_repeats
-from evalharness.scored_run import ScoredRun, load_scored_run
-from evalharness.standings import Benchmark, Leaderboard, make_leaderboard
-from evalharness.store import read_manifest
-from evalharness.summary import earlier_timing, is_complete, summarize
+from evalharness.paths import data_folder
+from evalharness.records.store import read_manifest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalharness.episode import Episode
+    from evalharness.records.episode import Episode
 
 
 @dataclass(frozen=True)
@@ -44,20 +44,20 @@ class Run:
     @cached_property
     def episodes(self) -> pd.DataFrame:
         """A row an episode, sorted by family, task and sample."""
-        from evalharness.frames import data_frames
+        from evalharness.analysis.tables import data_frames
 
         return data_frames(self.folder)[0]
 
     @cached_property
     def turns(self) -> pd.DataFrame:
         """A row a turn, sorted by family, task, sample and turn."""
-        from evalharness.frames import data_frames
+        from evalharness.analysis.tables import data_frames
 
         return data_frames(self.folder)[1]
 
     def episode(self, task_id: str, sample: int = 0) -> Episode:
         """One whole episode. Raises KeyError when it is not (yet) played."""
-        from evalharness.frames import sorted_episodes
+        from evalharness.analysis.tables import sorted_episodes
 
         for episode in sorted_episodes(self.folder):
             if (episode.task_id, episode.sample) == (task_id, sample):
@@ -107,13 +107,12 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
 
 
 def _watch() -> Any:
-    from rich.console import Console
-
     from envs import specs
     from evalharness.report.live import watch
+    from evalharness.report.terminal import make_console
 
     titles = {family: spec.title for family, spec in specs().items()}
-    return lambda progress: watch(progress, titles, Console(stderr=True))
+    return lambda progress: watch(progress, titles, make_console(stderr=True))
 
 
 def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun]) -> Comparison:
@@ -123,11 +122,18 @@ def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun])
 
 
 def leaderboard(
-    runs: Sequence[AnyRun] = (), *, published: bool = True, sort: str | None = None
+    runs: Sequence[AnyRun] = (),
+    *,
+    published: bool = True,
+    sort: str | None = None,
+    held_in: Sequence[str] = (),
 ) -> Leaderboard:
-    """`runs` among the published rows, or alone. Raises `UserError` where they do not belong in one table."""
+    """`runs` among the published rows, or alone. `held_in`: families that their models were trained on.
+
+    Raises `UserError` where they do not belong in one table.
+    """
     from envs import specs
 
-    return make_leaderboard(
-        [_scores(run) for run in runs], Benchmark.of(specs()), published=published, sort=sort
-    )
+    scores = [_scores(run) for run in runs]
+    declared = {each.folder: held_in for each in scores}
+    return make_leaderboard(scores, Benchmark.of(specs()), published=published, sort=sort, held_in=declared)

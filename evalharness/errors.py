@@ -1,17 +1,32 @@
-"""The two kinds of error that the harness itself raises."""
+"""The kinds of error that reach a person, and one warning. Those of tasks and missing data are in `envs.base`."""
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 
-class UserError(Exception):
-    """Something the person at the terminal can mend; the message says what and how. Exit status 2."""
+class EvalharnessError(Exception):
+    """The root of every error that is told to a person: whoever catches this has them all."""
 
 
-class InfrastructureError(Exception):
+class UserError(EvalharnessError):
+    """Something the person at the terminal can fix; the message says what and how. Exit status 2."""
+
+
+class InfrastructureError(EvalharnessError):
     """A server, simulator or disk failed; never the model's fault."""
 
     def details(self) -> dict[str, Any]:
         """What `errors.jsonl` should say beyond the message, as JSON data."""
         return {}
+
+
+class DamageWarning(UserWarning):
+    """A run folder is not as it was written, and what is left of it can still be read."""
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """`; did you mean X?` for a near miss, else the list of what there is."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"

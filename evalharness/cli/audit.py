@@ -52,12 +52,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from rich.console import Console
     from rich.table import Table
 
-    from evalharness.audit import audit, totals
+    from envs.base import MAX_TURNS
+    from evalharness.analysis.reference import write_reference
+    from evalharness.engine.audit import audit, totals
     from evalharness.errors import UserError
-    from evalharness.reference import MAX_TURNS, write_reference
     from evalharness.report.live import watch
     from evalharness.report.terminal import make_console
 
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         data=data,
         suite_seed=seed,
         floor_samples=args.floor_samples,
-        watch=lambda progress: watch(progress, names, Console(stderr=True)),
+        watch=lambda progress: watch(progress, names, make_console(stderr=True)),
     )
     out = make_console(stderr=args.json == "-")
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)

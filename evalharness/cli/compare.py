@@ -31,8 +31,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
 
-    from evalharness.comparison import SCHEMA, compare_runs
-    from evalharness.repeats import load_repeats
+    from evalharness.analysis.comparison import SCHEMA, compare_runs
+    from evalharness.analysis.repeats import load_repeats
     from evalharness.report.comparison import print_comparison, print_method
     from evalharness.report.terminal import make_console
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 _DESCRIPTION = """\
@@ -45,7 +44,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
-    from evalharness.store import read_manifest
+    from evalharness.records.store import read_manifest
+    from evalharness.report.terminal import say
 
     manifest = read_manifest(args.folder)
     if args.successful and args.format in ("csv", "parquet"):
@@ -59,16 +59,16 @@ def run(args: argparse.Namespace) -> int:
         written = _write(args, target, manifest)
     except OSError as error:
         raise UserError(f"cannot write {target}: {error.strerror}; choose another with -o PATH") from None
-    print(f"wrote {target} ({written})", file=sys.stderr)
+    say(f"wrote {target} ({written})")
     return 0
 
 
 def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object]) -> str:
     import json
 
+    from evalharness.analysis.summary import is_complete, summarize
+    from evalharness.analysis.tables import sorted_episodes
     from evalharness.exports import atif, inspect_log, openai_chat, tables
-    from evalharness.frames import sorted_episodes
-    from evalharness.summary import is_complete, summarize
 
     chosen = (e for e in sorted_episodes(args.folder) if e.success or not args.successful)
     match args.format:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from envs.base import MAX_TURNS
 from evalharness.cli.common import (
     add_data_option,
     add_json_option,
     add_suite_options,
     chosen_suite,
     data_folder,
+    require_writable,
     write_json,
 )
 from evalharness.errors import UserError
@@ -61,7 +62,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add_suite_options(what)  # type: ignore[arg-type]
     what.add_argument("--limit", type=int, metavar="N", help="only the first N tasks of each family")
     what.add_argument("--samples", type=int, metavar="N", help="attempts at each task (default: 1)")
-    what.add_argument("--max-turns", type=int, metavar="N", help="turns of an episode (default: 30)")
+    what.add_argument(
+        "--max-turns", type=int, metavar="N", help=f"turns of an episode (default: {MAX_TURNS})"
+    )
     what.add_argument("--temperature", type=float, metavar="T", help="default: 0, greedy")
     what.add_argument("--top-p", type=float, metavar="P", help="default: 1")
     what.add_argument("--max-tokens", type=int, metavar="N", help="tokens of one reply (default: 256)")
@@ -74,12 +77,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="the environment in other words; see: evalharness perturb list",
     )
     what.add_argument(
-        "--prompts", type=Path, metavar="DIR", help="folder with FAMILY.yaml prompt files of your own"
+        "--prompts",
+        type=Path,
+        metavar="DIR",
+        help="folder with a prompt file of your own, FAMILY.yaml, for each family that is played",
     )
     how = parser.add_argument_group("how to do it (results do not depend on these)")
-    how.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="run folder (default: one under results/)"
-    )
+    how.add_argument("-o", "--output", metavar="DIR", help="run folder (default: one under results/)")
     how.add_argument(
         "--config", type=Path, metavar="FILE", help="the same options as YAML; flags go before it"
     )
@@ -132,6 +136,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
     from evalharness.config import RunConfig, make_config, read_config
+    from evalharness.report.terminal import say
 
     flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
     if args.workers:
@@ -139,35 +144,43 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     in_file = read_config(args.config) if args.config else {}
     if not args.suite and "suite" not in in_file:
         flags["suite"] = chosen_suite(args, data_folder(args))
-    return make_config(flags | own, args.config)
+    config = make_config(flags | own, args.config)
+    for line in config.doubts():
+        say(f"evalharness: {line}")
+    return config
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
-    from evalharness import evaluation
     from evalharness.cli.common import titles
+    from evalharness.engine import evaluation
     from evalharness.report.live import watch
     from evalharness.report.table import print_summary
+    from evalharness.report.terminal import make_console, say
 
     config = config_of(args)
-    out = Console(stderr=args.json == "-")
+    require_writable("--json", args.json)
+    out = make_console(stderr=args.json == "-")
     names = titles()
+    kept: list[Path] = []
     try:
         outcome = evaluation.evaluate(
             config,
             data=data_folder(args),
-            watch=lambda progress: watch(progress, names, Console(stderr=True)),
+            watch=lambda progress: watch(progress, names, make_console(stderr=True)),
+            on_folder=kept.append,
         )
     except (KeyboardInterrupt, SystemExit):
-        print(f"evalharness: stopped; finished episodes are in {config.folder()}", file=sys.stderr)
+        where = f"finished episodes are in {kept[0]}" if kept else "nothing had been played yet"
+        say(f"evalharness: stopped; {where}")
         raise
     print_summary(out, outcome.summary, names)
+    if outcome.nothing_to_play:
+        out.print(outcome.nothing_to_play, soft_wrap=True, highlight=False)
     out.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
     write_json(args.json, outcome.summary)
     if outcome.stopped:
-        print(f"evalharness: the run stopped early: {outcome.stopped}", file=sys.stderr)
-        print("evalharness: finished episodes are kept; the same command continues", file=sys.stderr)
+        say(f"evalharness: the run stopped early: {outcome.stopped}")
+        say("evalharness: finished episodes are kept; the same command continues")
     return outcome.exit_status
 
 

@@ -6,20 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from envs.base import Task
-from evalharness.prompt import Message
-
-
-@dataclass(frozen=True)
-class FailedTry:
-    """One request that got no usable answer and was made again."""
-
-    kind: str
-    """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`."""
-    error: str
-    seconds: float
-    """From sending the request to knowing that it had failed."""
-    waited: float
-    """Seconds of pause before the next try."""
+from evalharness.protocol.prompt import Message
+from evalharness.records.episode import FailedTry
+from evalharness.workers.timing import CallTimes
 
 
 @dataclass(frozen=True)
@@ -48,6 +37,10 @@ class PolicyStoppedError(Exception):
 
 class Environment(Protocol):
     """A running episode's world, in its own process."""
+
+    @property
+    def last_call(self) -> CallTimes:
+        """Where the time of the call that returned last went."""
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         """Returns (goal, first observation, info)."""

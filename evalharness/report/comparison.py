@@ -9,8 +9,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.comparison import Comparison
-from evalharness.difference import HELD_OUT, MEASURES, SIGNIFICANT, Difference
+from evalharness.analysis.comparison import Comparison
+from evalharness.analysis.difference import HELD_OUT, MEASURES, SIGNIFICANT, Difference
 from evalharness.report.text import printable
 from evalharness.stats import ENOUGH_KINDS
 

@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evalharness.analysis.completeness import Played
 from evalharness.report.text import duration, printable
 
 
@@ -29,11 +30,11 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
     """Success, progress and grounding in percent, each with its 95 % interval; what the numbers are not, below."""
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
+    table.add_column("tasks", justify="right", min_width=6)
     for name in ("success %", "progress %", "grounding %"):
         table.add_column(f"{name} [95% CI]", no_wrap=True)
     for family, entry in summary["families"].items():
-        count = str(entry["n"]) if entry["n"] == entry["expected"] else f"{entry['n']}/{entry['expected']}"
+        count = str(Played(entry["n"], entry["expected"], entry["episodes"], summary["samples"]))
         rates = _rates(entry, "success_rate", "progress_rate", "grounding_accuracy")
         table.add_row(titles.get(family, family), count, *rates)
     if summary["held_out"]:
@@ -90,8 +91,11 @@ def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]
                 f"{title}: {entry['infrastructure_failures']} episodes could not be played (infrastructure; see "
                 "errors.jsonl); they are in no mean, and the same command tries them again"
             )
-        elif entry["n"] < entry["selected"]:
-            found.append(f"{title}: {entry['selected'] - entry['n']} episodes are still to play")
+        elif entry["episodes"] < entry["episodes_selected"]:
+            missing = entry["episodes_selected"] - entry["episodes"]
+            found.append(
+                f"{title}: {missing} {'episode is' if missing == 1 else 'episodes are'} still to play"
+            )
     return found
 
 
@@ -115,7 +119,7 @@ def performance_lines(performance: Mapping[str, Any] | None) -> list[str]:
     if performance is None or performance["efficiency"] is None:
         return []
     parts = sorted(performance["time"].items(), key=lambda part: -part[1])
-    spent = ", ".join(f"{_PARTS[name]} {share:.0%}" for name, share in parts if share >= 0.005)
+    spent = ", ".join(f"{_PARTS.get(name, name)} {share:.0%}" for name, share in parts if share >= 0.005)
     lines = [f"efficiency {performance['efficiency']:.2f}, bound by {_BOUNDS[performance['bound']]}"]
     if spent:
         lines[0] += f" · time: {spent}"
@@ -136,13 +140,21 @@ def performance_lines(performance: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
+FLOOR_NOTE = (
+    "floor: a random choice among the valid actions, which it is handed at every turn and a model is not; the interval "
+    "holds the floor's own error, too"
+)
+
+
 def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
-    """Score between floor (chance) and ceiling (best known plans), in percent; None where no reference is stored."""
+    """Score between floor (chance) and ceiling (best known plans), in percent, with the corrected score's 95 %
+    interval; None where no reference is stored."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
     table.add_column("rate", no_wrap=True)
-    for column in ("floor", "score", "ceiling", "chance-corrected"):
+    for column in ("floor", "score", "ceiling"):
         table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("chance-corrected [95% CI]", no_wrap=True)
     for family, entry in summary["families"].items():
         reference = entry.get("reference")
         if reference is None:
@@ -154,9 +166,9 @@ def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Re
                 _percent(reference["floor"][rate]),
                 _percent(entry[rate]),
                 _percent(reference["ceiling"][rate]),
-                _percent(reference["chance_corrected"][rate]),
+                _percent(reference["chance_corrected"][rate], reference["chance_corrected_ci95"][rate]),
             )
-    return table if table.row_count else None
+    return Group(table, "", Text(FLOOR_NOTE, style="dim")) if table.row_count else None
 
 
 def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:

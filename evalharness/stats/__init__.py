@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
+    from evalharness.stats.corrected import corrected_limits, limits_of_mean
     from evalharness.stats.intervals import (
         RESAMPLES,
         Z_95,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
         detectable_success_difference,
         mcnemar_power,
     )
-    from evalharness.stats.ratio import bootstrap_ratios, ratios
+    from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
     from evalharness.stats.repeats import Components, attempts_test, standard_error, variance_components
     from evalharness.stats.score_interval import (
         held_out_interval,
@@ -55,14 +56,17 @@ __all__ = [
     "bootstrap_mean",
     "bootstrap_ratios",
     "bootstrap_weighted_mean",
+    "corrected_limits",
     "detectable_mean_difference",
     "detectable_success_difference",
     "difference_test_by_kind",
     "expected_best_of_k",
     "held_out_interval",
     "holm",
+    "limits_of_mean",
     "mcnemar_exact",
     "mcnemar_power",
+    "mean_length_interval",
     "newcombe_paired",
     "pass_at_k",
     "pass_hat_k",
@@ -80,7 +84,17 @@ __all__ = [
     "wilson",
 ]
 
-_MODULES = ("intervals", "score_interval", "best_of_k", "paired", "power", "ratio", "kinds", "repeats")
+_MODULES = (
+    "intervals",
+    "score_interval",
+    "best_of_k",
+    "paired",
+    "power",
+    "ratio",
+    "corrected",
+    "kinds",
+    "repeats",
+)
 
 
 def __getattr__(name: str) -> Any:

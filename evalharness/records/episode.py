@@ -1,0 +1,151 @@
+"""What is kept of a played task: an episode and its turns."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
+
+EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped"]
+STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+"""How strictly a record is read back from a run folder (`evalharness.records.shapes`)."""
+# How far a value can be from what a run writes before a stored line counts as damaged.
+Fraction = Annotated[float, Field(ge=0, le=1 + 1e-9)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Index = Annotated[int, Field(ge=0, le=2**31)]
+Seconds = Annotated[float, Field(ge=-1e8, le=1e8)]
+UnixTime = Annotated[float, Field(ge=0, le=1e11)]
+
+
+@dataclass(frozen=True)
+class FailedTry:
+    """One request that got no usable answer and was made again."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
+
+    kind: str
+    """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`."""
+    error: str
+    seconds: float
+    """From sending the request to knowing that it had failed."""
+    waited: float
+    """Seconds of pause before the next try."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One thought and action of the policy, one observation by the environment. Times in seconds."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
+
+    turn: Index
+    reply: str
+    """The raw reply, whole."""
+    thought: str
+    action: str | None
+    """As the model worded it; None when the reply had no action (the observation is then the correction)."""
+    observation: str
+    progress: Fraction
+    valid: bool
+    format_errors: tuple[str, ...] = ()
+    subgoals_completed: tuple[Index, ...] = ()
+    finish_reason: str = "stop"
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    policy_s: Seconds = 0.0
+    """Waiting for the policy: queueing, failed tries and their pauses included."""
+    latency_s: Seconds = 0.0
+    """Of the one request that was answered."""
+    failed_tries: tuple[FailedTry, ...] = ()
+    environment_s: Seconds = 0.0
+    """The simulator at work, as its process measures it."""
+    worker_s: Seconds = 0.0
+    """The rest of the wait for the world: its process was starting, or stepping another episode's environment."""
+
+
+@dataclass(frozen=True)
+class Trim:
+    """The context was full before `turn`: the `dropped` oldest turns still in the conversation went."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
+
+    turn: Index
+    dropped: Index
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A played sample of a task."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
+
+    task_id: str
+    family: str
+    suite: str
+    kind: str
+    difficulty: str
+    labels: str
+    sample: Index
+    perturbation: str | None
+    goal: str
+    first_observation: str
+    turns: tuple[Turn, ...]
+    progress: Fraction
+    success: bool
+    solved: bool
+    ended_by: EndedBy
+    trims: tuple[Trim, ...]
+    subgoals: tuple[str, ...]
+    task_hash: str
+    prompt_hash: str
+    policy_s: Seconds
+    environment_s: Seconds
+    started: UnixTime
+    """Unix time."""
+    wall_s: Seconds
+    worker_s: Seconds = 0.0
+
+    @property
+    def valid_turns(self) -> int:
+        return sum(turn.valid for turn in self.turns)
+
+    @property
+    def grounding_accuracy(self) -> float:
+        """Share of turns whose action the environment could carry out, 0..1; 0 where nothing was played."""
+        return self.valid_turns / len(self.turns) if self.turns else 0.0
+
+    @property
+    def format_error_turns(self) -> int:
+        """Turns whose reply broke the format in some way; an action may have been read all the same."""
+        return sum(bool(turn.format_errors) for turn in self.turns)
+
+    @property
+    def prompt_tokens(self) -> int:
+        """Sum over turns; a turn whose server reported none counts as 0."""
+        return sum(turn.prompt_tokens or 0 for turn in self.turns)
+
+    @property
+    def completion_tokens(self) -> int:
+        """Sum over turns; a turn whose server reported none counts as 0."""
+        return sum(turn.completion_tokens or 0 for turn in self.turns)
+
+    @property
+    def outcome(self) -> dict[str, Any]:
+        """Which episode it is and how it ended, as tables and exports tell it. Progress 0..1."""
+        return {
+            "task_id": self.task_id,
+            "family": self.family,
+            "suite": self.suite,
+            "kind": self.kind,
+            "difficulty": self.difficulty,
+            "labels": self.labels,
+            "sample": self.sample,
+            "perturbation": self.perturbation,
+            "success": self.success,
+            "solved": self.solved,
+            "progress": float(self.progress),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

@@ -1,0 +1,341 @@
+"""The run folder: append, read back, verify, compact. One writer at a time.
+
+| file | what it holds |
+|---|---|
+| `manifest.json` | what the run is: configuration, digest, versions, content hashes, model identity, seeds |
+| `episodes.jsonl` | one finished episode a line, flushed and synced before the next |
+| `errors.jsonl` | infrastructure failures, each try |
+| `server.log`, `workers.log` | what the model server and the simulators printed |
+| `summary.json` | the scores |
+| `episodes.parquet`, `turns.parquet` | the same episodes for analysis |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import re
+import time
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+from evalharness.errors import DamageWarning, InfrastructureError, UserError
+from evalharness.paths import write_whole
+from evalharness.records.episode import Episode
+from evalharness.records.identity import changes
+from evalharness.records.shapes import check_failure, check_manifest, read_episode, read_object
+
+EPISODES = "episodes.jsonl"
+ERRORS = "errors.jsonl"
+MANIFEST = "manifest.json"
+SUMMARY = "summary.json"
+LOCK = ".lock"
+
+EpisodeKey = tuple[str, int]
+"""(task id, sample): what tells two episodes of one run apart. All else that identifies an episode, such as the
+model, the prompt, the sampling and the perturbation, is the run's and stands in its manifest."""
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace `path` as a whole or not at all."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _raw_lines(path: Path) -> Iterator[tuple[int, int, bytes, bool]]:
+    """(number from 1, offset, line, whether it is the last) of every line; none where there is no such file."""
+    try:
+        with path.open("rb") as file:
+            number, offset, line = 1, 0, file.readline()
+            while line:
+                following = file.readline()
+                yield number, offset, line, not following
+                number, offset, line = number + 1, offset + len(line), following
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise UserError(f"{path} is not readable: {error.strerror}") from None
+
+
+def _damaged(path: Path, number: int, why: object, then: str) -> UserError:
+    return UserError(
+        f"{path} is damaged at line {number} ({why}); restore it, or delete that line and run the same command "
+        f"again: {then}"
+    )
+
+
+def read_failures(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every failed try of a run. A torn last line, where writing was cut off, is skipped.
+
+    Raises UserError when another line is none: that is damage, not an interruption.
+    """
+    path = folder / ERRORS
+    for number, _, line, last in _raw_lines(path):
+        try:
+            value = read_object(line)
+            check_failure(value)
+        except ValueError as error:
+            if last:
+                return
+            raise _damaged(path, number, error, "failed episodes are tried again") from None
+        yield value
+
+
+def located_episodes(folder: Path) -> Iterator[tuple[int, Episode]]:
+    """(offset of its line, episode) for every finished episode of a run folder, in the order they finished.
+
+    A torn last line is skipped. An episode that is there twice counts once, by its first line, and a DamageWarning
+    says so. Raises UserError for any other line that is no episode.
+    """
+    path = folder / EPISODES
+    first: dict[EpisodeKey, int] = {}
+    again: list[str] = []
+    for number, offset, line, last in _raw_lines(path):
+        try:
+            episode = read_episode(line)
+        except ValueError as error:
+            if last and not line.endswith(b"\n"):
+                break
+            raise _damaged(path, number, error, "the episode is played anew") from None
+        key = (episode.task_id, episode.sample)
+        if key in first:
+            again.append(f"line {number} repeats {key[0]}, sample {key[1]}, of line {first[key]}")
+            continue
+        first[key] = number
+        yield offset, episode
+    if again:
+        more = f", and {len(again) - 1} more" if len(again) > 1 else ""
+        warnings.warn(
+            f"{path} is damaged: {again[0]}{more}; each episode counts once, by its first line",
+            DamageWarning,
+            stacklevel=2,
+        )
+
+
+def read_episodes(folder: Path) -> Iterator[Episode]:
+    """The finished episodes of a run folder in the order they finished, each once (`located_episodes`)."""
+    for _, episode in located_episodes(folder):
+        yield episode
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Raises UserError when `folder` holds no run, or a manifest that is damaged."""
+    path = folder / MANIFEST
+    try:
+        manifest = read_object(path.read_bytes())
+        check_manifest(manifest)
+    except (FileNotFoundError, NotADirectoryError):
+        raise UserError(f"{folder} is not a run folder: it has no {MANIFEST}") from None
+    except OSError as error:
+        raise UserError(f"{path} is not readable: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(
+            f"{path} is damaged ({error}); restore it, or run again into another folder with -o DIR"
+        ) from None
+    return manifest
+
+
+_LEFT_BEHIND = re.compile(r"\.lock|\..*\.tmp|server(-\d+)?\.log|workers\.log|episodes\.jsonl")
+"""What a run that was killed before its manifest was written can have left in its folder."""
+
+
+def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) -> None:
+    """Raises UserError where `folder` is neither new, nor empty, nor one of ours, which has the file `mark` in it.
+
+    `expected`: names that may be there beside what a killed run leaves behind.
+    """
+    try:
+        if not folder.exists() or (folder / mark).exists():
+            return
+        foreign = sorted(
+            entry.name
+            for entry in folder.iterdir()
+            if not _LEFT_BEHIND.fullmatch(entry.name) and entry.name not in expected
+        )
+    except NotADirectoryError:
+        raise UserError(f"{folder} is a file; choose a folder with -o DIR") from None
+    except OSError as error:
+        raise UserError(f"cannot use {folder}: {error.strerror}; choose another folder with -o DIR") from None
+    if foreign:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise UserError(
+            f"{folder} is not empty and has no {mark}: there is {foreign[0]!r}{more}; "
+            "choose a new folder with -o DIR"
+        )
+
+
+class RunStore:
+    """The one writer of a run folder. Use as a context manager: it holds the folder's lock."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.done: set[EpisodeKey] = set()
+        self._files: dict[str, IO[bytes]] = {}
+        self._lock: IO[bytes] | None = None
+        self._created: list[Path] = []
+
+    def __enter__(self) -> RunStore:
+        require_own_folder(self.folder, MANIFEST)
+        for parent in (self.folder, *self.folder.parents):
+            if parent.exists():
+                break
+            self._created.append(parent)
+        while self._lock is None:
+            self._lock = self._try_lock()
+        return self
+
+    def _try_lock(self) -> IO[bytes] | None:
+        """The locked file; None when another process removed it (a run that was refused) before we had it."""
+        path = self.folder / LOCK
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = path.open("ab")
+        except OSError as error:
+            raise UserError(
+                f"cannot write to {self.folder}: {error.strerror}; choose another with -o DIR"
+            ) from None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise UserError(
+                f"another evalharness is writing to {self.folder}; wait for it, or choose another folder with -o DIR"
+            ) from None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()
+        return None
+
+    def __exit__(self, *exception: object) -> None:
+        for file in self._files.values():
+            file.close()
+        if self._lock is not None:
+            if not (self.folder / MANIFEST).exists():
+                self._leave_nothing()
+            self._lock.close()
+
+    def _leave_nothing(self) -> None:
+        """A run that was refused before it began leaves no folder behind."""
+        (self.folder / LOCK).unlink(missing_ok=True)
+        for path in self._created:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+    def resume(self, manifest: Mapping[str, Any]) -> None:
+        """Fill `done` from what an earlier session finished. Writes nothing but the cut of a torn line.
+
+        Raises UserError, with the differences, when the folder holds a run of another configuration.
+        """
+        if not (self.folder / MANIFEST).exists():
+            if (self.folder / EPISODES).exists():
+                raise UserError(
+                    f"{self.folder} holds {EPISODES} but no {MANIFEST}; choose another folder with -o DIR"
+                )
+            return
+        earlier = read_manifest(self.folder)
+        if changed := changes(earlier.get("identity", {}), manifest["identity"]):
+            another_model = all(line.startswith("model.") for line in changed)
+            raise UserError(
+                f"{self.folder} holds a run of another {'model' if another_model else 'configuration'}:\n  "
+                + "\n  ".join(changed)
+                + "\nchoose another folder with -o DIR, or "
+                + ("serve that model" if another_model else "give the same options")
+                + " to continue that run"
+            )
+        for path in self.folder.glob(".*.tmp"):  # a session that was killed was writing these
+            path.unlink()
+        self._drop_torn_line(self.folder / EPISODES)
+        self._drop_torn_line(self.folder / ERRORS)
+        self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
+
+    def begin(self, manifest: Mapping[str, Any]) -> None:
+        """Write the manifest; when the run is continued, add this session to it (and the samples that joined)."""
+        path = self.folder / MANIFEST
+        if path.exists():
+            earlier = read_manifest(self.folder)
+            manifest = {
+                **earlier,
+                "identity": manifest["identity"],
+                "digest": manifest["digest"],
+                "sessions": [*earlier["sessions"], *manifest["sessions"]],
+            }
+        write_atomically(path, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+
+    @staticmethod
+    def _drop_torn_line(path: Path) -> None:
+        """Cut a last line that was never finished: its episode is owed again. A whole one that lacks only its
+        newline is kept."""
+        if not path.exists():
+            return
+        data = path.read_bytes()
+        if not data or data.endswith(b"\n"):
+            return
+        start = data.rfind(b"\n") + 1
+        try:
+            whole = bool(read_object(data[start:]))
+        except ValueError:
+            whole = False
+        with path.open("r+b") as file:
+            if whole:
+                file.seek(0, os.SEEK_END)
+                file.write(b"\n")
+            else:
+                file.truncate(start)
+            os.fsync(file.fileno())
+
+    def _append(self, name: str, value: Mapping[str, Any]) -> None:
+        """Write one line so that it survives whatever comes after. A failed write leaves no half line behind."""
+        line = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        if name not in self._files:
+            self._files[name] = (self.folder / name).open("ab", buffering=0)
+        file = self._files[name]
+        size = os.fstat(file.fileno()).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(file.fileno(), line[written:])
+            os.fsync(file.fileno())
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(file.fileno(), size)
+            raise StoreError(
+                f"cannot write {self.folder / name}: {error.strerror}; what was finished before is safe: "
+                "free some space and run the same command again"
+            ) from error
+
+    def append(self, episode: Episode) -> None:
+        """Raises StoreError when the disk refuses."""
+        key = (episode.task_id, episode.sample)
+        if key in self.done:
+            raise ValueError(f"episode {key} is already stored")
+        self._append(EPISODES, episode.to_json())
+        self.done.add(key)
+
+    def append_error(
+        self, task_id: str, sample: int, attempt: int, error: BaseException, final: bool
+    ) -> None:
+        """Record one failed try; `final` when the episode was given up."""
+        self._append(
+            ERRORS,
+            {
+                "time": time.time(),
+                "task_id": task_id,
+                "sample": sample,
+                "attempt": attempt,
+                "kind": type(error).__name__,
+                "error": str(error),
+                "final": final,
+                **(error.details() if isinstance(error, InfrastructureError) else {}),
+            },
+        )
+
+
+class StoreError(InfrastructureError):
+    """The run folder cannot be written. Nothing more can be kept, so the run stops."""

@@ -1,0 +1,69 @@
+"""The command line as a person starts it, in a process of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+
+EXAMPLE = Path(__file__).parent / "example_environment"
+TIMING = ["policy_s", "latency_s", "environment_s", "worker_s", "started", "wall_s", "tries"]
+"""Columns that differ from run to run: times, and how often a request had to be made again."""
+
+
+def surroundings(folder: Path) -> dict[str, str]:
+    """An empty home, and the Compass environment installed."""
+    (folder / "faults").mkdir()
+    return {
+        **os.environ,
+        "PYTHONPATH": str(EXAMPLE),
+        "EVALHARNESS_HOME": str(folder / "home"),
+        "COMPASS_FAULTS": str(folder / "faults"),
+        "COLUMNS": "80",
+    }
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "evalharness", *map(str, arguments)]
+
+
+def evalharness(environment: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command(*arguments), env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def run_compass(environment: dict[str, str], folder: Path, *more: object) -> subprocess.CompletedProcess[str]:
+    return evalharness(environment, "run", "--suite", "open", "--tasks", "compass", "-o", folder, *more)
+
+
+async def start(environment: dict[str, str], *arguments: object) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        *command(*arguments),
+        env=environment,
+        stdout=asyncio.subprocess.DEVNULL,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+def finished(run: Path) -> int:
+    """Episodes that a run has written so far."""
+    episodes = run / "episodes.jsonl"
+    return episodes.read_bytes().count(b"\n") if episodes.exists() else 0
+
+
+def frames(folder: Path) -> list[pd.DataFrame]:
+    """A run's two tables without the columns that differ from run to run."""
+    return [
+        pd.read_parquet(folder / f"{name}.parquet").drop(columns=TIMING, errors="ignore")
+        for name in ("episodes", "turns")
+    ]
+
+
+def assert_same_results(first: Path, second: Path) -> None:
+    for one, other in zip(frames(first), frames(second), strict=True):
+        pd.testing.assert_frame_equal(one, other)
