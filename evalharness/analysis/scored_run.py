@@ -37,7 +37,7 @@ class ScoredRun:
     scores: tuple[EpisodeScore, ...]
     """Sorted by task and sample."""
     repeats: tuple[ScoredRun, ...] = ()
-    """The runs that this one is made of, where several were read as one (`evalharness.repeats`)."""
+    """The runs that this one is made of, where several were read as one (`evalharness.analysis.repeats`)."""
 
     @property
     def name(self) -> str:

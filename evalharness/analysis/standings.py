@@ -46,7 +46,8 @@ class Standing:
     """Families that the method's training data was sampled from: as published, or as the user declares of a run."""
     values: Mapping[str, float | None]
     ci95: Mapping[str, tuple[float, float]]
-    """Of a published row for success alone (from the printed rate and the number of tasks)."""
+    """Of a published row for success alone: derived from the printed rate (of the held-out score: from the
+    printed rates of its families) and the number of tasks."""
     chance_corrected: Mapping[str, float | None]
     """0 is what chance reaches, 1 what the best known plans reach; None where no reference is stored."""
     chance_corrected_ci95: Mapping[str, tuple[float, float]]

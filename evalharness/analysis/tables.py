@@ -79,6 +79,7 @@ def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "observation": turn.observation,
             "progress": float(turn.progress),
             "valid": turn.valid,
+            "no_effect": turn.no_effect,
             "format_errors": list(turn.format_errors),
             "subgoals_completed": list(turn.subgoals_completed),
             "reply": turn.reply,
@@ -105,14 +106,20 @@ def _schemas() -> tuple[Any, Any]:
         **{"subgoals": pa.list_(text), "prompt_tokens": whole, "completion_tokens": whole},
         **{"task_hash": text, "prompt_hash": text},
         **dict.fromkeys(["policy_s", "environment_s", "worker_s", "started", "wall_s"], real),
-        **dict.fromkeys(["error_turns", "longest_error_run", "repeated_turns", "longest_loop"], whole),
+        **dict.fromkeys(["error_turns", "longest_error_run", "no_effect_turns"], whole),
+        **dict.fromkeys(["repeated_turns", "longest_loop"], whole),
         **dict.fromkeys(["help_turns", "distinct_observations", "distinct_actions"], whole),
         **dict.fromkeys(["distinct_places", "first_progress_turn"], whole),
     }
     turns = {
         **{"task_id": text, "family": text, "sample": whole, "turn": whole},
         **{"thought": text, "action": text, "observation": text, "progress": real, "valid": flag},
-        **{"format_errors": pa.list_(text), "subgoals_completed": pa.list_(whole), "reply": text},
+        **{
+            "no_effect": flag,
+            "format_errors": pa.list_(text),
+            "subgoals_completed": pa.list_(whole),
+            "reply": text,
+        },
         **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole},
         **{"tries": whole, **dict.fromkeys(["policy_s", "latency_s", "environment_s", "worker_s"], real)},
         **{"error": flag, "progressed": flag, "repeated": flag, "place": text},
@@ -143,10 +150,10 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             pa.Table.from_pylist([turn for _, turns in rows for turn in turns], schema=schemas[1]),
         ]
     first, second = (table.to_pandas(types_mapper={pa.string(): pd.StringDtype()}.get) for table in tables)
-    missing = ("distinct_places", "first_progress_turn")
+    missing = ("no_effect_turns", "distinct_places", "first_progress_turn")
     return (
         first.astype(dict.fromkeys(missing, "Int64")),
-        second.astype({"prompt_tokens": "Int64", "completion_tokens": "Int64"}),
+        second.astype({"no_effect": "boolean", "prompt_tokens": "Int64", "completion_tokens": "Int64"}),
     )
 
 

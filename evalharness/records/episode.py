@@ -50,6 +50,8 @@ class Turn:
     valid: bool
     format_errors: tuple[str, ...] = ()
     subgoals_completed: tuple[Index, ...] = ()
+    no_effect: bool | None = None
+    """The action was valid and changed nothing (`Info.no_effect`); None where the environment does not tell."""
     finish_reason: str = "stop"
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None

@@ -91,9 +91,9 @@ _MODULES = (
     "paired",
     "power",
     "ratio",
-    "corrected",
     "kinds",
     "repeats",
+    "corrected",
 )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer
-from made_runs import make_run
+from made_runs import Outcome, make_run
 from rich.console import Console
 
 from evalharness.analysis.best_of_n import BestOfN, best_of_n, trajectory
@@ -49,9 +49,7 @@ def test_the_table_is_greedy_best_and_their_difference(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("outcome", [SOLVED, HALF, NOTHING])
-def test_a_difference_of_nothing_has_an_interval_with_a_width(
-    tmp_path: Path, outcome: tuple[bool, float]
-) -> None:
+def test_a_difference_of_nothing_has_an_interval_with_a_width(tmp_path: Path, outcome: Outcome) -> None:
     (family,) = study(tmp_path, [outcome] * 12, [[outcome, outcome]] * 12).families
     for measure in ("success", "progress"):
         low, high = family.delta_ci95[measure]

@@ -78,10 +78,11 @@ def make_run(
     goals: Mapping[str, str] | None = None,
     kinds: Mapping[str, Sequence[str]] | None = None,
     prompts: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Sequence[str]] | None = None,
     **options: Any,
 ) -> Path:
-    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples. `kinds`: of each task.
-    `prompts`: family -> hash of its prompt file, for those that are not the harness's own."""
+    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples; `kinds`: of each task. `prompts`:
+    family -> hash of its prompt file, for those that are not the harness's own."""
     config = RunConfig(model="http://127.0.0.1:1/v1", model_name=name, **options)
     tasks = [
         make_task(
