@@ -76,7 +76,6 @@ def make_run(
     name: str = "model",
     labels: Mapping[str, str] | None = None,
     goals: Mapping[str, str] | None = None,
-    kinds: Mapping[str, Sequence[str]] | None = None,
     prompts: Mapping[str, str] | None = None,
     kinds: Mapping[str, Sequence[str]] | None = None,
     **options: Any,
