@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from evalharness._version import __version__
+from evalharness.cli.parser import CommandParser, complete
 from evalharness.errors import EvalharnessError, InfrastructureError
 
 COMMANDS = (
@@ -58,8 +59,9 @@ first steps:
 """
 
 
-def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
+    """Not `whole`: some options are added only when their command is given."""
+    parser = CommandParser(
         prog="evalharness",
         description="Evaluate LLM agents in text environments.",
         epilog=_EPILOG,
@@ -70,6 +72,8 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         importlib.import_module(f"evalharness.cli.{name}").register(commands)
+    if whole:
+        complete(parser)
     return parser
 
 
@@ -79,7 +83,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal of another encoding shows \\u2026 for what it cannot, instead of ending the command.
             stream.reconfigure(errors="backslashreplace")
-    parser = make_parser()
+    parser = make_parser(whole=False)
     args = parser.parse_args(arguments)
     try:
         status: int = args.run(args)
