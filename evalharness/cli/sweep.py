@@ -108,7 +108,7 @@ def _touched(
             plans, data=data_folder(args), watch=lambda progress: watch(progress, families, shown)
         ).folder
     spec = installed_specs()[args.family]
-    prompt, _ = load_prompt(spec, plain.prompts)
+    prompt = load_prompt(spec, plain.prompts)
     episodes = [episode for episode in read_episodes(place) if episode.sample == 0]
     return {name: touched_tasks(episodes, Voice(spec, name), prompt) for name in names}
 
