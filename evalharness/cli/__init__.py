@@ -22,6 +22,7 @@ COMMANDS = (
     "plot",
     "diversity",
     "export",
+    "refine",
     "track",
     "report",
     "view",

@@ -1,0 +1,138 @@
+"""The folder of scripts or trajectories: what a model was asked, what came of it. One writer at a time.
+
+| file | what it holds |
+|---|---|
+| `manifest.json` | what was made: options, readings, sampling, model, hashes of prompts and personas; each session |
+| `calls.jsonl` | every answered call a line, synced before the next is asked: nothing that was paid for is lost |
+| `passed.jsonl`, `rejected.jsonl` | a finished persona a line, with the signal of every call |
+| `errors.jsonl` | infrastructure failures, each try |
+| `server.log` | what the model server printed |
+| `summary.json` | how many passed at which call, why the others failed, calls, tokens |
+| `data.jsonl`, `data.manifest.json` | passed trajectories as training data |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evalharness.errors import InfrastructureError, UserError
+from evalharness.refine.conversation import Call, Conversation
+from evalharness.refine.sample import SampleError, parse_json
+from evalharness.store import MANIFEST, RecordFolder
+
+CALLS = "calls.jsonl"
+PASSED = "passed.jsonl"
+REJECTED = "rejected.jsonl"
+ERRORS = "errors.jsonl"
+DATA = "data.jsonl"
+
+
+def read_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Every whole line. A torn last line, where writing was cut off, is skipped.
+
+    Raises UserError for any other line that is no object: that is damage, not an interruption.
+    """
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                value = parse_json(line)
+                if not isinstance(value, dict):
+                    raise SampleError("no object")
+            except SampleError as error:
+                if not line.endswith(b"\n"):
+                    return
+                raise UserError(
+                    f"{path} is damaged at line {number} ({error}); restore it, or delete that line and run the same "
+                    "command again: what it held is made anew"
+                ) from None
+            yield value
+
+
+def read_finished(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """(passed, rejected) in the order of the draw, however they finished."""
+    passed, rejected = (list(read_records(folder / name)) for name in (PASSED, REJECTED))
+    for records in (passed, rejected):
+        for record in records:
+            if not isinstance(record.get("key"), str) or not isinstance(record.get("index"), int):
+                raise UserError(f"{folder} is damaged: a finished line has no key or no index; restore it")
+        records.sort(key=lambda record: (record["index"], record["key"]))
+    return passed, rejected
+
+
+def read_synthesis_manifest(folder: Path) -> dict[str, Any]:
+    """Raises UserError when `folder` holds neither scripts nor trajectories."""
+    path = folder / MANIFEST
+    try:
+        manifest = parse_json(path.read_bytes())
+        kind = manifest["identity"]["kind"]
+        if kind not in ("scripts", "trajectories") or not isinstance(manifest["digest"], str):
+            raise SampleError("of another kind")
+    except OSError:
+        raise UserError(
+            f"{folder} holds no scripts and no trajectories: it has no {MANIFEST} "
+            "(make some with: evalharness refine scripts --model MODEL -n 10 -o DIR)"
+        ) from None
+    except (SampleError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is of neither scripts nor trajectories: {error}") from None
+    return dict(manifest)
+
+
+class SynthesisStore(RecordFolder):
+    """The one writer. After `resume`, `done` says which personas are finished and `calls` what was answered of the
+    others."""
+
+    lines = (CALLS, PASSED, REJECTED, ERRORS)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.done: set[str] = set()
+        self.calls: dict[str, list[Call]] = {}
+
+    def load(self) -> None:
+        passed, rejected = read_finished(self.folder)
+        self.done = {record["key"] for record in (*passed, *rejected)}
+        calls: dict[str, dict[int, Call]] = {}
+        for line in read_records(self.folder / CALLS):
+            try:
+                call = Call.from_json(line)
+            except (KeyError, TypeError, ValueError) as error:
+                raise UserError(f"{self.folder / CALLS} holds a line that is no call: {error}") from None
+            if call.key not in self.done:
+                calls.setdefault(call.key, {}).setdefault(call.number, call)
+        self.calls = {key: [found[number] for number in sorted(found)] for key, found in calls.items()}
+
+    def add_call(self, call: Call) -> None:
+        self.append_line(CALLS, call.to_json())
+
+    def add_finished(self, conversation: Conversation) -> None:
+        if conversation.key in self.done:
+            raise ValueError(f"{conversation.key} is already stored")
+        self.append_line(PASSED if conversation.passed else REJECTED, conversation.record())
+        self.done.add(conversation.key)
+
+    def add_error(self, key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
+        self.append_line(
+            ERRORS,
+            {
+                "time": time.time(),
+                "key": key,
+                "attempt": attempt,
+                "kind": type(error).__name__,
+                "error": str(error),
+                "final": final,
+                **error.details(),
+            },
+        )
+
+    def note_session(self, **facts: Any) -> None:
+        """Add to what the manifest says of this session."""
+        from evalharness.store import write_atomically
+
+        manifest = self.manifest()
+        manifest["sessions"][-1] |= facts
+        write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
