@@ -71,8 +71,10 @@ def verify_trajectory(
     """Algorithm 1 over a reply that goes on after `kept`. Returns the turns to keep, and the verdict."""
     values = read_list(text, "trajectory")
     if isinstance(values, BrokenList):
-        turns, _ = _pass_turns(script, list(values.whole), kept, readings or Readings(), whole=False)
-        return turns, Verdict(Signal.JSON, (f"the reply is not a JSON list: {values.why}",))
+        turns, verdict = _pass_turns(script, list(values.whole), kept, readings or Readings(), whole=False)
+        return turns, Verdict(
+            Signal.JSON, (f"the reply is not a JSON list: {values.why}", *verdict.mistakes)
+        )
     return _pass_turns(script, values, kept, readings or Readings(), whole=True)
 
 
