@@ -71,7 +71,9 @@ def read_json(text: str) -> Any:
     content = _content(text)
     opening = _OPENING.search(content)
     if opening is None:
-        raise NotJsonError("it holds no JSON object and no list of objects" if content.strip() else "it is empty")
+        raise NotJsonError(
+            "it holds no JSON object and no list of objects" if content.strip() else "it is empty"
+        )
     try:
         value, _ = _DECODER.raw_decode(content, opening.start())
     except RecursionError:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -17,8 +18,9 @@ from evalharness.refine.trajectory import MasterTurn, Turn
 from evalharness.report.text import duration, printable
 
 
-def _line(text: str, style: str = "", indent: int = 0) -> Text:
-    return Text(" " * indent + printable(text, single_line=True), style=style)
+def _line(text: str, style: str = "", indent: int = 0) -> RenderableType:
+    """Folded lines keep the indentation."""
+    return Padding(Text(printable(text, single_line=True), style=style), (0, 0, 0, indent), expand=False)
 
 
 def verification_table(summary: Mapping[str, Any]) -> RenderableType:
@@ -68,7 +70,7 @@ def _notes(summary: Mapping[str, Any]) -> Iterator[str]:
         yield f"training data: {data['samples']} conversations, {turns} player turns ({errors})"
 
 
-def script_lines(script: Script) -> Iterator[Text]:
+def script_lines(script: Script) -> Iterator[RenderableType]:
     """The goal, the tree of places and objects, the actions."""
     yield _line(f"Goal: {script.goal}", "bold")
     yield from (_line(f"- {condition}", indent=2) for condition in script.completion_conditions)
@@ -89,7 +91,7 @@ def script_lines(script: Script) -> Iterator[Text]:
             yield _line(f"{parameter}: {', '.join(values) if values else 'anything'}", "dim", indent=4)
 
 
-def turn_lines(turns: Sequence[Turn]) -> Iterator[Text]:
+def turn_lines(turns: Sequence[Turn]) -> Iterator[RenderableType]:
     """Dungeon Master and player in turn; errors marked at the turn that says so."""
     for place, turn in enumerate(turns):
         if isinstance(turn, MasterTurn):
@@ -103,7 +105,7 @@ def turn_lines(turns: Sequence[Turn]) -> Iterator[Text]:
             yield _line(f"Action: {turn.action}", "bold", indent=4)
 
 
-def record_lines(folder: Path, record: Mapping[str, Any]) -> Iterator[Text]:
+def record_lines(folder: Path, record: Mapping[str, Any]) -> Iterator[RenderableType]:
     """A finished persona of `folder`: what became of each call, then the script or the trajectory."""
     yield _line(f"{record['key']}: {record['persona']}", "bold")
     first = record["calls"] - len(record["mistakes"]) + 1

@@ -72,9 +72,7 @@ def verify_trajectory(
     values = read_list(text, "trajectory")
     if isinstance(values, BrokenList):
         turns, verdict = _pass_turns(script, list(values.whole), kept, readings or Readings(), whole=False)
-        return turns, Verdict(
-            Signal.JSON, (f"the reply is not a JSON list: {values.why}", *verdict.mistakes)
-        )
+        return turns, Verdict(Signal.JSON, (f"the reply is not a JSON list: {values.why}", *verdict.mistakes))
     return _pass_turns(script, values, kept, readings or Readings(), whole=True)
 
 

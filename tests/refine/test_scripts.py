@@ -133,7 +133,11 @@ def test_expressions_that_accept_their_own_action(name: str, made: Action) -> No
         ("open {box}", action("open red box", {"box": ["red box", "blue box"]}), "'open blue box'"),
         ("put", action("put .+ on .+", {"a": ["cup"], "b": ["shelf"]}), "'put cup shelf'"),
         ("answer", action("answer: (", **{"special format": "text"}), "does not compile"),
-        ("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa{x}", action(r"(a|aa)+b", {"x": ["c"]}), "more than 0.1 s"),
+        (
+            "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa{x}",
+            action(r"(a|aa)+b", {"x": ["c"]}),
+            "more than 0.1 s",
+        ),
         ("open", action("a" * 30_000), "more than 20,000 characters"),
         ("open", action("(" * 5_000), "does not compile"),
         ("open", action("a{99999999999}"), "does not compile"),
@@ -155,12 +159,12 @@ def test_the_time_limit_holds(code: str) -> None:
 def test_an_expression_that_was_too_slow_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A trajectory of a hundred turns costs one time limit an action, not a hundred."""
     script = read_script(
-        changed("Available Actions", {"slow {x}": {"verification code": "(a|aa)+b", "parameters": {"x": None}}})
+        changed(
+            "Available Actions", {"slow {x}": {"verification code": "(a|aa)+b", "parameters": {"x": None}}}
+        )
         | {"Goal": "g"}
     )
-    script = script.model_copy(
-        update={"actions": {"s": action("(a|aa)+b", **{"special format": "free"})}}
-    )
+    script = script.model_copy(update={"actions": {"s": action("(a|aa)+b", **{"special format": "free"})}})
     asked: list[str] = []
     real = expressions.full_match
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import chat_server as cs
 import pytest
 from chat_server import ChatServer
+from rich.console import Console
 
 from evalharness.cli import main
 from evalharness.policy.endpoint import request_seed
+from evalharness.refine.live import watch_synthesis
 from evalharness.refine.sample import read_samples
+from evalharness.refine.synthesis_progress import SynthesisProgress
 from evalharness.refine.synthesis_store import read_finished, read_records
 
 from .scripted_model import MISTAKES, SCRIPT_MISTAKES, answer, persona, script_for
@@ -87,9 +92,10 @@ async def test_each_mistake_is_made_once_and_corrected(
     assert {sample.source for sample in samples} == {"trajectories"}
     assert len({sample.task_hash for sample in samples}) == 32
     assert summary(out)["data"]["error_turns"] == 2 * 32
-    text = capsys.readouterr().out
-    assert "32 of 32 personas passed (100.0 %)" in text
-    assert "cost 0.00" in text
+    printed = capsys.readouterr()
+    assert "32 of 32 personas passed (100.0 %)" in printed.out
+    assert "cost 0.00" in printed.out
+    assert "scripts 32/32 · passed 32 (8 at call 1, 24 at call 2) · 0 at work | 56 calls" in printed.err
     assert manifest(out)["identity"]["readings"] == {"excuse": "any", "least_errors": 2, "count": "all"}
 
 
@@ -208,7 +214,9 @@ async def test_another_configuration_is_refused_with_the_difference(
         assert "sampling.temperature: 1.0 there, 0.5 now" in capsys.readouterr().err
         out = tmp_path / "out"
         await refine(server, "trajectories", "--scripts", scripts, "-o", out)
-        await refine(server, "trajectories", "--scripts", scripts, "-o", out, "--excuse", "parameter", status=2)
+        await refine(
+            server, "trajectories", "--scripts", scripts, "-o", out, "--excuse", "parameter", status=2
+        )
         assert 'readings.excuse: "any" there, "parameter" now' in capsys.readouterr().err
         await refine(server, "trajectories", "--scripts", out, "-o", tmp_path / "x", status=2)
         assert "holds no scripts" in capsys.readouterr().err
@@ -305,9 +313,15 @@ async def test_a_server_that_stops_answering_ends_the_work_and_the_same_command_
         (("--model", "http://127.0.0.1:9/v1"), "--model-name"),
         (("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "-n", "0"), "-n is at least 1"),
         (("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "-n", "300"), "200 personas"),
-        (("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "--prompts", "nowhere"), "no such folder"),
+        (
+            ("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "--prompts", "nowhere"),
+            "no such folder",
+        ),
         (("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "--price-in", "nan"), "is a price"),
-        (("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "--calls", "0"), "--calls is at least 1"),
+        (
+            ("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "--calls", "0"),
+            "--calls is at least 1",
+        ),
     ],
 )
 def test_bad_requests(
@@ -345,3 +359,64 @@ async def test_one_persona_is_shown_by_its_key(tmp_path: Path, capsys: pytest.Ca
     assert key in capsys.readouterr().err
     assert main(["refine", "show", str(tmp_path)]) == 2
     assert "evalharness refine scripts" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+async def test_a_persona_whose_infrastructure_fails_is_left_for_the_same_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Answers of 10 MB each time: the other personas go on, the exit status says that one is missing."""
+
+    def too_much(request: dict[str, Any]) -> cs.Fault | None:
+        return cs.ten_megabytes if "<<none/KEYS>>" in request["messages"][-1]["content"] else None
+
+    kinds = [("none", "OK"), ("none", "KEYS"), ("KEYS", "OK")]
+    async with ChatServer(answer=answer, choose_fault=too_much).running() as server:
+        out = await make_scripts(server, tmp_path, kinds, "--attempts", 1, status=3)
+        printed = capsys.readouterr().err
+        assert "1 personas are left to make; the same command continues" in printed
+        (failure,) = read_records(out / "errors.jsonl")
+        assert failure["final"]
+        assert {one["kind"] for one in failure["tries"]} == {"too_long"}
+        assert (summary(out)["passed"], summary(out)["left"]) == (2, 1)
+        server.choose_fault = lambda request: None
+        await make_scripts(server, tmp_path, kinds)
+    assert (summary(out)["passed"], summary(out)["left"]) == (3, 0)
+
+
+def test_the_live_view_says_what_goes_on() -> None:
+    progress = SynthesisProgress("trajectories", 40, calls=30, completion_tokens=900, running=7)
+    record = {"signals": ["KEYS", "OK"], "calls": 3, "prompt_tokens": 10, "completion_tokens": 5}
+    progress.tally.add(record)
+    progress.tally.add(record | {"signals": ["JSON", "TOO_FEW"], "calls": 4})
+    progress.status, progress.engine = (
+        "HTTP 500: \x1b[31mno",
+        lambda: "concurrency 8 (growing), 7 at the model",
+    )
+    out = io.StringIO()
+    with watch_synthesis(progress, Console(file=out, force_terminal=True, width=120, color_system=None)):
+        pass
+    shown = out.getvalue()
+    counts = "trajectories 2/40 · passed 1 (1 at call 3) · rejected 1 (TOO_FEW 1) · 7 at work"
+    assert counts in shown
+    assert "30 calls" in shown
+    assert "concurrency 8 (growing)" in shown
+    assert r"HTTP 500: \x1b[31mno" in shown
+
+
+_ABOVE = ("evalharness/refine/", "evalharness/cli/", "evalharness/report/")
+
+
+def test_nothing_below_knows_of_refine() -> None:
+    """Imports go down only: what uses it are the command line and the report."""
+    root = Path(__file__).parent.parent.parent
+    above = [
+        path.relative_to(root).as_posix()
+        for folder in ("evalharness", "envs")
+        for path in sorted((root / folder).rglob("*.py"))
+        if re.search(
+            r"^\s*(?:from|import) evalharness\.refine\b", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    ]
+    assert [path for path in above if not path.startswith(_ABOVE)] == []
+    assert "evalharness/cli/refine_synthesis.py" in above
