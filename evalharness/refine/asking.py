@@ -40,6 +40,14 @@ class AbortedError(InfrastructureError):
     """Going on would only burn the tries of every conversation."""
 
 
+@dataclass(frozen=True)
+class Job:
+    """A persona that is not finished. Its conversation is made when its turn comes: not all fit into memory."""
+
+    key: str
+    make: Callable[[], Conversation]
+
+
 @dataclass
 class Asking:
     """`run` takes conversations to their ends, as many at once as the throttle allows."""
@@ -54,7 +62,7 @@ class Asking:
     """Why the model can never answer again; None while it can."""
     _failed_in_a_row: int = 0
     _answered: bool = False
-    _refused_early: list[tuple[Conversation, UserError]] = field(default_factory=list)
+    _refused_early: list[tuple[Job, UserError]] = field(default_factory=list)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def settle_form(self) -> dict[str, Any]:
@@ -74,20 +82,20 @@ class Asking:
             return {"structured_output": False, "structured_output_refused": error.reason}
         return {"structured_output": True}
 
-    async def run(self, conversations: Sequence[Conversation]) -> None:
+    async def run(self, jobs: Sequence[Job]) -> None:
         """Raises AbortedError, StoreError or UserError; then no other conversation goes on."""
         self.throttle.on_change = self._wake.set
         self._answered = bool(self.store.done or self.store.calls)
-        pending = list(conversations)
+        pending = list(jobs)
         while pending:
             await self._run(pending)
             if self._refused_early and not self._answered:
                 raise self._refused_early[0][1]
-            pending = [conversation for conversation, _ in self._refused_early]
+            pending = [job for job, _ in self._refused_early]
             self._refused_early.clear()
 
-    async def _run(self, conversations: Sequence[Conversation]) -> None:
-        waiting = list(reversed(conversations))
+    async def _run(self, jobs: Sequence[Job]) -> None:
+        waiting = list(reversed(jobs))
         try:
             async with asyncio.TaskGroup() as group:
                 while waiting:
@@ -99,18 +107,26 @@ class Asking:
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
 
-    async def _one(self, conversation: Conversation) -> None:
+    async def _one(self, job: Job) -> None:
         self.progress.running += 1
         try:
-            await self._finish(conversation)
+            # In a thread, as every verification: it may take the time limit of untrusted expressions.
+            await self._finish(await asyncio.to_thread(self._begin, job))
         except _RefusedEarlyError as error:
-            self._refused_early.append((conversation, error.reason))
+            self._refused_early.append((job, error.reason))
             if len(self._refused_early) >= _MOST_REFUSED and not self._answered:
                 raise error.reason from None
         finally:
             self.progress.running -= 1
             self.throttle.episodes -= 1
             self._wake.set()
+
+    def _begin(self, job: Job) -> Conversation:
+        """From its beginning, or from where an earlier session left it."""
+        conversation = job.make()
+        for call in self.store.calls.get(job.key, ()):
+            conversation.take(call)
+        return conversation
 
     async def _finish(self, conversation: Conversation) -> None:
         for attempt in range(1, self.attempts + 1):
@@ -148,7 +164,6 @@ class Asking:
         self.throttle.answered()
         self.store.add_call(call)
         self.progress.count(call)
-        # In a thread: an untrusted expression may take its whole time limit.
         await asyncio.to_thread(conversation.take, call)
 
     async def _call(self, conversation: Conversation, reply: Awaitable[Reply]) -> Call:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,15 @@ from evalharness.errors import UserError
 from evalharness.refine.conversation import sample_of
 from evalharness.refine.sample import Sample, read_manifest, write_samples
 from evalharness.refine.script import KeysError, Script, read_script
-from evalharness.refine.synthesis_store import DATA, read_finished, read_synthesis_manifest
-from evalharness.refine.tally import Prices, tally
+from evalharness.refine.synthesis_store import (
+    DATA,
+    PASSED,
+    REJECTED,
+    finished_lines,
+    read_records,
+    read_synthesis_manifest,
+)
+from evalharness.refine.tally import Prices, Tally, tally
 from evalharness.refine.trajectory import Turn, read_turn
 from evalharness.store import SUMMARY, write_atomically
 
@@ -35,11 +42,15 @@ def stored_turns(folder: Path, record: Mapping[str, Any]) -> list[Turn]:
         raise UserError(f"{folder}: the trajectory of {record['key']} is damaged: {error}") from None
 
 
+def count_finished(folder: Path) -> Tally:
+    """Over all finished personas; reads one line at a time."""
+    return tally(record for name in (PASSED, REJECTED) for record in read_records(folder / name))
+
+
 def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
     """The summary as of now, also while the folder is being filled. `prices` replace those given when it was made."""
     manifest = read_synthesis_manifest(folder)
-    passed, rejected = read_finished(folder)
-    counted = tally((*passed, *rejected))
+    counted = count_finished(folder)
     last = manifest["sessions"][-1]
     wanted = max(session["wanted"] for session in manifest["sessions"])
     summary: dict[str, Any] = {
@@ -62,12 +73,13 @@ def write_outcome(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
     manifest = read_synthesis_manifest(folder)
     if manifest["identity"]["kind"] == "trajectories":
         made = {"command": "refine trajectories", "digest": manifest["digest"], **manifest["identity"]}
-        write_samples(folder / DATA, _samples(folder, read_finished(folder)[0]), made)
+        write_samples(folder / DATA, _samples(folder), made)
     summary = summarize(folder, prices)
     write_atomically(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
     return summary
 
 
-def _samples(folder: Path, passed: Sequence[dict[str, Any]]) -> Iterator[Sample]:
-    for record in passed:
+def _samples(folder: Path) -> Iterator[Sample]:
+    for line in finished_lines(folder / PASSED):
+        record = line.read()
         yield sample_of(record, stored_turns(folder, record), stored_script(folder, record))

@@ -122,8 +122,8 @@ class Script(_Part):
 
     def to_json(self) -> dict[str, Any]:
         """In the paper's words, without the keys that are absent."""
-        data: dict[str, Any] = self.model_dump(mode="json", by_alias=True, exclude_none=False)
-        return _without_none(data)
+        data: dict[str, Any] = _without_none(self.model_dump(mode="json", by_alias=True))
+        return data
 
     @property
     def content_hash(self) -> str:

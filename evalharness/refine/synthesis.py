@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,20 +23,21 @@ from evalharness.policy.base import RequestForm
 from evalharness.policy.replicas import Replicas
 from evalharness.policy.resolve import Prepared, Reports, prepare, sampling_of
 from evalharness.refine import schemas
-from evalharness.refine.asking import AbortedError, Asking
-from evalharness.refine.conversation import (
-    MOST_CALLS,
-    Conversation,
-    ScriptConversation,
-    TrajectoryConversation,
-)
-from evalharness.refine.outcome import SCHEMA, stored_script, write_outcome
+from evalharness.refine.asking import AbortedError, Asking, Job
+from evalharness.refine.conversation import MOST_CALLS, ScriptConversation, TrajectoryConversation
+from evalharness.refine.outcome import SCHEMA, count_finished, stored_script, write_outcome
 from evalharness.refine.personas import draw, read_personas
 from evalharness.refine.script import Script
 from evalharness.refine.synthesis_progress import SynthesisProgress
 from evalharness.refine.synthesis_prompts import SynthesisPrompts, load_prompts
-from evalharness.refine.synthesis_store import SynthesisStore, read_finished, read_synthesis_manifest
-from evalharness.refine.tally import Prices, tally
+from evalharness.refine.synthesis_store import (
+    PASSED,
+    FinishedLine,
+    SynthesisStore,
+    finished_lines,
+    read_synthesis_manifest,
+)
+from evalharness.refine.tally import Prices
 from evalharness.refine.verify import Readings, script_mistakes
 from evalharness.server.metrics import ServerInsight
 from evalharness.store import MANIFEST
@@ -109,13 +111,16 @@ def make_scripts(
     prompts = load_prompts(what.prompts)
     personas = read_personas(personas_file)
     identity = what.identity("scripts", prompts) | {"personas_sha256": personas.sha256}
-    conversations = [
-        ScriptConversation(persona.key, index, persona.text, prompts, what.most_calls)
+    jobs = [
+        Job(
+            persona.key,
+            partial(ScriptConversation, persona.key, index, persona.text, prompts, what.most_calls),
+        )
         for index, persona in enumerate(draw(personas.personas, count, what.model.seed))
     ]
     facts = {"personas": {"file": Path(personas.source).name, "usable": len(personas.personas),
                           "broken": len(personas.broken), "repeated": personas.repeated}}  # fmt: skip
-    return _synthesise(what, "scripts", identity, conversations, facts, watch)
+    return _synthesise(what, "scripts", identity, jobs, facts, watch)
 
 
 def make_trajectories(
@@ -135,7 +140,7 @@ def make_trajectories(
         "readings": readings.to_json(),
         "scripts_digest": source["digest"],
     }
-    passed, _ = read_finished(scripts)
+    passed = finished_lines(scripts / PASSED)
     if not passed:
         raise UserError(
             f"--scripts {scripts}: no script passed there; evalharness refine show {scripts} says why"
@@ -144,20 +149,23 @@ def make_trajectories(
         raise UserError(
             f"-n {count}: {scripts} holds {len(passed)} scripts; make more with a larger -n there"
         )
-    conversations = [
-        TrajectoryConversation(
+
+    def play(line: FinishedLine) -> TrajectoryConversation:
+        record = line.read()
+        script = _playable(scripts, record)
+        return TrajectoryConversation(
             record["key"],
             record["index"],
             record["persona"],
             prompts,
             what.most_calls,
             record["calls"],
-            script=_playable(scripts, record),
+            script=script,
             readings=readings,
         )
-        for record in passed[:count]
-    ]
-    return _synthesise(what, "trajectories", identity, conversations, {"scripts": len(passed)}, watch)
+
+    jobs = [Job(line.key, partial(play, line)) for line in passed[:count]]
+    return _synthesise(what, "trajectories", identity, jobs, {"scripts": len(passed)}, watch)
 
 
 def _playable(folder: Path, record: dict[str, Any]) -> Script:
@@ -172,7 +180,7 @@ def _synthesise(
     what: Synthesis,
     kind: Kind,
     identity: dict[str, Any],
-    conversations: Sequence[Conversation],
+    jobs: Sequence[Job],
     facts: dict[str, Any],
     watch: Watch,
 ) -> Made:
@@ -181,22 +189,18 @@ def _synthesise(
         raise UserError(
             f"--model {config.model} writes no text; give a checkpoint, a hub id or http://host:port/v1"
         )
-    progress = SynthesisProgress(kind, len(conversations))
+    progress = SynthesisProgress(kind, len(jobs))
 
     def set_status(text: str) -> None:
         progress.status = text
 
     with SynthesisStore(what.output) as store, watch(progress):
         prepared = prepare(_with_context(config), {}, set_status)
-        facts = {**facts, "wanted": len(conversations), "prices": astuple(what.prices)}
+        facts = {**facts, "wanted": len(jobs), "prices": astuple(what.prices)}
         manifest = _manifest(what, identity | {"model": dict(prepared.identity)}, facts)
         store.resume(manifest)
-        left = [each for each in conversations if each.key not in store.done]
-        for conversation in left:
-            for call in store.calls.get(conversation.key, ()):
-                conversation.take(call)
-        passed, rejected = read_finished(what.output)
-        progress.tally = tally((*passed, *rejected))
+        left = [job for job in jobs if job.key not in store.done]
+        progress.tally = count_finished(what.output)
         progress.total = len(left) + progress.tally.finished
         stopped = None
         if left or not (what.output / MANIFEST).exists():
@@ -249,7 +253,7 @@ async def _ask_all(
     prepared: Prepared,
     store: SynthesisStore,
     manifest: dict[str, Any],
-    left: Sequence[Conversation],
+    left: Sequence[Job],
     progress: SynthesisProgress,
 ) -> str | None:
     """Returns why it stopped early, or None."""

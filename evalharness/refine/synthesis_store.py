@@ -17,13 +17,14 @@ import contextlib
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.refine.conversation import Call, Conversation
 from evalharness.refine.sample import SampleError, parse_json
-from evalharness.store import MANIFEST, RecordFolder
+from evalharness.store import MANIFEST, RecordFolder, write_atomically
 
 CALLS = "calls.jsonl"
 PASSED = "passed.jsonl"
@@ -32,12 +33,13 @@ ERRORS = "errors.jsonl"
 DATA = "data.jsonl"
 
 
-def read_records(path: Path) -> Iterator[dict[str, Any]]:
-    """Every whole line. A torn last line, where writing was cut off, is skipped.
+def _whole_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(offset, object) of every line. A torn last line, where writing was cut off, is skipped.
 
     Raises UserError for any other line that is no object: that is damage, not an interruption.
     """
     with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        offset = 0
         for number, line in enumerate(file, 1):
             try:
                 value = parse_json(line)
@@ -50,17 +52,46 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
                     f"{path} is damaged at line {number} ({error}); restore it, or delete that line and run the same "
                     "command again: what it held is made anew"
                 ) from None
-            yield value
+            yield offset, value
+            offset += len(line)
+
+
+def read_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Every whole line, one at a time."""
+    return (value for _, value in _whole_lines(path))
+
+
+@dataclass(frozen=True, order=True)
+class FinishedLine:
+    """Where a finished persona is kept. Tens of thousands of them do not fit into memory, their places do."""
+
+    index: int
+    key: str
+    path: Path
+    offset: int
+
+    def read(self) -> dict[str, Any]:
+        with self.path.open("rb") as file:
+            file.seek(self.offset)
+            record: dict[str, Any] = parse_json(file.readline())
+        return record
+
+
+def finished_lines(path: Path) -> list[FinishedLine]:
+    """Those of `passed.jsonl` or `rejected.jsonl` in the order of the draw, however they finished."""
+    found = []
+    for offset, record in _whole_lines(path):
+        if not isinstance(record.get("key"), str) or not isinstance(record.get("index"), int):
+            raise UserError(f"{path} is damaged: a line has no key or no index; restore it")
+        found.append(FinishedLine(record["index"], record["key"], path, offset))
+    return sorted(found)
 
 
 def read_finished(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """(passed, rejected) in the order of the draw, however they finished."""
-    passed, rejected = (list(read_records(folder / name)) for name in (PASSED, REJECTED))
-    for records in (passed, rejected):
-        for record in records:
-            if not isinstance(record.get("key"), str) or not isinstance(record.get("index"), int):
-                raise UserError(f"{folder} is damaged: a finished line has no key or no index; restore it")
-        records.sort(key=lambda record: (record["index"], record["key"]))
+    """(passed, rejected) as a whole, in the order of the draw."""
+    passed, rejected = (
+        [line.read() for line in finished_lines(folder / name)] for name in (PASSED, REJECTED)
+    )
     return passed, rejected
 
 
@@ -94,8 +125,7 @@ class SynthesisStore(RecordFolder):
         self.calls: dict[str, list[Call]] = {}
 
     def load(self) -> None:
-        passed, rejected = read_finished(self.folder)
-        self.done = {record["key"] for record in (*passed, *rejected)}
+        self.done = {line.key for name in (PASSED, REJECTED) for line in finished_lines(self.folder / name)}
         calls: dict[str, dict[int, Call]] = {}
         for line in read_records(self.folder / CALLS):
             try:
@@ -131,8 +161,6 @@ class SynthesisStore(RecordFolder):
 
     def note_session(self, **facts: Any) -> None:
         """Add to what the manifest says of this session."""
-        from evalharness.store import write_atomically
-
         manifest = self.manifest()
         manifest["sessions"][-1] |= facts
         write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
