@@ -220,7 +220,7 @@ def _make(args: argparse.Namespace, make: Callable[[Any], Made]) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from evalharness.refine import read_finished, record_lines, summarize, verification_table
+    from evalharness.refine import finished, record_lines, summarize, verification_table
     from evalharness.report.terminal import make_console
     from evalharness.tasks import nearest
 
@@ -232,14 +232,15 @@ def _show(args: argparse.Namespace) -> int:
         console.print(verification_table(summary))
         write_json(args.json, summary)
         return 0
-    passed, rejected = read_finished(args.folder)
+    passed, rejected = finished(args.folder)
     if args.key is None:
-        chosen = (rejected if args.rejected else passed)[: max(args.first, 0)]
+        lines = (rejected if args.rejected else passed)[: max(args.first, 0)]
     else:
-        chosen = [record for record in (*passed, *rejected) if record["key"] == args.key]
-        if not chosen:
-            keys = [record["key"] for record in (*passed, *rejected)]
+        lines = [line for line in (*passed, *rejected) if line.key == args.key]
+        if not lines:
+            keys = [line.key for line in (*passed, *rejected)]
             raise UserError(f"{args.folder} has no {args.key!r}{nearest(args.key, keys) if keys else ''}")
+    chosen = [line.read() for line in lines]
     for number, record in enumerate(chosen):
         if number:
             console.print()

@@ -5,7 +5,7 @@ from evalharness.refine.outcome import summarize
 from evalharness.refine.personas import read_personas
 from evalharness.refine.show import record_lines, verification_table
 from evalharness.refine.synthesis import Made, Synthesis, make_scripts, make_trajectories
-from evalharness.refine.synthesis_store import read_finished
+from evalharness.refine.synthesis_store import finished
 from evalharness.refine.tally import Prices
 from evalharness.refine.verify import Readings, verify_script, verify_trajectory
 
@@ -14,9 +14,9 @@ __all__ = [
     "Prices",
     "Readings",
     "Synthesis",
+    "finished",
     "make_scripts",
     "make_trajectories",
-    "read_finished",
     "read_personas",
     "record_lines",
     "summarize",

@@ -87,12 +87,9 @@ def finished_lines(path: Path) -> list[FinishedLine]:
     return sorted(found)
 
 
-def read_finished(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """(passed, rejected) as a whole, in the order of the draw."""
-    passed, rejected = (
-        [line.read() for line in finished_lines(folder / name)] for name in (PASSED, REJECTED)
-    )
-    return passed, rejected
+def finished(folder: Path) -> tuple[list[FinishedLine], list[FinishedLine]]:
+    """(passed, rejected), each in the order of the draw."""
+    return finished_lines(folder / PASSED), finished_lines(folder / REJECTED)
 
 
 def read_synthesis_manifest(folder: Path) -> dict[str, Any]:
@@ -125,7 +122,7 @@ class SynthesisStore(RecordFolder):
         self.calls: dict[str, list[Call]] = {}
 
     def load(self) -> None:
-        self.done = {line.key for name in (PASSED, REJECTED) for line in finished_lines(self.folder / name)}
+        self.done = {line.key for lines in finished(self.folder) for line in lines}
         calls: dict[str, dict[int, Call]] = {}
         for line in read_records(self.folder / CALLS):
             try:

@@ -20,11 +20,17 @@ from evalharness.policy.endpoint import request_seed
 from evalharness.refine.live import watch_synthesis
 from evalharness.refine.sample import read_samples
 from evalharness.refine.synthesis_progress import SynthesisProgress
-from evalharness.refine.synthesis_store import read_finished, read_records
+from evalharness.refine.synthesis_store import finished, read_records
 
 from .scripted_model import MISTAKES, SCRIPT_MISTAKES, answer, persona, script_for
 
 ALL = [(script, mistake) for script in SCRIPT_MISTAKES for mistake in MISTAKES]
+
+
+def read_finished(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """(passed, rejected) as records."""
+    passed, rejected = finished(folder)
+    return [line.read() for line in passed], [line.read() for line in rejected]
 
 
 def write_personas(folder: Path, kinds: list[tuple[str, str]]) -> Path:
