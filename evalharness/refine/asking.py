@@ -21,8 +21,6 @@ from evalharness.throttle import Throttle
 
 _CONTENT_STATUS = (400, 403, 413, 422)
 """HTTP statuses of a refusal that can be due to what one conversation says."""
-
-
 _PROBE_TOKENS = 8
 _MOST_REFUSED = 8
 """Requests refused before any was answered, until that is taken for a mistake in the request."""
@@ -85,12 +83,12 @@ class Asking:
     async def run(self, jobs: Sequence[Job]) -> None:
         """Raises AbortedError, StoreError or UserError; then no other conversation goes on."""
         self.throttle.on_change = self._wake.set
-        self._answered = bool(self.store.done or self.store.calls)
         pending = list(jobs)
         while pending:
             await self._run(pending)
-            if self._refused_early and not self._answered:
+            if self._refused_early and not self._answered and not self.store.done:
                 raise self._refused_early[0][1]
+            self._answered = True  # in an earlier session, if not in this one
             pending = [job for job, _ in self._refused_early]
             self._refused_early.clear()
 

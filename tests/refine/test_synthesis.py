@@ -276,6 +276,38 @@ async def test_a_conversation_that_the_server_refuses_is_kept_apart(tmp_path: Pa
     }
 
 
+async def test_what_the_server_refuses_is_kept_apart_also_when_nothing_else_is_left(tmp_path: Path) -> None:
+    filtered = cs.status(400, "the content filter was triggered")
+    kinds = [("none", "OK"), ("none", "KEYS")]
+    path, out = write_personas(tmp_path, kinds), tmp_path / "out"
+    async with ChatServer(answer=answer).running() as server:
+        await refine(server, "scripts", "--personas", path, "-n", 1, "-o", out)
+        server.choose_fault = lambda request: (
+            filtered if "write scripts" in request["messages"][0]["content"] else None
+        )
+        await refine(server, "scripts", "--personas", path, "-n", 2, "-o", out)
+    assert sorted(signals(out).values()) == [["OK"], ["REFUSED"]]
+
+
+async def test_a_context_that_has_become_too_short_rejects_nobody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The server was started again with less of it: the command ends with the reason, and goes on once it is back."""
+    path, out = write_personas(tmp_path, ALL), tmp_path / "out"
+    too_long = cs.status(400, "maximum context length is 4096 tokens")
+    async with ChatServer(answer=answer).running() as server:
+        await refine(server, "scripts", "--personas", path, "-n", 2, "-o", out)
+        server.choose_fault = lambda request: (
+            too_long if "write scripts" in request["messages"][0]["content"] else None
+        )
+        await refine(server, "scripts", "--personas", path, "-n", len(ALL), "-o", out, status=2)
+        assert "--max-model-len 16384" in capsys.readouterr().err
+        assert not (out / "rejected.jsonl").exists()
+        server.choose_fault = lambda request: None
+        await refine(server, "scripts", "--personas", path, "-n", len(ALL), "-o", out)
+    assert summary(out)["passed"] == len(ALL)
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
