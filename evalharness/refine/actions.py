@@ -91,7 +91,7 @@ def has_listed_parameters(name: str, action: Action, text: str) -> bool:
 
 
 def action_mistakes(name: str, action: Action) -> list[str]:
-    """What is wrong with an action's expression, as the model is told it; empty when nothing is."""
+    """What is wrong with an action's expression, as the model gets to read it; empty when nothing is."""
     code = expression(action)
     try:
         compiled(code)

@@ -18,7 +18,7 @@ MOST_PLACES = 500
 MOST_ACTIONS = 60
 DEEPEST_PLACE = 12
 _MOST_MISTAKES = 8
-"""That a model is told at once; the rest it finds out next time."""
+"""That a model reads at once; the rest it finds out next time."""
 
 
 class _Part(BaseModel):

@@ -52,4 +52,4 @@ class Verdict:
 
     signal: Signal
     mistakes: tuple[str, ...] = ()
-    """What was wrong, as the model is told it."""
+    """What was wrong, as the model gets to read it."""

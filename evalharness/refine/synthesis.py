@@ -58,7 +58,7 @@ def unwatched(progress: SynthesisProgress) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """What both commands are told."""
+    """What both commands need to know."""
 
     model: RunConfig
     """Which model, how its replies are drawn, and how it is served; all else in it is ignored."""

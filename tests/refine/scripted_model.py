@@ -82,7 +82,7 @@ def wrong_script(mistake: str, label: str) -> str:
 
 def answer(request: dict[str, Any]) -> str:
     """Depends on the conversation alone: a script's first attempt has the mistake that its persona names, a
-    trajectory's the one that its script's goal names; asked again, it does what it is told."""
+    trajectory's the one that its script's goal names; asked again, it does as asked."""
     messages = request["messages"]
     first, last = "".join(m["content"] for m in messages[:2]), messages[-1]["content"]
     labels = re.findall(r"<<(.*?)>>", first)

@@ -153,7 +153,7 @@ async def test_a_script_that_took_every_call_leaves_none(tmp_path: Path) -> None
     assert summary(tmp_path / "out")["rejected"] == {"NO_CALLS": 1}
 
 
-async def test_the_next_call_is_told_the_mistakes_and_what_was_kept(tmp_path: Path) -> None:
+async def test_the_next_call_gets_the_mistakes_and_what_was_kept(tmp_path: Path) -> None:
     async with ChatServer(answer=answer).running() as server:
         scripts = await make_scripts(server, tmp_path, [("EXPRESSION", "ACTION"), ("none", "TOO_FEW")])
         correction = [r["messages"] for r in server.requests if len(r["messages"]) == 4]
