@@ -39,12 +39,12 @@ from engine_vllm import side_by_side, through_vllm
 
 from envs import specs
 from evalharness.config import RunConfig
-from evalharness.evaluation import Outcome, evaluate
-from evalharness.event_loop import run_to_end
-from evalharness.periodic import every
+from evalharness.engine.evaluation import Outcome, evaluate
+from evalharness.engine.event_loop import run_to_end
+from evalharness.engine.progress import Progress
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
-from evalharness.pool import usable_cores
-from evalharness.progress import Progress
+from evalharness.report.periodic import every
+from evalharness.workers.pool import usable_cores
 
 LATENCY = 0.2
 PLACES = 64
@@ -346,12 +346,12 @@ def main() -> None:
 
 def _home() -> str:
     """The user's server and demo model, without what is remembered of earlier runs."""
-    from evalharness.server.paths import cache_root, server_root
+    from evalharness.paths import cache_folder, server_folder
 
     home = Path(tempfile.mkdtemp(prefix="evalharness-benchmark-"))
     (home / "cache").mkdir()
-    (home / "server").symlink_to(server_root())
-    if (models := cache_root() / "models").is_dir():
+    (home / "server").symlink_to(server_folder())
+    if (models := cache_folder() / "models").is_dir():
         (home / "cache" / "models").symlink_to(models)
     return str(home)
 

@@ -27,7 +27,7 @@ import aiohttp
 from aiohttp import web
 
 from evalharness.config import RunConfig
-from evalharness.evaluation import evaluate
+from evalharness.engine.evaluation import evaluate
 from evalharness.server.arguments import server_arguments, server_environment
 from evalharness.server.demo import ensure_demo
 from evalharness.server.find import find_server

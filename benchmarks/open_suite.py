@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from envs import specs
-from evalharness.data import data_folder
-from evalharness.episode import Episode
+from evalharness.paths import data_folder
+from evalharness.records.episode import Episode
+from evalharness.records.store import read_episodes
 from evalharness.report.plots import COLOURS, style
-from evalharness.store import read_episodes
 
 FOLDER = Path(__file__).parent.parent / "docs" / "open-suite"
 MEASURES = {

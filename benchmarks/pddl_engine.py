@@ -23,7 +23,7 @@ from typing import Any
 from envs.base import Task
 from envs.pddl import SPEC
 from envs.pddl.engine import GroundAction
-from envs.pddl.tasks import DOMAINS
+from envs.pddl.problem import DOMAINS
 from envs.pddl.wording import action_text
 
 TURNS = 30

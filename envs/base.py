@@ -5,19 +5,26 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypedDict
 
 import gymnasium
 
+from evalharness.errors import EvalharnessError
+
+MAX_TURNS = 30
+"""Turns of an episode in AgentBoard and AgentRefine: the default of a run, and the limit of open suites' plans."""
+MIN_TURNS = 3
+"""Turns of the shortest plan that an open suite's task may have."""
+
 Suite = Literal["agentboard", "open"]
 Difficulty = Literal["easy", "hard"]
 LabelSource = Literal["official", "ours", "simulator"]
 
 
-class MissingDataError(Exception):
+class MissingDataError(EvalharnessError):
     """Data that the user has to supply is absent; the message ends with the commands that get it."""
 
     def __init__(self, what: str) -> None:
@@ -26,7 +33,7 @@ class MissingDataError(Exception):
         )
 
 
-class InvalidTaskError(Exception):
+class InvalidTaskError(EvalharnessError):
     """A task cannot be played: its payload, files or labels are not what the adapter expects."""
 
 
@@ -65,6 +72,11 @@ class Task:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Task:
         return cls(**{**data, "subgoals": tuple(data["subgoals"])})
+
+
+def tasks_hash(tasks: Sequence[Task]) -> str:
+    """SHA-256 over the tasks' content hashes in order."""
+    return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
 
 
 class Info(TypedDict):
@@ -158,7 +170,7 @@ def task_of(options: Mapping[str, Any] | None) -> Task:
 
 @dataclass(frozen=True)
 class Perturbation:
-    """Other words for the same meanings. Only data: the harness carries it out (`evalharness.perturb`)."""
+    """Other words for the same meanings. Only data: the harness carries it out (`evalharness.protocol.perturb`)."""
 
     description: str
     """One line: what is changed."""

@@ -4,17 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from evalharness._version import __version__
+
 if TYPE_CHECKING:
     from evalharness.api import Run, compare, leaderboard, load_run, run
-    from evalharness.errors import InfrastructureError, UserError
+    from evalharness.errors import EvalharnessError, InfrastructureError, UserError
 
-__version__ = "0.1.0"
-__all__ = ["InfrastructureError", "Run", "UserError", "compare", "leaderboard", "load_run", "run"]
+__all__ = [
+    "EvalharnessError",
+    "InfrastructureError",
+    "Run",
+    "UserError",
+    "__version__",
+    "compare",
+    "leaderboard",
+    "load_run",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:
     # On first use: `import evalharness` itself stays quick, and so does every worker process.
-    if name in ("InfrastructureError", "UserError"):
+    if name in ("EvalharnessError", "InfrastructureError", "UserError"):
         from evalharness import errors
 
         return getattr(errors, name)

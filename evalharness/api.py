@@ -8,20 +8,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.comparison import Comparison, compare_runs
+from evalharness.analysis.comparison import Comparison, compare_runs
+from evalharness.analysis.scored_run import ScoredRun, load_scored_run
+from evalharness.analysis.standings import Benchmark, Leaderboard, make_leaderboard
+from evalharness.analysis.summary import earlier_timing, is_complete, summarize
 from evalharness.config import make_config
-from evalharness.data import data_folder
+from evalharness.engine.evaluation import evaluate, unwatched
 from evalharness.errors import InfrastructureError
-from evalharness.evaluation import evaluate, unwatched
-from evalharness.scored_run import ScoredRun, load_scored_run
-from evalharness.standings import Benchmark, Leaderboard, make_leaderboard
-from evalharness.store import read_manifest
-from evalharness.summary import earlier_timing, is_complete, summarize
+from evalharness.paths import data_folder
+from evalharness.records.store import read_manifest
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from evalharness.episode import Episode
+    from evalharness.records.episode import Episode
 
 
 @dataclass(frozen=True)
@@ -43,20 +43,20 @@ class Run:
     @cached_property
     def episodes(self) -> pd.DataFrame:
         """A row an episode, sorted by family, task and sample."""
-        from evalharness.frames import data_frames
+        from evalharness.analysis.tables import data_frames
 
         return data_frames(self.folder)[0]
 
     @cached_property
     def turns(self) -> pd.DataFrame:
         """A row a turn, sorted by family, task, sample and turn."""
-        from evalharness.frames import data_frames
+        from evalharness.analysis.tables import data_frames
 
         return data_frames(self.folder)[1]
 
     def episode(self, task_id: str, sample: int = 0) -> Episode:
         """One whole episode. Raises KeyError when it is not (yet) played."""
-        from evalharness.frames import sorted_episodes
+        from evalharness.analysis.tables import sorted_episodes
 
         for episode in sorted_episodes(self.folder):
             if (episode.task_id, episode.sample) == (task_id, sample):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from envs.base import MAX_TURNS
 from evalharness.errors import UserError
 
 SCRIPTED = ("oracle", "random", "reference")
@@ -32,7 +33,7 @@ class RunConfig(BaseModel):
     suite_seed: int = Field(default=0, ge=0)
     limit: int | None = Field(default=None, ge=1)
     samples: int = Field(default=1, ge=1)
-    max_turns: int = Field(default=30, ge=1)
+    max_turns: int = Field(default=MAX_TURNS, ge=1)
     temperature: float = Field(default=0.0, ge=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_tokens: int = Field(default=256, ge=1)
@@ -95,7 +96,7 @@ class RunConfig(BaseModel):
     @field_validator("perturb")
     @classmethod
     def _normal_perturb(cls, name: str | None) -> str | None:
-        from evalharness.perturb import normal_name
+        from evalharness.protocol.perturb import normal_name
 
         return None if name is None else normal_name(name)
 

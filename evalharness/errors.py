@@ -1,17 +1,28 @@
-"""The two kinds of error that the harness itself raises."""
+"""The kinds of error that reach a person. Those of tasks and missing data are in `envs.base`, under the same root."""
 
 from __future__ import annotations
 
+import difflib
 from typing import Any
 
 
-class UserError(Exception):
+class EvalharnessError(Exception):
+    """The root of every error that is told to a person: whoever catches this has them all."""
+
+
+class UserError(EvalharnessError):
     """Something the person at the terminal can mend; the message says what and how. Exit status 2."""
 
 
-class InfrastructureError(Exception):
+class InfrastructureError(EvalharnessError):
     """A server, simulator or disk failed; never the model's fault."""
 
     def details(self) -> dict[str, Any]:
         """What `errors.jsonl` should say beyond the message, as JSON data."""
         return {}
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """`; did you mean X?` for a near miss, else the list of what there is."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"

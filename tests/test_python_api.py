@@ -101,7 +101,7 @@ def test_run_works_where_an_event_loop_is_running_already(tmp_path: Path) -> Non
 def test_frames_are_the_same_from_parquet_and_from_the_episodes(tmp_path: Path) -> None:
     import pandas as pd
 
-    from evalharness.frames import write_parquet
+    from evalharness.analysis.tables import write_parquet
 
     folder = make_run(tmp_path / "run", {"babyai": [SOLVED, NOTHING], "pddl": [NOTHING]})
     fresh = evalharness.load_run(folder)

@@ -21,6 +21,15 @@ def test_clean(command: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_every_import_goes_down_and_none_in_circles() -> None:
+    """The table of rooms is in pyproject.toml; `lint-imports` shows the same."""
+    command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    done = subprocess.run(
+        [sys.executable, "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_locks_name_versions_and_hashes_only() -> None:
     for lock in ROOT.glob("constraints*.txt"):
         for line in lock.read_text().splitlines():

@@ -14,7 +14,7 @@ from envs.alfworld.households import Household
 from envs.alfworld.labels import subgoals
 from envs.alfworld.oracle import errand
 from envs.alfworld.rooms import CLEANABLE, CLEANED_AT, COOLABLE, COOLED_AT, HEATABLE, HEATED_AT, LAMP, ROOMS
-from envs.base import Task
+from envs.base import MAX_TURNS, MIN_TURNS, Task
 from envs.difficulty import difficulty, search_bits
 
 QUOTA = {
@@ -38,7 +38,6 @@ QUOTA = {
 HARD_BITS = 20.0
 """Bits of search (`envs.difficulty`) from which a task counts as hard. The choices of a turn are the receptacles,
 each of which can be gone to at any time. It makes about as many tasks hard as are among the published ones."""
-LEAST_COMMANDS, MOST_COMMANDS = 3, 30
 
 _TREATED = {
     "clean": (CLEANABLE, CLEANED_AT),
@@ -95,7 +94,7 @@ def _draw(rng: Random, kind: str, room: str, asked: Counter[tuple[str, str, str]
         thing, target = rng.choice([choice for choice in choices if asked[kind, *choice] == least])
         household = Household(room, receptacles, contents, kind, thing, target, rng.randrange(2))
         length = len(errand(household.layout(), kind, thing, target))
-        if LEAST_COMMANDS <= length <= MOST_COMMANDS:
+        if MIN_TURNS <= length <= MAX_TURNS:
             return household, length
 
 

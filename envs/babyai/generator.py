@@ -25,14 +25,13 @@ from envs.babyai.observation import describe
 from envs.babyai.oracle import Oracle
 from envs.babyai.rules import MissionRules
 from envs.babyai.world import World
-from envs.base import Difficulty, InvalidTaskError
+from envs.base import MAX_TURNS, Difficulty, InvalidTaskError
 from envs.difficulty import difficulty, search_bits
 
 FROZEN_SEED = 0
 FROZEN = Path(__file__).with_name("open_suite.json")
 
 PER_LEVEL = 4
-MAX_TURNS = 30
 SHORTEST_PLAN, LONGEST_PLAN = 3, 20
 """Turns of the oracle. A player without its knowledge must still have turns left to look around."""
 HARD_BITS = 19.0

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from envs.base import InvalidTaskError
+from envs.jericho.inform_library import find_library
 
 STORIES: Final = Path(__file__).with_name("stories")
-"""Our sources and stories; `library/` below it is the Inform 6 Library."""
+"""Our sources and stories."""
 
 _BUNDLED: Final = "thirdparty/inform7-6M62/share/inform7/Compilers/inform6"
 
@@ -38,16 +39,18 @@ def compile_story(source: str) -> bytes:
         written, story = Path(folder) / "story.inf", Path(folder) / "story.z5"
         written.write_text(source, encoding="ascii")
         # Relative include paths: Inform cuts its path lists at commas and would stumble over spaces.
+        (Path(folder) / "library").symlink_to(find_library())
+        (Path(folder) / "ours").symlink_to(STORIES)
         command = [
             str(find_compiler()),
             "-v5",
             "-w",
             "+language_name=english",
-            "+include_path=library/,./",
+            "+include_path=library/,ours/",
             str(written),
             str(story),
         ]
-        done = subprocess.run(command, cwd=STORIES, capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60, check=False)
         if done.returncode != 0 or not story.is_file():
             raise InvalidTaskError(
                 f"the Inform 6 compiler refused a story of ours:\n{done.stdout}{done.stderr}"

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import platformdirs
 import yaml
 
 from envs.base import InvalidTaskError, Task
@@ -17,6 +15,7 @@ from envs.difficulty import difficulty, search_bits
 from envs.jericho.compiler import STORIES, compile_story, find_compiler
 from envs.jericho.quest_source import quest_source
 from envs.jericho.quests import make_quest
+from evalharness.paths import cache_folder, write_whole
 
 QUESTS: Final = 10
 HARD_BITS: Final = 50.0
@@ -103,11 +102,9 @@ def story_of(task: Task) -> Path:
 def _compiled(seed: int, number: int) -> Path:
     """In the user's cache folder under its hash. The rename makes two workers that compile at once harmless."""
     story = compile_story(quest_source(make_quest(seed, number)))
-    folder = platformdirs.user_cache_path("evalharness", appauthor=False) / "stories"
+    folder = cache_folder() / "stories"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(story).hexdigest()}.z5"
     if not path.is_file():
-        part = path.with_suffix(f".{os.getpid()}.part")
-        part.write_bytes(story)
-        part.replace(path)
+        write_whole(path, story, durable=False)
     return path

@@ -9,8 +9,8 @@ from typing import Any
 from envs.base import InvalidTaskError, Task, TextEnv, task_of
 from envs.pddl.actions import resolve
 from envs.pddl.engine import World
+from envs.pddl.problem import DOMAINS, goal_text
 from envs.pddl.syntax import PddlError, parse_domain, parse_problem
-from envs.pddl.tasks import DOMAINS, goal_text
 from envs.pddl.wording import action_text, atom_text
 
 CHECK = "check valid actions"

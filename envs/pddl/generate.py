@@ -11,7 +11,7 @@ from importlib import resources
 from random import Random
 from typing import Any
 
-from envs.base import Task
+from envs.base import MAX_TURNS, Task
 from envs.difficulty import difficulty, search_bits
 from envs.pddl.drafts import DRAFTS, TEMPLATES, Draft
 from envs.pddl.engine import GroundAction, World
@@ -19,14 +19,13 @@ from envs.pddl.form import form
 from envs.pddl.oracle import bound_of
 from envs.pddl.oracle.search import Plan, search
 from envs.pddl.oracle.symmetry import canonical_key
+from envs.pddl.problem import DOMAINS, domain_text, make_task
 from envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
-from envs.pddl.tasks import DOMAINS, domain_text, make_task
 
 LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyreworld": (7, 28)}
 """Shortest-plan length aimed at for the first and the last problem of a domain; those between rise evenly."""
 TOLERANCE = 2
 """How far from its aim a problem's shortest plan may be."""
-MOST_TURNS = 30
 HARD_BITS = 46.0
 """Bits of search (`envs.difficulty`) from which a problem counts as hard. It makes about as many problems hard as are
 among the published ones (24)."""
@@ -151,10 +150,10 @@ class _Candidate:
             return None
         world = self.world = World(self.domain, self.problem)
         first = bound_of(world, self._kind)(world.initial)
-        if not aim - TOLERANCE - BOUND_SLACK <= first <= min(aim + TOLERANCE, MOST_TURNS):
+        if not aim - TOLERANCE - BOUND_SLACK <= first <= min(aim + TOLERANCE, MAX_TURNS):
             return None
         plan = _search(world, self._kind)
-        if plan is None or len(plan.actions) > MOST_TURNS or abs(len(plan.actions) - aim) > TOLERANCE:
+        if plan is None or len(plan.actions) > MAX_TURNS or abs(len(plan.actions) - aim) > TOLERANCE:
             return None
         lucky = sum(_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
         return plan if lucky <= MOST_RANDOM_SUCCESSES else None
@@ -188,7 +187,7 @@ def _search(world: World, kind: str) -> Plan | None:
 def _solved_by_chance(world: World, episode: int) -> bool:
     rng = Random(episode)
     state = world.initial
-    for _ in range(MOST_TURNS):
+    for _ in range(MAX_TURNS):
         state = world.result(state, rng.choice(world.applicable(state)))
         if world.solved(state):
             return True

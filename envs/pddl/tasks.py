@@ -3,58 +3,18 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from envs.pddl.syntax import PddlError, parse_domain, parse_problem
-from envs.pddl.wording import atom_text
-
-DOMAINS = {"gripper": 20, "blockworld": 10, "barman": 20, "tyreworld": 10}
-"""Domain -> number of problems, in the order of both suites."""
+from envs.pddl.generate import open_tasks
+from envs.pddl.problem import DOMAINS, make_task
+from envs.pddl.syntax import PddlError
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     if suite == "agentboard":
         return _published(data)
-    from envs.pddl.generate import open_tasks
-
     return open_tasks(seed)
-
-
-def domain_text(kind: str) -> str:
-    """Our own domain file, which plays exactly as the published one."""
-    return resources.files("envs.pddl").joinpath("domains", f"{kind}.pddl").read_text(encoding="utf-8")
-
-
-def make_task(
-    suite: Suite, index: int, kind: str, difficulty: Any, domain_text: str, problem_text: str, **extra: Any
-) -> Task:
-    """A task that carries its PDDL, so that playing it needs no file."""
-    problem = parse_problem(problem_text, parse_domain(domain_text))
-    if not problem.goal:
-        raise PddlError("the goal is empty")
-    return Task(
-        id=f"pddl/{suite}/{index:03d}",
-        family="pddl",
-        suite=suite,
-        index=index,
-        goal=goal_text(problem.goal),
-        difficulty=difficulty,
-        kind=kind,
-        labels="official" if suite == "agentboard" else "simulator",
-        subgoals=subgoal_texts(problem.goal),
-        payload={"domain": domain_text, "problem": problem_text, **extra},
-    )
-
-
-def goal_text(goal: tuple[tuple[str, ...], ...]) -> str:
-    return "The goal is to satisfy the following conditions: " + ", ".join(sorted(map(atom_text, goal)))
-
-
-def subgoal_texts(goal: tuple[tuple[str, ...], ...]) -> tuple[str, ...]:
-    return tuple(text.strip() for text in sorted(map(atom_text, goal)))
 
 
 def _published(data: Path | None) -> list[Task]:

@@ -25,10 +25,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import platformdirs
 import psutil
 from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
 from py4j.protocol import Py4JError, Py4JJavaError
+
+from evalharness.paths import cache_folder
 
 JAVA_FLAGS = (
     "-XX:+UnlockExperimentalVMOptions",
@@ -78,7 +79,7 @@ def _folder() -> Path:
     The simulator keeps its table of type numbers in `object_type_ids.tsv` where it is started, rewritten at every
     class it meets, and fails when it cannot; nothing that an agent sees depends on those numbers.
     """
-    folder = platformdirs.user_cache_path("evalharness") / "scienceworld"
+    folder = cache_folder() / "scienceworld"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):

@@ -13,8 +13,8 @@ import argparse
 import json
 from pathlib import Path
 
-from envs.base import Task
-from envs.sciworld.oracle import MAX_TURNS, gold_plans, plan_key, play
+from envs.base import MAX_TURNS, Task
+from envs.sciworld.oracle import gold_plans, plan_key, play
 from envs.sciworld.shorten import shorten
 from envs.sciworld.simulator import Simulator
 from envs.sciworld.tasks import load_tasks

@@ -21,7 +21,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from envs.base import InvalidTaskError, Task
+from envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
 from envs.difficulty import difficulty, search_bits
 from envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, simplifications
 from envs.sciworld.oracle import gold_path, play
@@ -32,7 +32,6 @@ from envs.sciworld.simulator import Simulator
 FROZEN_SEED = 0
 FROZEN = Path(__file__).with_name("open_suite.json")
 
-MIN_TURNS, MAX_TURNS = 3, 30
 HARD_BITS = 67.0
 """Bits of search (`envs.difficulty`) from which a task counts as hard. It makes 58 tasks hard; of the published ones
 56 are."""

@@ -9,12 +9,10 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from envs.base import Task
+from envs.base import MAX_TURNS, Task
 from envs.sciworld.progress import LabelProgress
 from envs.sciworld.shorten import shorten
 from envs.sciworld.simulator import Simulator, SimulatorFault
-
-MAX_TURNS = 30
 
 
 class Outcome(NamedTuple):

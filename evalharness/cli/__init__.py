@@ -8,8 +8,8 @@ import io
 import sys
 from collections.abc import Sequence
 
-from evalharness import __version__
-from evalharness.errors import InfrastructureError, UserError
+from evalharness._version import __version__
+from evalharness.errors import EvalharnessError, InfrastructureError
 
 COMMANDS = (
     "run",
@@ -85,16 +85,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = args.run(args)
         sys.stdout.flush()
-    except UserError as error:
+    except EvalharnessError as error:
         if args.debug:
             raise
         print(f"evalharness: {error}", file=sys.stderr)
-        return 2
-    except InfrastructureError as error:
-        if args.debug:
-            raise
-        print(f"evalharness: {error}", file=sys.stderr)
-        return 3
+        return 3 if isinstance(error, InfrastructureError) else 2
     except KeyboardInterrupt:
         print("evalharness: interrupted; the same command continues", file=sys.stderr)
         return 130

@@ -35,11 +35,10 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.console import Console
 
-    from evalharness.behaviour import behaviour_rows, difference_rows, load_behaviour
-    from evalharness.behaviour.rows import SCHEMA
-    from evalharness.errors import UserError
+    from evalharness.analysis.behaviour import behaviour_rows, difference_rows, load_behaviour
+    from evalharness.analysis.behaviour.rows import SCHEMA
+    from evalharness.errors import UserError, nearest
     from evalharness.report.behaviour import print_behaviour, print_differences
-    from evalharness.tasks import nearest
 
     runs = [load_behaviour(folder) for folder in args.runs]
     families = list(dict.fromkeys(family for each in runs for family in each.tasks))

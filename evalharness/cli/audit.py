@@ -55,9 +55,10 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
     from rich.table import Table
 
-    from evalharness.audit import audit, totals
+    from envs.base import MAX_TURNS
+    from evalharness.analysis.reference import write_reference
+    from evalharness.engine.audit import audit, totals
     from evalharness.errors import UserError
-    from evalharness.reference import MAX_TURNS, write_reference
     from evalharness.report.live import watch
     from evalharness.report.terminal import make_console
 

@@ -49,11 +49,11 @@ def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
     from envs import specs
-    from evalharness.best_of_n import best_of_n, require_greedy
+    from evalharness.analysis.best_of_n import best_of_n, require_greedy
+    from evalharness.analysis.scored_run import load_scored_run
+    from evalharness.engine.study import study_folder
     from evalharness.policy.resolve import prepare
     from evalharness.report.best_of_n import print_best_of_n
-    from evalharness.scored_run import load_scored_run
-    from evalharness.study import study_folder
 
     runs = _runs(args)
     greedy = load_scored_run(args.greedy) if args.greedy else None

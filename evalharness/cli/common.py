@@ -95,7 +95,7 @@ def write_text(option: str, target: str, text: str) -> None:
 
 def data_folder(args: argparse.Namespace) -> Path:
     """The data folder the user named, or the default one."""
-    from evalharness.data import data_folder as default
+    from evalharness.paths import data_folder as default
 
     return args.data if getattr(args, "data", None) is not None else default()
 

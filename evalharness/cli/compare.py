@@ -28,10 +28,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
 
-    from evalharness.comparison import SCHEMA, compare_runs
+    from evalharness.analysis.comparison import SCHEMA, compare_runs
+    from evalharness.analysis.scored_run import load_scored_run
     from evalharness.report.comparison import print_comparison, print_method
     from evalharness.report.terminal import make_console
-    from evalharness.scored_run import load_scored_run
 
     comparisons = compare_runs([load_scored_run(folder) for folder in (args.baseline, *args.runs)])
     console = make_console(stderr="-" in (args.json, args.csv))

@@ -55,7 +55,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness import diversity
+    from evalharness.analysis import diversity
     from evalharness.errors import UserError
     from evalharness.report import diversity as pictures
     from evalharness.report import plots

@@ -45,7 +45,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
-    from evalharness.store import read_manifest
+    from evalharness.records.store import read_manifest
 
     manifest = read_manifest(args.folder)
     if args.successful and args.format in ("csv", "parquet"):
@@ -66,9 +66,9 @@ def run(args: argparse.Namespace) -> int:
 def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object]) -> str:
     import json
 
+    from evalharness.analysis.summary import is_complete, summarize
+    from evalharness.analysis.tables import sorted_episodes
     from evalharness.exports import atif, inspect_log, openai_chat, tables
-    from evalharness.frames import sorted_episodes
-    from evalharness.summary import is_complete, summarize
 
     chosen = (e for e in sorted_episodes(args.folder) if e.success or not args.successful)
     match args.format:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from evalharness.cli.common import add_json_option, csv_text, write_json, write_text
 
 if TYPE_CHECKING:
-    from evalharness.standings import Leaderboard
+    from evalharness.analysis.standings import Leaderboard
 
 _DESCRIPTION = """\
 The main results table of AgentRefine (ICLR 2025), grouped by series as published, with your runs in it. Held-in cells
@@ -58,11 +58,11 @@ def _show(args: argparse.Namespace) -> int:
     import json
 
     from envs import specs
+    from evalharness.analysis.scored_run import load_scored_run
+    from evalharness.analysis.standings import Benchmark, make_leaderboard
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
     from evalharness.report.terminal import make_console
-    from evalharness.scored_run import load_scored_run
-    from evalharness.standings import Benchmark, make_leaderboard
 
     board = make_leaderboard(
         [load_scored_run(folder) for folder in args.runs],
@@ -99,11 +99,11 @@ def _check(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from envs import specs
+    from evalharness.analysis.published_audit import audit_published
+    from evalharness.analysis.standings import Benchmark
     from evalharness.errors import UserError
-    from evalharness.published_audit import audit_published
     from evalharness.report.published_audit import print_findings
     from evalharness.report.terminal import make_console
-    from evalharness.standings import Benchmark
 
     if args.runs:
         raise UserError("--check audits the published tables and takes no run; leave the run folders out")

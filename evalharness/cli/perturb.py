@@ -32,7 +32,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _families(family: str | None) -> list[str]:
     from envs import specs
-    from evalharness.tasks import nearest
+    from evalharness.errors import nearest
 
     known = list(specs())
     if family is None:
@@ -66,11 +66,11 @@ def run_list(args: argparse.Namespace) -> int:
 def run_show(args: argparse.Namespace) -> int:
 
     from envs import specs
-    from evalharness.perturb import Voice
-    from evalharness.prompt import load_prompt
+    from evalharness.errors import nearest
+    from evalharness.protocol.perturb import Voice
+    from evalharness.protocol.prompt import load_prompt
     from evalharness.report.perturbation import side_by_side
     from evalharness.report.terminal import make_console
-    from evalharness.tasks import nearest
 
     (family,) = _families(args.family)
     spec = specs()[family]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from envs.base import MAX_TURNS
 from evalharness.cli.common import add_data_option, data_folder
 
 _DESCRIPTION = """\
@@ -21,7 +22,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--suite-seed", type=int, default=0, metavar="N", help="which open suite (default: 0)"
     )
-    parser.add_argument("--max-turns", type=int, default=30, metavar="N", help="default: 30")
+    parser.add_argument("--max-turns", type=int, default=MAX_TURNS, metavar="N", help=f"default: {MAX_TURNS}")
     add_data_option(parser)
     parser.set_defaults(run=run)
 
@@ -32,7 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
     from envs import specs
     from evalharness.report.text import printable
-    from evalharness.tasks import find_task
+    from evalharness.suites.selection import find_task
 
     folder = data_folder(args)
     task = find_task(specs(), args.task, folder, args.suite_seed)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from evalharness.cli.common import add_plots_option, csv_text, write_text
 
 if TYPE_CHECKING:
-    from evalharness.curves import Row
-    from evalharness.scored_run import ScoredRun
-    from evalharness.standings import Leaderboard
+    from evalharness.analysis.curves import Row
+    from evalharness.analysis.scored_run import ScoredRun
+    from evalharness.analysis.standings import Leaderboard
 
 _DESCRIPTION = """\
 Plots of one run or several, or of the runs of a study: mean progress after each turn, easy against hard tasks,
@@ -42,11 +42,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
     from envs import specs
-    from evalharness import curves
+    from evalharness.analysis import curves
+    from evalharness.analysis.scored_run import load_scored_run
+    from evalharness.engine.study import run_folders
     from evalharness.errors import UserError
     from evalharness.report import plots
-    from evalharness.scored_run import load_scored_run
-    from evalharness.study import run_folders
 
     plots.style()  # before the work, not after it: raises where matplotlib is missing
     runs = [load_scored_run(folder) for folder in run_folders(args.runs)]
@@ -102,9 +102,9 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
     """Empty for runs under several perturbations: the slopes show these. Raises UserError where runs are not of one
     suite and turn limit, or do not belong beside the published rows that are asked for."""
     from envs import specs
-    from evalharness import curves
-    from evalharness.scored_run import require_same
-    from evalharness.standings import Benchmark, make_leaderboard
+    from evalharness.analysis import curves
+    from evalharness.analysis.scored_run import require_same
+    from evalharness.analysis.standings import Benchmark, make_leaderboard
 
     if len({run.perturbation for run in runs}) > 1 and not against:
         advice = "one picture holds runs of one protocol only"
@@ -119,7 +119,7 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
 
 def _perturbations(runs: list[ScoredRun]) -> list[Row]:
     """Of each model that was run under a perturbation."""
-    from evalharness import curves
+    from evalharness.analysis import curves
 
     groups: dict[str, list[ScoredRun]] = {}
     for run in runs:
@@ -134,8 +134,7 @@ def _perturbations(runs: list[ScoredRun]) -> list[Row]:
 
 def _published_rows(board: Leaderboard, names: list[str]) -> dict[int, str]:
     """Position -> name of the published rows that were asked for."""
-    from evalharness.errors import UserError
-    from evalharness.tasks import nearest
+    from evalharness.errors import UserError, nearest
 
     found: dict[int, str] = {}
     for name in names:

@@ -220,9 +220,9 @@ def _make(args: argparse.Namespace, make: Callable[[Any], Made]) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
+    from evalharness.errors import nearest
     from evalharness.refine import finished, record_lines, summarize, verification_table
     from evalharness.report.terminal import make_console
-    from evalharness.tasks import nearest
 
     if args.rejected and args.first is None:
         raise UserError("--rejected goes with --first N")

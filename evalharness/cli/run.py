@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from envs.base import MAX_TURNS
 from evalharness.cli.common import (
     add_data_option,
     add_json_option,
@@ -61,7 +62,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     add_suite_options(what)  # type: ignore[arg-type]
     what.add_argument("--limit", type=int, metavar="N", help="only the first N tasks of each family")
     what.add_argument("--samples", type=int, metavar="N", help="attempts at each task (default: 1)")
-    what.add_argument("--max-turns", type=int, metavar="N", help="turns of an episode (default: 30)")
+    what.add_argument(
+        "--max-turns", type=int, metavar="N", help=f"turns of an episode (default: {MAX_TURNS})"
+    )
     what.add_argument("--temperature", type=float, metavar="T", help="default: 0, greedy")
     what.add_argument("--top-p", type=float, metavar="P", help="default: 1")
     what.add_argument("--max-tokens", type=int, metavar="N", help="tokens of one reply (default: 256)")
@@ -145,8 +148,8 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
-    from evalharness import evaluation
     from evalharness.cli.common import titles
+    from evalharness.engine import evaluation
     from evalharness.report.live import watch
     from evalharness.report.table import print_summary
 

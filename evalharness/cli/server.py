@@ -135,9 +135,9 @@ def _name(server: dict[str, Any]) -> str:
 
 
 def _uninstall(args: argparse.Namespace) -> int:
+    from evalharness.paths import server_folder
     from evalharness.server.install import uninstall_server
-    from evalharness.server.paths import server_root
 
     removed = uninstall_server()
-    print(f"removed {server_root()}" if removed else "there is no private vLLM to remove")
+    print(f"removed {server_folder()}" if removed else "there is no private vLLM to remove")
     return 0

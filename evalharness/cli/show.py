@@ -22,13 +22,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
 
-    from evalharness.frames import sorted_episodes
+    from evalharness.analysis.summary import earlier_timing, summarize
+    from evalharness.analysis.tables import sorted_episodes
+    from evalharness.errors import nearest
+    from evalharness.records.store import read_manifest
     from evalharness.report.table import print_summary
     from evalharness.report.terminal import make_console
     from evalharness.report.trajectory import trajectory
-    from evalharness.store import read_manifest
-    from evalharness.summary import earlier_timing, summarize
-    from evalharness.tasks import nearest
 
     manifest = read_manifest(args.folder)
     console = make_console(stderr=args.json == "-")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalharness.config import RunConfig
-    from evalharness.study import Played
+    from evalharness.engine.study import Played
 
 
 def play_study(
@@ -29,8 +29,8 @@ def play_study(
     from rich.console import Console
 
     from evalharness.cli.common import titles
+    from evalharness.engine.study import play
     from evalharness.report.live import watch
-    from evalharness.study import play
 
     names, shown = titles(), Console(stderr=True)
     try:

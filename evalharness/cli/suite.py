@@ -10,7 +10,7 @@ from evalharness.cli.common import add_json_option, titles, write_json
 
 if TYPE_CHECKING:
     from envs.base import EnvSpec
-    from evalharness.suites import Proven
+    from evalharness.suites.open import Proven
 
 _BUILD = """\
 Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns is played to success
@@ -50,8 +50,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _families(selection: str) -> list[EnvSpec]:
     from envs import specs
-    from evalharness.errors import UserError
-    from evalharness.tasks import nearest
+    from evalharness.errors import UserError, nearest
 
     known = {family: spec for family, spec in specs().items() if spec.expected.get("open")}
     if selection == "all":
@@ -68,11 +67,11 @@ def _build(args: argparse.Namespace) -> int:
 
     from rich.console import Console
 
-    from evalharness import suites
+    from envs.base import tasks_hash
     from evalharness.errors import InfrastructureError, UserError
-    from evalharness.manifest import tasks_hash
     from evalharness.report.building import building
     from evalharness.report.text import duration
+    from evalharness.suites import open as suites
 
     seed = args.suite_seed
     if seed < 0:

@@ -47,10 +47,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from rich.console import Console
 
+    from evalharness.analysis.scored_run import load_scored_run
+    from evalharness.analysis.sweep import UNPERTURBED, sweep_of
+    from evalharness.engine.study import study_folder
     from evalharness.report.sweep import print_sweep
-    from evalharness.scored_run import load_scored_run
-    from evalharness.study import study_folder
-    from evalharness.sweep import UNPERTURBED, sweep_of
 
     runs = _columns(args)
     folder = study_folder(runs[UNPERTURBED], f"sweep-{args.family}")
@@ -68,10 +68,9 @@ def run(args: argparse.Namespace) -> int:
 def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
     from envs import specs as installed_specs
-    from evalharness.errors import UserError
-    from evalharness.perturb import compose, normal_name
-    from evalharness.sweep import UNPERTURBED, default_perturbations
-    from evalharness.tasks import nearest
+    from evalharness.analysis.sweep import UNPERTURBED, default_perturbations
+    from evalharness.errors import UserError, nearest
+    from evalharness.protocol.perturb import compose, normal_name
 
     specs = installed_specs()
     if args.family not in specs:

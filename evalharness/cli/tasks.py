@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
     from evalharness.report.terminal import make_console
     from evalharness.report.text import printable
-    from evalharness.tasks import family_tasks, select
+    from evalharness.suites.selection import family_tasks, select
 
     folder = data_folder(args)
     suite = chosen_suite(args, folder)

@@ -26,9 +26,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.store import read_manifest
-    from evalharness.summary import summarize
-    from evalharness.trackers import track
+    from evalharness.analysis.summary import summarize
+    from evalharness.exports.trackers import track
+    from evalharness.records.store import read_manifest
 
     count = track(args.to, args.project, read_manifest(args.folder), summarize(args.folder))
     print(f"{args.to}: sent {count} numbers to {args.project}", file=sys.stderr)

@@ -17,7 +17,7 @@ from envs.base import EnvSpec
 from evalharness.errors import InfrastructureError, UserError
 
 if TYPE_CHECKING:
-    from evalharness.workers import Worker
+    from evalharness.workers.process import Worker
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def worker_site(
     left with the context, or with `lasting`.
     """
     if address is None:
-        from evalharness.workers import WorkerProcess
+        from evalharness.workers.process import WorkerProcess
 
         yield WorkerSite(WorkerProcess)
         return

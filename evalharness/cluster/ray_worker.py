@@ -1,8 +1,8 @@
 """A worker on some node of a Ray cluster, behind the same interface as a worker process of this machine.
 
-A Ray actor holds the very worker process that a local run would have (`evalharness.workers`), so that a call, its
-time limit and the killing of what hangs are the same code, next to the simulator. What is said between here and
-there is JSON data in both directions, as on the pipe.
+A Ray actor holds the very worker process that a local run would have (`evalharness.workers.process`), so that a
+call, its time limit and the killing of what hangs are the same code, next to the simulator. What is said between
+here and there is JSON data in both directions, as on the pipe.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ray.exceptions import RayError, RuntimeEnvSetupError
 
 from envs.base import EnvSpec
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.timing import CallTimes
-from evalharness.workers import Usage, WorkerError, WorkerProcess
+from evalharness.workers.process import Usage, WorkerError, WorkerProcess
+from evalharness.workers.timing import CallTimes
 
 _START_TIMEOUT = 600.0
 """Seconds until an actor runs: a node may be started by an autoscaler, and install packages."""

@@ -11,9 +11,9 @@ from envs.base import EnvSpec, Task
 from evalharness.conform.compare import Comparison, FamilyResult
 from evalharness.conform.rules import Policy
 from evalharness.conform.transcripts import Transcript
-from evalharness.errors import UserError
-from evalharness.tasks import family_tasks, nearest
-from evalharness.workers import RemoteEnvironment, WorkerError, WorkerProcess
+from evalharness.errors import UserError, nearest
+from evalharness.suites.selection import family_tasks
+from evalharness.workers.process import RemoteEnvironment, WorkerError, WorkerProcess
 
 TRIES = 2
 """A hung or dead worker can be the machine's fault once."""

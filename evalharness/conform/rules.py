@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from evalharness.data.families import family_folders
 from evalharness.errors import UserError
-from evalharness.families import family_folders
 
 FILE = "conformance.yaml"
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from evalharness.data.check import FamilyCheck, check
-from evalharness.data.folder import data_folder, home_folder
 from evalharness.data.table import PublishedFamily, published
 
-__all__ = ["FamilyCheck", "PublishedFamily", "check", "data_folder", "home_folder", "published"]
+__all__ = ["FamilyCheck", "PublishedFamily", "check", "published"]

@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from evalharness import __version__
+from evalharness._version import __version__
 from evalharness.data.check import check
 from evalharness.data.importer import FamilyImport, import_published
 from evalharness.data.source import is_archive

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evalharness.families import family_folders
+from evalharness.data.families import family_folders
 
 TABLE = "published.json"
 

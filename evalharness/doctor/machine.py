@@ -15,8 +15,8 @@ from typing import Literal
 
 from packaging.requirements import Requirement
 
-from evalharness import __version__
-from evalharness.data import home_folder
+from evalharness._version import __version__
+from evalharness.paths import home_folder
 
 ENOUGH_DISK = 5 * 2**30
 """Bytes: a CPU server takes 3.5 GB, a whole benchmark run with all its texts well below 1."""

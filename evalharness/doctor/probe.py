@@ -13,7 +13,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from evalharness.worker import die_with_parent
+from evalharness.workers.child import die_with_parent
 
 
 def _try_suite(family: str, suite: Any, data: Path) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from evalharness import __version__
-from evalharness.episode import Episode, Turn
+from evalharness._version import __version__
 from evalharness.exports.conversation import opening
+from evalharness.records.episode import Episode, Turn
 
 VERSION = "ATIF-v1.4"
 TOOL = "act"
@@ -74,8 +74,8 @@ def trajectory(episode: Episode, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "steps": steps,
         "notes": "; ".join(notes) or None,
         "final_metrics": {
-            "total_prompt_tokens": sum(turn.prompt_tokens or 0 for turn in episode.turns),
-            "total_completion_tokens": sum(turn.completion_tokens or 0 for turn in episode.turns),
+            "total_prompt_tokens": episode.prompt_tokens,
+            "total_completion_tokens": episode.completion_tokens,
             "total_steps": len(steps),
         },
         "extra": {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from evalharness import react
-from evalharness.episode import Episode
-from evalharness.played_prompt import played_prompt
-from evalharness.prompt import Message
+from evalharness.protocol import react
+from evalharness.protocol.played_prompt import played_prompt
+from evalharness.protocol.prompt import Message
+from evalharness.records.episode import Episode
 
 
 def opening(episode: Episode) -> tuple[list[Message], bool]:

@@ -20,9 +20,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalharness import __version__
-from evalharness.episode import Episode, Turn
+from evalharness._version import __version__
 from evalharness.exports.conversation import conversation, opening
+from evalharness.records.episode import Episode, Turn
 
 LOG_VERSION = 2
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -50,17 +50,16 @@ def _usage(prompt: int, completion: int) -> dict[str, int]:
 
 def _tokens(episode: Episode) -> dict[str, int]:
     return _usage(
-        sum(turn.prompt_tokens or 0 for turn in episode.turns),
-        sum(turn.completion_tokens or 0 for turn in episode.turns),
+        episode.prompt_tokens,
+        episode.completion_tokens,
     )
 
 
 def _scores(episode: Episode) -> dict[str, Any]:
-    turns = len(episode.turns)
     return {
         "success": {"value": int(episode.success), "answer": episode.ended_by},
         "progress": {"value": episode.progress},
-        "grounding_accuracy": {"value": episode.valid_turns / turns if turns else 0.0},
+        "grounding_accuracy": {"value": episode.grounding_accuracy},
         "solved": {"value": int(episode.solved)},
     }
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evalharness.episode import Episode
 from evalharness.exports.conversation import conversation
+from evalharness.records.episode import Episode
 
 
 def metadata(episode: Episode) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from evalharness.frames import data_frames
+from evalharness.analysis.tables import data_frames
 from evalharness.report.text import inert
 
 TABLES = ("episodes", "turns")

@@ -7,20 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from envs.base import Task
-from evalharness.prompt import Message
-
-
-@dataclass(frozen=True)
-class FailedTry:
-    """One request that got no usable answer and was made again."""
-
-    kind: str
-    """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`."""
-    error: str
-    seconds: float
-    """From sending the request to knowing that it had failed."""
-    waited: float
-    """Seconds of pause before the next try."""
+from evalharness.protocol.prompt import Message
+from evalharness.records.episode import FailedTry
 
 
 @dataclass(frozen=True)

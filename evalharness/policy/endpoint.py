@@ -19,10 +19,11 @@ import aiohttp
 
 from envs.base import Task
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import Environment, FailedTry, Reply, RequestForm, Session
+from evalharness.policy.base import Environment, Reply, RequestForm, Session
 from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
-from evalharness.prompt import Message
-from evalharness.react import STOP_SEQUENCES
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.react import STOP_SEQUENCES
+from evalharness.records.episode import FailedTry
 
 _REPLY_LIMIT = 8 * 1024 * 1024
 """Bytes of one answer. 8,192 tokens are below 100 kB; a server that sends more is broken."""

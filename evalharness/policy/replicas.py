@@ -11,7 +11,7 @@ from envs.base import Task
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.policy.base import Environment, Reply, RequestForm, Session
 from evalharness.policy.endpoint import TURN_FORM, ChatEndpoint, EndpointError
-from evalharness.prompt import Message
+from evalharness.protocol.prompt import Message
 from evalharness.server.interface import ModelServer
 
 RESTARTS = 3

@@ -95,7 +95,7 @@ def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
     elif config.model == "random":
         policy = RandomPolicy(config.seed, {family: spec.actions for family, spec in specs.items()})
     else:
-        from evalharness.store import read_episodes, read_manifest
+        from evalharness.records.store import read_episodes, read_manifest
 
         source = Path(config.model.removeprefix("replay:"))
         identity["digest"] = read_manifest(source)["digest"]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from envs.base import Task
 from evalharness.errors import UserError
 from evalharness.policy.base import Environment, PolicyStoppedError, Reply, Session
-from evalharness.prompt import Message
-from evalharness.surface import ActionSurface
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.surface import ActionSurface
 
 
 def _say(thought: str, action: str) -> Reply:

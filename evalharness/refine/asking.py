@@ -7,17 +7,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.policy.base import ContextOverflowError, Reply, RequestForm
 from evalharness.policy.completion import RequestRefusedError, refuses_response_format
 from evalharness.policy.endpoint import EndpointError
 from evalharness.policy.replicas import Replicas
+from evalharness.records.store import StoreError
 from evalharness.refine.conversation import Call, Conversation
 from evalharness.refine.signals import Signal
 from evalharness.refine.synthesis_progress import SynthesisProgress
 from evalharness.refine.synthesis_store import SynthesisStore
-from evalharness.store import StoreError
-from evalharness.throttle import Throttle
 
 _CONTENT_STATUS = (400, 403, 413, 422)
 """HTTP statuses of a refusal that can be due to what one conversation says."""

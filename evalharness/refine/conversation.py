@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalharness.prompt import Message
+from evalharness.protocol.prompt import Message
 from evalharness.refine.sample import Sample
 from evalharness.refine.script import Script
 from evalharness.refine.signals import Signal, Verdict

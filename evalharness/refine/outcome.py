@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.errors import UserError
+from evalharness.records.store import SUMMARY, write_atomically
 from evalharness.refine.conversation import sample_of
 from evalharness.refine.sample import Sample, read_manifest, write_samples
 from evalharness.refine.script import KeysError, Script, read_script
@@ -21,7 +22,6 @@ from evalharness.refine.synthesis_store import (
 )
 from evalharness.refine.tally import Prices, Tally, tally
 from evalharness.refine.trajectory import Turn, read_turn
-from evalharness.store import SUMMARY, write_atomically
 
 SCHEMA = 1
 

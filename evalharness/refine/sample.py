@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from evalharness import __version__
+from evalharness._version import __version__
 from evalharness.errors import UserError
 
 SCHEMA = 1

@@ -15,13 +15,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from evalharness import __version__
+from evalharness._version import __version__
 from evalharness.config import RunConfig
+from evalharness.engine.event_loop import run_to_end
+from evalharness.engine.throttle import CEILING, Throttle
 from evalharness.errors import UserError
-from evalharness.event_loop import run_to_end
 from evalharness.policy.base import RequestForm
 from evalharness.policy.replicas import Replicas
 from evalharness.policy.resolve import Prepared, Reports, prepare, sampling_of
+from evalharness.records.store import MANIFEST
 from evalharness.refine import schemas
 from evalharness.refine.asking import AbortedError, Asking, Job
 from evalharness.refine.conversation import MOST_CALLS, ScriptConversation, TrajectoryConversation
@@ -40,8 +42,6 @@ from evalharness.refine.synthesis_store import (
 from evalharness.refine.tally import Prices
 from evalharness.refine.verify import Readings, script_mistakes
 from evalharness.server.metrics import ServerInsight
-from evalharness.store import MANIFEST
-from evalharness.throttle import CEILING, Throttle
 
 CONTEXT_TOKENS = 16384
 """Of a server that we start, where the model allows as much: three example scripts, a script and its trajectory."""

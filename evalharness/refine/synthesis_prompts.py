@@ -13,7 +13,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from evalharness.errors import UserError
-from evalharness.prompt import Message, prompts_folder
+from evalharness.paths import prompts_folder
+from evalharness.protocol.prompt import Message
 from evalharness.refine.script import Script
 from evalharness.refine.trajectory import Turn
 

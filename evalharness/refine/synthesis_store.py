@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.records.store import MANIFEST, RecordFolder, write_atomically
 from evalharness.refine.conversation import Call, Conversation
 from evalharness.refine.sample import SampleError, parse_json
-from evalharness.store import MANIFEST, RecordFolder, write_atomically
 
 CALLS = "calls.jsonl"
 PASSED = "passed.jsonl"

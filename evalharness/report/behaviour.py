@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.behaviour import ALL, FIGURES, BehaviourRow, DifferenceRow, Figure, RunBehaviour
+from evalharness.analysis.behaviour import ALL, FIGURES, BehaviourRow, DifferenceRow, Figure, RunBehaviour
 from evalharness.report.text import printable
 
 # Five families beside the figures and their intervals have four characters each on 80 columns.

@@ -6,8 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.best_of_n import BestOfN, FamilyBest
-from evalharness.comparison import HELD_OUT, MEASURES
+from evalharness.analysis.best_of_n import BestOfN, FamilyBest
+from evalharness.analysis.comparison import HELD_OUT, MEASURES
 from evalharness.report.study_table import percent, plain_table
 from evalharness.report.text import printable
 

@@ -18,7 +18,7 @@ from rich.progress import (
 )
 
 if TYPE_CHECKING:
-    from evalharness.suites import Proven
+    from evalharness.suites.open import Proven
 
 _PLAIN_EVERY = 10.0
 """Seconds between lines where there is no terminal."""

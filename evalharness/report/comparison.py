@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.comparison import HELD_OUT, MEASURES, Comparison, Difference
+from evalharness.analysis.comparison import HELD_OUT, MEASURES, Comparison, Difference
 from evalharness.report.text import printable
 
 

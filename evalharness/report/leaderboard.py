@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Standing
 from evalharness.report.text import printable
-from evalharness.standings import HELD_OUT, MEASURES, Leaderboard, Standing
 
 HELD_IN_NOTE = "* the method's training data was sampled from this family"
 

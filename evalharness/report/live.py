@@ -12,8 +12,8 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.periodic import every
-from evalharness.progress import Progress
+from evalharness.engine.progress import Progress
+from evalharness.report.periodic import every
 from evalharness.report.text import duration, printable
 
 _PLAIN_EVERY = 10.0

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Standing
 from evalharness.report.document import asset, document
 from evalharness.report.document import safe as _safe
 from evalharness.report.leaderboard import footnotes, percent
-from evalharness.standings import HELD_OUT, MEASURES, Leaderboard, Standing
 
 
 def _heading(text: str, kind: str, classes: str = "") -> str:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.curves import CURVE_NAMES, DIFFICULTIES, UNPERTURBED, Row
+from evalharness.analysis.curves import CURVE_NAMES, DIFFICULTIES, UNPERTURBED, Row
 from evalharness.errors import UserError
 from evalharness.report.text import printable
 

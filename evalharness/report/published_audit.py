@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.published_audit import KINDS, Finding
+from evalharness.analysis.published_audit import KINDS, Finding
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:

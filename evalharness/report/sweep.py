@@ -6,11 +6,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.comparison import MEASURES, Difference
+from evalharness.analysis.comparison import MEASURES, Difference
+from evalharness.analysis.sweep import UNPERTURBED, Column, Sweep
 from evalharness.report.comparison import p_value
 from evalharness.report.study_table import percent, plain_table
 from evalharness.report.text import printable
-from evalharness.sweep import UNPERTURBED, Column, Sweep
 
 
 def published_table(sweep: Sweep) -> Table:

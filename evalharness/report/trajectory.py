@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.episode import Episode, Turn
+from evalharness.records.episode import Episode, Turn
 from evalharness.report.text import printable
 
 

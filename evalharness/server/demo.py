@@ -15,9 +15,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from evalharness.errors import UserError
+from evalharness.paths import cache_folder
 from evalharness.server.find import find_server, install_command
 from evalharness.server.lock import exclusive
-from evalharness.server.paths import cache_root
 from evalharness.server.private import python_of, read_install
 from evalharness.server.stream import ToolError, run_streaming
 
@@ -35,7 +35,7 @@ class DemoError(UserError):
 
 def demo_path() -> Path:
     """Where the converted model lies, made or not."""
-    return cache_root() / "models" / "smollm2-135m-instruct"
+    return cache_folder() / "models" / "smollm2-135m-instruct"
 
 
 def ensure_demo(on_line: Callable[[str], None], python: Path | None = None) -> Path:
@@ -66,9 +66,9 @@ def is_complete(folder: Path) -> bool:
 
 
 def _server_python() -> Path:
-    from evalharness.server.paths import server_root
+    from evalharness.paths import server_folder
 
-    install = read_install(server_root())
+    install = read_install(server_folder())
     if install is not None:
         return python_of(install.environment)
     python = find_server(None).python

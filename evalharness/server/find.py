@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from evalharness.errors import UserError
-from evalharness.server.paths import server_root
+from evalharness.paths import server_folder
 from evalharness.server.private import Kind, python_of, read_install
 
 Source = Literal["--vllm", "EVALHARNESS_VLLM", "private environment", "PATH"]
@@ -110,7 +110,7 @@ def _named(source: Source, value: str | None) -> Candidate:
 
 
 def _private() -> Candidate:
-    root = server_root()
+    root = server_folder()
     install = read_install(root)
     if install is None:
         unfinished = root.exists() and any(root.glob("env-*"))

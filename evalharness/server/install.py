@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from evalharness.errors import UserError
+from evalharness.paths import server_folder
 from evalharness.server.lock import exclusive
-from evalharness.server.paths import server_root
 from evalharness.server.private import Kind, ServerInstall, python_of, read_install, write_install
 from evalharness.server.steps import STEP
 from evalharness.server.stream import ToolError, run_streaming
@@ -61,7 +61,7 @@ def install_server(
     call removes.
     """
     kind: Kind = "cpu" if cpu else "gpu"
-    root = root or server_root()
+    root = root or server_folder()
     _check_python()
     with exclusive(
         root / "install.lock", lambda: on_line(f"{STEP}another installation is running; waiting for it")
@@ -84,7 +84,7 @@ def install_server(
 
 def uninstall_server(root: Path | None = None) -> bool:
     """Remove the private environment; False when there was none."""
-    root = root or server_root()
+    root = root or server_folder()
     if not root.exists():
         return False
     with exclusive(root / "install.lock", lambda: None):

@@ -8,11 +8,12 @@ nobody names, which the next installation removes. (Virtual environments cannot 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
+
+from evalharness.paths import write_whole
 
 Kind = Literal["cpu", "gpu"]
 
@@ -70,10 +71,4 @@ def write_install(root: Path, install: ServerInstall) -> None:
     """Make `install` the one in use, in one step and durably."""
     record = asdict(install) | {"environment": install.environment.name}
     del record["fresh"]
-    temporary = root / f"{RECORD}.{os.getpid()}.tmp"
-    with temporary.open("w", encoding="utf-8") as file:
-        json.dump(record, file, indent=2)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(root / RECORD)
+    write_whole(root / RECORD, json.dumps(record, indent=2) + "\n")

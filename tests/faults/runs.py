@@ -12,7 +12,7 @@ import psutil
 from chat_server import ChatServer
 from command_line import assert_same_results, run_compass, start
 
-from evalharness.store import read_episodes
+from evalharness.records.store import read_episodes
 
 _SAYINGS = (
     "Thought: on\nAction: turn left",

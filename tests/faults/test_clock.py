@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from chat_server import ChatServer
 
-from evalharness.frames import data_frames, write_parquet
-from evalharness.store import RunStore, read_episodes, read_manifest
+from evalharness.analysis.tables import data_frames, write_parquet
+from evalharness.records.store import RunStore, read_episodes, read_manifest
 
 from .runs import answer, assert_equal_runs, errors, options, play
 

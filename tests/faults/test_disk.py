@@ -17,8 +17,8 @@ import pytest
 from chat_server import ChatServer
 from command_line import assert_same_results, command, evalharness
 
-from evalharness.frames import write_parquet
-from evalharness.store import EPISODES, RunStore, read_episodes, read_manifest
+from evalharness.analysis.tables import write_parquet
+from evalharness.records.store import EPISODES, RunStore, read_episodes, read_manifest
 
 from .runs import answer, assert_equal_runs, options, play
 

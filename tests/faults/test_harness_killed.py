@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 from chat_server import ChatServer
 
-from evalharness.store import EPISODES, read_episodes
+from evalharness.records.store import EPISODES, read_episodes
 
 from .runs import answer, asked, assert_equal_runs, begin, options, play
 

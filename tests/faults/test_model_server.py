@@ -12,7 +12,7 @@ from typing import Any
 import chat_server as cs
 from chat_server import ChatServer
 
-from evalharness.store import read_episodes
+from evalharness.records.store import read_episodes
 
 from .runs import answer, asked, assert_equal_runs, begin, errors, options, play
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 from chat_server import ChatServer
 from command_line import evalharness, start
-from refine.scripted_model import MISTAKES, SCRIPT_MISTAKES, answer, persona
+from scripted_model import MISTAKES, SCRIPT_MISTAKES, answer, persona
 
 from evalharness.refine.synthesis_store import CALLS, PASSED, REJECTED, read_records
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from made_runs import make_run
 
 from envs import specs
+from evalharness.analysis.score import EpisodeScore
+from evalharness.analysis.summary import is_complete, summarize
 from evalharness.errors import InfrastructureError
-from evalharness.score import EpisodeScore
-from evalharness.store import EPISODES, RunStore, read_episodes, read_manifest
-from evalharness.summary import is_complete, summarize
+from evalharness.records.store import EPISODES, RunStore, read_episodes, read_manifest
 
 
 def test_one_given_up_episode_of_282_withholds_the_held_out_score(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_model import PROMPTS, SCRIPT
 
 from evalharness.errors import UserError
 from evalharness.refine import expressions
@@ -17,8 +18,6 @@ from evalharness.refine.expressions import ExpressionError, TooSlowError, full_m
 from evalharness.refine.personas import draw, own_file, read_personas
 from evalharness.refine.script import Action, KeysError, Script, read_script
 from evalharness.refine.verify import verify_script
-
-from .scripted_model import PROMPTS, SCRIPT
 
 CATASTROPHIC = [r"(a|aa)+b", r"(a{1,1000}){1,1000}b", r"^(([a-z])+.)+[A-Z]([a-z])+$"]
 

@@ -14,6 +14,7 @@ import chat_server as cs
 import pytest
 from chat_server import ChatServer
 from rich.console import Console
+from scripted_model import MISTAKES, SCRIPT_MISTAKES, answer, persona, script_for
 
 from evalharness.cli import main
 from evalharness.policy.endpoint import request_seed
@@ -21,8 +22,6 @@ from evalharness.refine.live import watch_synthesis
 from evalharness.refine.sample import read_samples
 from evalharness.refine.synthesis_progress import SynthesisProgress
 from evalharness.refine.synthesis_store import finished, read_records
-
-from .scripted_model import MISTAKES, SCRIPT_MISTAKES, answer, persona, script_for
 
 ALL = [(script, mistake) for script in SCRIPT_MISTAKES for mistake in MISTAKES]
 

@@ -9,13 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from evalharness.refine.script import read_script
-from evalharness.refine.signals import Signal
-from evalharness.refine.trajectory import MasterTurn, error_turns, read_turn, sample_messages
-from evalharness.refine.verify import Readings, verify_script, verify_trajectory
-
-from .scripted_model import (
+from scripted_model import (
     BAD_ACTION,
     LAST,
     NO_FLAG,
@@ -26,6 +20,11 @@ from .scripted_model import (
     trajectory,
     wrong,
 )
+
+from evalharness.refine.script import read_script
+from evalharness.refine.signals import Signal
+from evalharness.refine.trajectory import MasterTurn, error_turns, read_turn, sample_messages
+from evalharness.refine.verify import Readings, verify_script, verify_trajectory
 
 WORLD = read_script(SCRIPT)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.server.paths import server_root
+from evalharness.paths import server_folder
 from evalharness.server.private import read_install
 
 from .environments import make_environment
@@ -16,7 +16,7 @@ from .environments import make_environment
 @pytest.fixture(scope="session")
 def server_python() -> Path:
     """Python of the private environment. Skips without one, but fails where CI promises it."""
-    install = read_install(server_root())
+    install = read_install(server_folder())
     if install is None:
         reason = "no private vLLM; install it with: evalharness server install --cpu"
         if os.environ.get("CI"):

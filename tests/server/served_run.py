@@ -12,7 +12,7 @@ from typing import Any
 import psutil
 from command_line import finished, start
 
-from evalharness.store import read_episodes
+from evalharness.records.store import read_episodes
 
 from .processes import serving
 

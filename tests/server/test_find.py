@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalharness.errors import UserError
+from evalharness.paths import server_folder
 from evalharness.server.find import ServerNotFound, find_server, install_command, server_candidates
-from evalharness.server.paths import server_root
 from evalharness.server.private import ServerInstall, write_install
 
 from .environments import SCRIPT
@@ -18,7 +18,7 @@ MODULE = ("-m", "vllm.entrypoints.openai.api_server")
 
 def make_private(environment: Path) -> None:
     """Have the private record name an environment that is linked into its root."""
-    root = server_root()
+    root = server_folder()
     root.mkdir(parents=True)
     (root / "env-1").symlink_to(environment)
     write_install(
@@ -131,7 +131,7 @@ def test_without_a_gpu_the_cpu_build_is_proposed(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_interrupted_installation_is_not_found(home: Path) -> None:
-    (server_root() / "env-half").mkdir(parents=True)
+    (server_folder() / "env-half").mkdir(parents=True)
     private = server_candidates()[2]
     assert private.command is None
     assert private.problem is not None

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from chat_server import ChatServer
 from command_line import evalharness
-from refine.scripted_model import answer, persona
+from scripted_model import answer, persona
 from tiny_model import make_tiny_checkpoint
 
 from evalharness.refine.synthesis_store import CALLS, finished, read_records

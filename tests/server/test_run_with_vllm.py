@@ -11,7 +11,7 @@ import psutil
 import pytest
 from command_line import evalharness
 
-from evalharness.store import read_episodes
+from evalharness.records.store import read_episodes
 
 from .processes import serving
 from .served_run import begin

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.behaviour import ALL, FIGURES, behaviour_rows, load_behaviour
-from evalharness.comparison import compare_runs
-from evalharness.episode import Episode
+from evalharness.analysis.behaviour import ALL, FIGURES, behaviour_rows, load_behaviour
+from evalharness.analysis.comparison import compare_runs
+from evalharness.analysis.scored_run import ScoredRun, load_scored_run, require_same
+from evalharness.analysis.summary import earlier_timing, summarize
+from evalharness.analysis.tables import sorted_episodes
 from evalharness.errors import UserError
-from evalharness.frames import sorted_episodes
+from evalharness.records.episode import Episode
+from evalharness.records.store import read_manifest
 from evalharness.report.table import notes, warnings
 from evalharness.report.viewer.prompts import Prompts
 from evalharness.report.viewer.records import COLUMNS, ENDED_BY, TROUBLES, list_row, trajectory
-from evalharness.scored_run import ScoredRun, load_scored_run, require_same
-from evalharness.store import read_manifest
-from evalharness.summary import earlier_timing, summarize
 
 SCHEMA = 1
 BLOCK_BYTES = 200_000

@@ -12,8 +12,10 @@ from typing import Any
 
 from aiohttp import web
 
-from evalharness.episode import Episode
+from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.errors import UserError
+from evalharness.records.episode import Episode
+from evalharness.records.store import EPISODES, read_manifest
 from evalharness.report.viewer.bundle import (
     Comparisons,
     RunRecords,
@@ -25,8 +27,6 @@ from evalharness.report.viewer.bundle import (
 )
 from evalharness.report.viewer.page import live_page
 from evalharness.report.viewer.prompts import Prompts
-from evalharness.scored_run import ScoredRun, load_scored_run
-from evalharness.store import EPISODES, read_manifest
 
 HOST = "127.0.0.1"
 SHARE_OF_TIME = 0.1

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.episode import Episode
-from evalharness.played_prompt import played_prompt
+from evalharness.protocol.played_prompt import played_prompt
+from evalharness.records.episode import Episode
 
 GOAL, OBSERVATION = "\ue000", "\ue001"
 """Stand for the episode's own goal and first observation."""

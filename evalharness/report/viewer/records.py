@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from evalharness.episode import EndedBy, Episode, Turn
-from evalharness.react import FormatError
+from evalharness.protocol.react import FormatError
+from evalharness.records.episode import EndedBy, Episode, Turn
 
 TROUBLES = (*(str(kind) for kind in FormatError), "not_valid", "context_trimmed", "simulator_disagrees")
 """What can be wrong in an episode, in the order of the bits of a row's `troubles`."""
@@ -52,11 +52,11 @@ def list_row(episode: Episode, task: int, block: int, place: int) -> tuple[float
         int(episode.success),
         round(episode.progress, 4),
         len(episode.turns),
-        sum(bool(turn.format_errors) for turn in episode.turns),
+        episode.format_error_turns,
         sum(turn.action is not None and not turn.valid for turn in episode.turns),
         sum(1 << bit for bit, trouble in enumerate(TROUBLES) if trouble in mine),
         ENDED_BY.index(episode.ended_by),
-        sum((turn.prompt_tokens or 0) + (turn.completion_tokens or 0) for turn in episode.turns),
+        episode.prompt_tokens + episode.completion_tokens,
         round(episode.policy_s, 2),
         round(episode.environment_s, 2),
         round(episode.wall_s, 2),

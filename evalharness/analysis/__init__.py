@@ -1,0 +1,1 @@
+"""Numbers from records: scores, tables, comparisons, behaviour. No process, no network."""

@@ -1,0 +1,189 @@
+"""Stored runs -> behaviour figures with intervals; two runs -> their differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalharness import stats
+from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, count_all
+from evalharness.analysis.behaviour.turns import read_turns, reading
+from evalharness.errors import UserError
+from evalharness.records.store import read_episodes, read_manifest
+
+ALL = "all"
+"""The family of rows over all families together."""
+SCHEMA = 1
+
+Counts = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BehaviourRow:
+    """One figure of one family."""
+
+    figure: str
+    family: str
+    """A family, or `all`."""
+    value: float
+    low: float
+    high: float
+    """Ends of the 95 % interval over tasks."""
+    n: int
+    """How many were counted: `Figure.per` says of what."""
+
+
+@dataclass(frozen=True)
+class DifferenceRow:
+    """One figure of one family in two runs, over the tasks that both have played."""
+
+    figure: str
+    family: str
+    baseline: float
+    run: float
+    difference: float
+    """run - baseline."""
+    low: float
+    high: float
+    """Ends of the 95 % interval of the difference, paired by task."""
+    n: int
+    """Paired tasks of the family; `n` of a `BehaviourRow` counts turns or episodes."""
+
+
+@dataclass(frozen=True)
+class RunBehaviour:
+    """The counts of a run: all that rows and differences are made of."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    tasks: Mapping[str, Mapping[str, Counts]]
+    """Family -> task id -> both counts of every figure, summed over the task's samples; sorted."""
+    hashes: Mapping[str, str]
+    """Task id -> hash of its content."""
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["model_name"])
+
+    def strata(self, family: str) -> list[Counts]:
+        families = list(self.tasks) if family == ALL else [family]
+        return [np.stack(list(self.tasks[f].values())) for f in families]
+
+
+def load_behaviour(folder: Path) -> RunBehaviour:
+    """Raises UserError when `folder` holds no run, or no finished episode."""
+    manifest = read_manifest(folder)
+    config = manifest["identity"]["config"]
+    found: dict[str, dict[str, Counts]] = {}
+    hashes: dict[str, str] = {}
+    for episode in read_episodes(folder):
+        turns = read_turns(episode, reading(episode.family, episode.perturbation))
+        counts = np.array(count_all(Read(episode, turns, config["max_turns"])), dtype=np.float64)
+        tasks = found.setdefault(episode.family, {})
+        tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts
+        hashes[episode.task_id] = episode.task_hash
+    if not found:
+        raise UserError(f"{folder} holds no finished episode yet; continue it with `evalharness run`")
+    tasks_sorted = {family: dict(sorted(found[family].items())) for family in sorted(found)}
+    return RunBehaviour(folder, manifest, tasks_sorted, hashes)
+
+
+def _families(tasks: Mapping[str, object]) -> list[str]:
+    return [ALL, *tasks] if len(tasks) > 1 else list(tasks)
+
+
+def behaviour_rows(run: RunBehaviour) -> list[BehaviourRow]:
+    """Every figure of all families together (where there are several) and of each; a figure of which a family has
+    nothing to count (recovery where there was no error) has no row."""
+    return [row for family in _families(run.tasks) for row in _rows(family, run.strata(family))]
+
+
+def _rows(family: str, strata: Sequence[Counts]) -> Iterator[BehaviourRow]:
+    values = stats.ratios(strata)
+    lows, highs = _limits(strata)
+    bases = sum(stratum[..., 1].sum(axis=0) for stratum in strata)
+    for i, figure in enumerate(FIGURES):
+        if not np.isnan(values[i]):
+            yield BehaviourRow(
+                figure.name,
+                family,
+                float(values[i]),
+                float(lows[i]),
+                float(highs[i]),
+                int(np.asarray(bases)[i]),
+            )
+
+
+def _limits(strata: Sequence[Counts]) -> tuple[Counts, Counts]:
+    """Bootstrap limits; for a share of which nothing varies between tasks (no turn has it, or every turn), Wilson's
+    with as many trials as tasks have something to count: resampling what is all the same gives no width at all."""
+    lows, highs = stats.bootstrap_ratios(strata)
+    values = stats.ratios(strata)
+    for i, figure in enumerate(FIGURES):
+        if figure.share and values[i] in (0.0, 1.0):
+            trials = int(sum((stratum[:, i, 1] > 0).sum() for stratum in strata))
+            low, high = stats.wilson(round(values[i] * trials), trials)
+            lows[i], highs[i] = min(low, values[i]), max(high, values[i])  # to the last bit
+    return lows, highs
+
+
+def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[DifferenceRow]:
+    """Every figure that both runs have, over the tasks that both have played.
+
+    Raises UserError where the tasks or the turn limit are not the same: most figures depend on both.
+    """
+    limits = [r.manifest["identity"]["config"]["max_turns"] for r in (baseline, run)]
+    if limits[0] != limits[1]:
+        raise UserError(
+            f"{baseline.folder} and {run.folder} differ in turn limit ({limits[0]} and {limits[1]}); "
+            "run one of them again with the --max-turns of the other"
+        )
+    pairs: dict[str, list[str]] = {}
+    for family, tasks in baseline.tasks.items():
+        common = [task_id for task_id in tasks if task_id in run.tasks.get(family, {})]
+        for task_id in common:
+            if baseline.hashes[task_id] != run.hashes[task_id]:
+                raise UserError(
+                    f"{task_id} is not the same task in {baseline.folder} and {run.folder}; run the older one again"
+                )
+        if common:
+            pairs[family] = common
+    if not pairs:
+        raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
+    rows: list[DifferenceRow] = []
+    for family in _families(pairs):
+        chosen = {f: ids for f, ids in pairs.items() if family in (f, ALL)}
+        first, second = (
+            [np.stack([r.tasks[f][task_id] for task_id in ids]) for f, ids in chosen.items()]
+            for r in (baseline, run)
+        )
+        rows += _differences(family, first, second)
+    return rows
+
+
+def _differences(family: str, first: Sequence[Counts], second: Sequence[Counts]) -> Iterator[DifferenceRow]:
+    a, b = stats.ratios(first), stats.ratios(second)
+    lows, highs = stats.bootstrap_ratios(first, second)
+    one, two = _limits(first), _limits(second)
+    for i, figure in enumerate(FIGURES):
+        if np.isnan(a[i]) or np.isnan(b[i]):
+            continue
+        difference = b[i] - a[i]
+        low, high = lows[i], highs[i]
+        if _nothing_varies(figure, a[i], b[i]):
+            # Limits of a difference from those of both (MOVER): Zou & Donner, Statistics in Medicine 27 (2008) 1693.
+            low = difference - np.hypot(b[i] - two[0][i], one[1][i] - a[i])
+            high = difference + np.hypot(two[1][i] - b[i], a[i] - one[0][i])
+        yield DifferenceRow(
+            figure.name, family, float(a[i]), float(b[i]), float(difference), float(low), float(high),
+            sum(len(stratum) for stratum in first),
+        )  # fmt: skip
+
+
+def _nothing_varies(figure: Figure, *values: float) -> bool:
+    return figure.share and any(value in (0.0, 1.0) for value in values)

@@ -1,0 +1,254 @@
+"""Two or more runs over the same tasks, paired by task: is the difference real? Numbers only; `report` draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from evalharness import stats
+from evalharness.analysis.scored_run import ScoredRun, TaskScore, require_same
+from evalharness.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = 1
+HELD_OUT = "held_out"
+MEASURES = ("success", "progress")
+_SAME = 1e-9
+"""Means over samples that are equal on paper may differ in the last bits."""
+
+Pair = tuple[TaskScore, TaskScore]
+"""The same task in the baseline and in the other run."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One measure of one family (or of the held-out score), baseline against run. Fractions 0..1, -1..1."""
+
+    family: str
+    """A family, or `held_out`."""
+    measure: str
+    """`success` or `progress`."""
+    n: int
+    """Paired tasks."""
+    baseline: float
+    run: float
+    difference: float
+    """run - baseline."""
+    ci95: tuple[float, float]
+    interval: str
+    """`newcombe`: Newcombe's method 10; `bootstrap`: paired bootstrap over tasks, within families."""
+    p: float
+    test: str
+    """`mcnemar`: exact; `permutation`: of the signs of the paired differences."""
+    p_holm: float
+    """Adjusted over all tests that were asked for at once."""
+    wins: int
+    ties: int
+    losses: int
+    detectable: float | None
+    """The smallest true difference that this test finds with 80 % power at 5 % (before Holm); None: none is."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run against the baseline."""
+
+    baseline: ScoredRun
+    run: ScoredRun
+    differences: tuple[Difference, ...]
+    gained: tuple[str, ...]
+    """Task ids with more success in the run than in the baseline."""
+    lost: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row for each difference."""
+        rows = []
+        for difference in self.differences:
+            row = asdict(difference)
+            row["ci95_low"], row["ci95_high"] = row.pop("ci95")
+            rows.append(
+                {"baseline_run": str(self.baseline.folder), "compared_run": str(self.run.folder)} | row
+            )
+        return rows
+
+    def frame(self) -> pd.DataFrame:
+        """`rows` as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "baseline": _describe(self.baseline),
+            "run": _describe(self.run),
+            "notes": list(self.notes),
+            "differences": [asdict(d) for d in self.differences],
+            "gained": list(self.gained),
+            "lost": list(self.lost),
+        }
+
+
+def _describe(run: ScoredRun) -> dict[str, Any]:
+    return {
+        "folder": str(run.folder),
+        "model_name": run.name,
+        "suite": run.manifest["suite"],
+        "suite_seed": run.config["suite_seed"],
+        "max_turns": run.max_turns,
+        "samples": run.config["samples"],
+        "perturbation": run.perturbation,
+    }
+
+
+def compare_runs(runs: Sequence[ScoredRun]) -> list[Comparison]:
+    """Every run against the first. Holm's correction is over all tests of all of them.
+
+    Raises UserError where a comparison would mean nothing: other suites, turn limits, labels or contents of tasks.
+    """
+    if len(runs) < 2:
+        raise UserError("a comparison needs two runs: evalharness compare BASELINE RUN")
+    require_comparable(list(runs))
+    comparisons = [_compare(runs[0], run) for run in runs[1:]]
+    adjusted = iter(stats.holm([d.p for c in comparisons for d in c.differences]))
+    return [
+        replace(c, differences=tuple(replace(d, p_holm=next(adjusted)) for d in c.differences))
+        for c in comparisons
+    ]
+
+
+def require_comparable(runs: list[ScoredRun]) -> None:
+    require_same(runs, "suite", lambda r: r.suite, "their tasks are not the same")
+    require_same(
+        runs,
+        "turn limit",
+        lambda r: r.max_turns,
+        "run one of them again with the --max-turns of the other",
+    )
+    for run in runs[1:]:
+        for family, labels in runs[0].manifest["labels"].items():
+            other = run.manifest["labels"].get(family, labels)
+            if other != labels:
+                raise UserError(
+                    f"{runs[0].folder} and {run.folder} score {family} by different labels ({labels} and {other}); "
+                    "run one of them again with the data of the other"
+                )
+
+
+def _compare(baseline: ScoredRun, run: ScoredRun) -> Comparison:
+    pairs: dict[str, list[Pair]] = {}
+    for task_id, first in baseline.tasks.items():
+        second = run.tasks.get(task_id)
+        if second is None:
+            continue
+        if first.task_hash != second.task_hash:
+            raise UserError(
+                f"{task_id} is not the same task in {baseline.folder} and {run.folder} (its text, files or labels "
+                "changed between them); run the older one again"
+            )
+        pairs.setdefault(first.family, []).append((first, second))
+    if not pairs:
+        raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
+    differences = [
+        _difference(family, measure, [listed]) for measure in MEASURES for family, listed in pairs.items()
+    ]
+    held_out = _held_out_pairs(pairs, run.manifest["held_out"])
+    if held_out:
+        differences += [_difference(HELD_OUT, measure, held_out) for measure in MEASURES]
+    differences.sort(key=lambda d: MEASURES.index(d.measure))
+    all_pairs = [pair for listed in pairs.values() for pair in listed]
+    return Comparison(
+        baseline=baseline,
+        run=run,
+        differences=tuple(differences),
+        gained=tuple(a.task_id for a, b in all_pairs if b.success - a.success > _SAME),
+        lost=tuple(a.task_id for a, b in all_pairs if b.success - a.success < -_SAME),
+        notes=tuple(_notes(baseline, run, all_pairs, bool(held_out))),
+    )
+
+
+def _held_out_pairs(pairs: Mapping[str, list[Pair]], sizes: Mapping[str, int]) -> list[list[Pair]] | None:
+    """The paired tasks of each held-out family; None unless all of them are complete.
+
+    They are, so weighting families by size is the same as counting every task once.
+    """
+    if not sizes or any(len(pairs.get(family, ())) != n for family, n in sizes.items()):
+        return None
+    return [pairs[family] for family in sorted(sizes)]
+
+
+def _difference(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -> Difference:
+    values = [[(getattr(a, measure), getattr(b, measure)) for a, b in stratum] for stratum in strata]
+    flat = [pair for stratum in values for pair in stratum]
+    n = len(flat)
+    deltas = [b - a for a, b in flat]
+    wins, losses = sum(d > _SAME for d in deltas), sum(d < -_SAME for d in deltas)
+    # Of single attempts a task is solved or not; means over several are not binomial.
+    binary = measure == "success" and all(x in (0.0, 1.0) for pair in flat for x in pair)
+    if binary and len(strata) == 1:
+        both = sum(a == b == 1.0 for a, b in flat)
+        interval, ci95 = "newcombe", stats.newcombe_paired(both, wins, losses, n - both - wins - losses)
+    else:
+        by_stratum = [[b - a for a, b in stratum] for stratum in values]
+        interval, ci95 = "bootstrap", stats.bootstrap_weighted_mean(by_stratum, [len(s) for s in by_stratum])
+    if binary:
+        test, p = "mcnemar", stats.mcnemar_exact(wins, losses)
+        detectable = stats.detectable_success_difference(n, (wins + losses) / n)
+    else:
+        test, p = "permutation", stats.permutation_test(deltas)
+        detectable = stats.detectable_mean_difference(deltas)
+    return Difference(
+        family=family,
+        measure=measure,
+        n=n,
+        baseline=sum(a for a, _ in flat) / n,
+        run=sum(b for _, b in flat) / n,
+        difference=sum(deltas) / n,
+        ci95=ci95,
+        interval=interval,
+        p=p,
+        test=test,
+        p_holm=p,
+        wins=wins,
+        ties=n - wins - losses,
+        losses=losses,
+        detectable=detectable,
+    )
+
+
+_EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
+
+
+def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out: bool) -> list[str]:
+    """What a reader must know before believing the table."""
+    notes = []
+    changed = [
+        f"{key} {baseline.config.get(key)} and {run.config.get(key)}"
+        for key in sorted(baseline.config.keys() | run.config.keys())
+        if key not in _EXPECTED_TO_DIFFER | {"tasks", "limit"}
+        and baseline.config.get(key) != run.config.get(key)
+    ]
+    prompts = [
+        family
+        for family, sha in baseline.manifest["identity"]["prompts_sha256"].items()
+        if run.manifest["identity"]["prompts_sha256"].get(family, sha) != sha
+    ]
+    if prompts:
+        changed.append(f"the prompts of {', '.join(prompts)}")
+    if changed:
+        notes.append(f"the runs also differ in: {'; '.join(changed)}")
+    for name, one, other in (("first", baseline, run), ("second", run, baseline)):
+        alone = sum(task_id not in other.tasks for task_id in one.tasks)
+        if alone:
+            notes.append(f"{alone} tasks that only the {name} run has played are left out")
+    uneven = sum(a.samples != b.samples for a, b in pairs)
+    if uneven:
+        notes.append(
+            f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once"
+        )
+    if not held_out and len({a.family for a, _ in pairs}) > 1:
+        notes.append("held-out score withheld: not every task of every held-out family is paired")
+    return notes

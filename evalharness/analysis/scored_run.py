@@ -1,0 +1,101 @@
+"""A stored run as its scores: what tables over several runs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from evalharness.analysis.score import EpisodeScore
+from evalharness.errors import UserError
+from evalharness.records.store import read_episodes, read_manifest
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """A task's mean over its samples, fractions 0..1."""
+
+    task_id: str
+    task_hash: str
+    family: str
+    samples: int
+    success: float
+    progress: float
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The scores of a run folder."""
+
+    folder: Path
+    manifest: Mapping[str, Any]
+    scores: tuple[EpisodeScore, ...]
+    """Sorted by task and sample."""
+
+    @property
+    def name(self) -> str:
+        return str(self.manifest["model_name"])
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        config: Mapping[str, Any] = self.manifest["identity"]["config"]
+        return config
+
+    @property
+    def suite(self) -> str:
+        """`agentboard`, `open`, or `open, seed 3`."""
+        seed = self.config["suite_seed"]
+        return f"{self.manifest['suite']}, seed {seed}" if seed else str(self.manifest["suite"])
+
+    @property
+    def perturbation(self) -> str | None:
+        name: str | None = self.config.get("perturb")
+        return name
+
+    @property
+    def max_turns(self) -> int:
+        return int(self.config["max_turns"])
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        titles: Mapping[str, str] = self.manifest["titles"]
+        return titles
+
+    @cached_property
+    def tasks(self) -> Mapping[str, TaskScore]:
+        """Task id -> its mean over samples, sorted."""
+        groups: dict[str, list[EpisodeScore]] = {}
+        for score in self.scores:
+            groups.setdefault(score.task_id, []).append(score)
+        return {
+            task_id: TaskScore(
+                task_id=task_id,
+                task_hash=group[0].task_hash,
+                family=group[0].family,
+                samples=len(group),
+                success=sum(s.success for s in group) / len(group),
+                progress=sum(s.progress for s in group) / len(group),
+            )
+            for task_id, group in groups.items()
+        }
+
+
+def load_scored_run(folder: Path) -> ScoredRun:
+    """Raises UserError when `folder` holds no run, or no finished episode."""
+    manifest = read_manifest(folder)
+    scores = [EpisodeScore.of(episode) for episode in read_episodes(folder)]
+    if not scores:
+        raise UserError(f"{folder} holds no finished episode yet; continue it with `evalharness run`")
+    scores.sort(key=lambda s: (s.family, s.task_id, s.sample))
+    return ScoredRun(folder, manifest, tuple(scores))
+
+
+def require_same(runs: list[ScoredRun], what: str, value: Callable[[ScoredRun], object], advice: str) -> None:
+    """Raises UserError, naming the first two runs that differ in `what`."""
+    for run in runs[1:]:
+        if value(run) != value(runs[0]):
+            raise UserError(
+                f"{runs[0].folder} and {run.folder} differ in {what} ({value(runs[0])} and {value(run)}); {advice}"
+            )

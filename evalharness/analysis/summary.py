@@ -1,0 +1,103 @@
+"""`summary.json`: the scores of a run folder, recomputed from its episodes whenever asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from envs.base import MAX_TURNS
+from evalharness.analysis.reference import family_reference, load_reference
+from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.records.store import (
+    ERRORS,
+    SUMMARY,
+    read_episodes,
+    read_lines,
+    read_manifest,
+    write_atomically,
+)
+
+SCHEMA = 1
+TIMING = ("wall_s", "sessions", "efficiency", "performance")
+"""Keys that only the sitting itself knows."""
+
+
+def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
+    """Family -> episodes that were given up and have not been played since."""
+    given_up = {
+        (line["task_id"], line["sample"]) for _, line in read_lines(folder / ERRORS) if line.get("final")
+    }
+    counts: dict[str, int] = {}
+    for task_id, _ in given_up - done:
+        family = task_id.split("/")[0]
+        counts[family] = counts.get(family, 0) + 1
+    return counts
+
+
+def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Compute the summary of a run folder. `timing` holds what only the running session knows (`wall_s`)."""
+    manifest = read_manifest(folder)
+    scores = [EpisodeScore.of(episode) for episode in read_episodes(folder)]
+    groups = group_by_family(scores)
+    failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
+    config = manifest["identity"]["config"]
+    samples = config["samples"]
+    comparable = config["max_turns"] == MAX_TURNS
+    reference = load_reference(manifest["suite"], config["suite_seed"])
+    families: dict[str, Any] = {}
+    for family, count in manifest["counts"].items():
+        families[family] = {
+            "n": 0,
+            "selected": count * samples,
+            "expected": manifest["expected"][family] * samples,
+            "infrastructure_failures": failures.get(family, 0),
+        }
+        if family in groups:
+            families[family] |= family_score(groups[family])
+            if comparable:
+                played = [(s.task_id, s.task_hash) for s in groups[family]]
+                families[family]["reference"] = family_reference(played, reference, families[family])
+    held_out, withheld = held_out_score(groups, {f: n * samples for f, n in manifest["held_out"].items()})
+    return {
+        "schema": SCHEMA,
+        "run": str(folder),
+        "suite": manifest["suite"],
+        "labels": {f: who for f, who in manifest["labels"].items() if who != "official"},
+        "model": {"name": manifest["model_name"], **manifest["identity"]["model"]},
+        "max_turns": config["max_turns"],
+        "perturbation": config.get("perturb"),
+        "samples": samples,
+        "families": families,
+        "held_out": held_out,
+        "held_out_withheld": withheld,
+        "turns": sum(s.turns for s in scores),
+        "format_error_turns": sum(s.format_errors for s in scores),
+        "trimmed_episodes": sum(s.trimmed for s in scores),
+        "tokens": {
+            "prompt": sum(s.prompt_tokens for s in scores),
+            "completion": sum(s.completion_tokens for s in scores),
+        },
+        **(timing or {}),
+    }
+
+
+def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:
+    summary = summarize(folder, timing)
+    write_atomically(folder / SUMMARY, json.dumps(summary, indent=2, sort_keys=False) + "\n")
+    return summary
+
+
+def earlier_timing(folder: Path) -> dict[str, Any]:
+    """What the last sitting that played anything wrote down of itself; it cannot be recomputed."""
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        return {key: summary[key] for key in TIMING if key in summary}
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def is_complete(summary: Mapping[str, Any]) -> bool:
+    """Every selected episode was played."""
+    return all(f["n"] == f["selected"] for f in summary["families"].values())

@@ -1,0 +1,157 @@
+"""A model on one family in the family's own words and under perturbations: does it understand, or has it learnt the
+words? Numbers only; `report` draws them. The table is that of AgentRefine (ICLR 2025)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import fmean, pstdev, stdev
+from typing import Any
+
+from envs.base import EnvSpec, Perturbation
+from evalharness import stats
+from evalharness.analysis.comparison import MEASURES, Difference, compare_runs
+from evalharness.analysis.curves import UNPERTURBED
+from evalharness.analysis.scored_run import ScoredRun
+from evalharness.errors import UserError
+
+SCHEMA = 1
+
+
+def default_perturbations(spec: EnvSpec) -> list[str]:
+    """The published perturbations of a family; all that it has where none was published."""
+    known: Mapping[str, Perturbation] = spec.wording.perturbations
+    published = [name for name, how in known.items() if how.source != Perturbation("").source]
+    names = published or list(known)
+    if not names:
+        raise UserError(f"{spec.title} has no perturbation (see: evalharness perturb list)")
+    return names
+
+
+@dataclass(frozen=True)
+class Column:
+    """One run of the sweep. Rates are fractions 0..1."""
+
+    name: str
+    folder: str
+    n: int
+    """Tasks played."""
+    expected: int
+    """Tasks selected."""
+    rates: Mapping[str, float]
+    """Measure -> rate."""
+    ci95: Mapping[str, tuple[float, float]]
+    differences: Mapping[str, Difference]
+    """Measure -> this column against the unperturbed one, paired by task; empty for the unperturbed one itself."""
+    retention: Mapping[str, float | None]
+    """Measure -> perturbed / unperturbed over the paired tasks; None where the unperturbed rate is 0."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    family: str
+    title: str
+    model: str
+    suite: str
+    max_turns: int
+    samples: int
+    columns: tuple[Column, ...]
+    """The unperturbed one first."""
+    average: Mapping[str, float]
+    """Measure -> mean over all columns, the unperturbed one included, as in the paper."""
+    std_population: Mapping[str, float]
+    """Measure -> standard deviation over the columns, divided by their number."""
+    std_sample: Mapping[str, float | None]
+    """The same divided by their number less one; None for a single column."""
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row a column, then the average and both standard deviations."""
+        rows = [_row(column) for column in self.columns]
+        for name, values in (
+            ("average", self.average),
+            ("std_population", self.std_population),
+            ("std_sample", self.std_sample),
+        ):
+            rows.append(dict.fromkeys(rows[0]) | {"column": name, **values})
+        return rows
+
+
+def _row(column: Column) -> dict[str, Any]:
+    row: dict[str, Any] = {"column": column.name, "n": column.n, "expected": column.expected}
+    for measure in MEASURES:
+        low, high = column.ci95[measure]
+        row |= {
+            measure: column.rates[measure],
+            f"{measure}_ci95_low": low,
+            f"{measure}_ci95_high": high,
+            f"{measure}_retention": column.retention.get(measure),
+        }
+        found = column.differences.get(measure)
+        names = ("difference", "p", "p_holm", "wins", "ties", "losses")
+        row |= {f"{measure}_{name}": getattr(found, name) if found else None for name in names}
+        ends = found.ci95 if found else (None, None)
+        row |= {f"{measure}_difference_ci95_low": ends[0], f"{measure}_difference_ci95_high": ends[1]}
+    return row
+
+
+def sweep_of(runs: Mapping[str, ScoredRun]) -> Sweep:
+    """`runs`: column -> run, `UNPERTURBED` first. Holm's correction is over all its tests, both measures.
+
+    Raises UserError where the runs are not of one protocol.
+    """
+    first = next(iter(runs.values()))
+    family = next(iter(first.manifest["counts"]))
+    comparisons = compare_runs(list(runs.values())) if len(runs) > 1 else []
+    differences: dict[str, dict[str, Difference]] = {name: {} for name in runs}
+    for name, comparison in zip(list(runs)[1:], comparisons, strict=True):
+        differences[name] = {d.measure: d for d in comparison.differences if d.family == family}
+    columns = tuple(_column(name, run, differences[name]) for name, run in runs.items())
+    rates = {measure: [column.rates[measure] for column in columns] for measure in MEASURES}
+    return Sweep(
+        family=family,
+        title=first.titles.get(family, family),
+        model=first.name,
+        suite=first.suite,
+        max_turns=first.max_turns,
+        samples=int(first.config["samples"]),
+        columns=columns,
+        average={measure: fmean(values) for measure, values in rates.items()},
+        std_population={measure: pstdev(values) for measure, values in rates.items()},
+        std_sample={m: stdev(values) if len(values) > 1 else None for m, values in rates.items()},
+        notes=tuple(_notes(columns)),
+    )
+
+
+def _column(name: str, run: ScoredRun, differences: Mapping[str, Difference]) -> Column:
+    tasks = list(run.tasks.values())
+    rates, intervals = {}, {}
+    for measure in MEASURES:
+        values = [getattr(task, measure) for task in tasks]
+        rates[measure] = fmean(values)
+        intervals[measure] = stats.rate_interval(values, binary=measure == "success")
+    return Column(
+        name=name,
+        folder=str(run.folder),
+        n=len(tasks),
+        expected=sum(run.manifest["counts"].values()),
+        rates=rates,
+        ci95=intervals,
+        differences=differences,
+        retention={m: d.run / d.baseline if d.baseline else None for m, d in differences.items()},
+    )
+
+
+def _notes(columns: Sequence[Column]) -> list[str]:
+    missing = [f"{c.name} {c.n}/{c.expected}" for c in columns if c.n != c.expected]
+    return (
+        [f"not every task was played: {', '.join(missing)}; average and Std are of what was"]
+        if missing
+        else []
+    )
+
+
+__all__ = ["SCHEMA", "UNPERTURBED", "Column", "Sweep", "default_perturbations", "sweep_of"]

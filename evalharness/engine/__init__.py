@@ -1,0 +1,1 @@
+"""One evaluation: tasks and a policy become episodes, in order, resumable."""

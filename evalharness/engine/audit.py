@@ -1,0 +1,149 @@
+"""The audit of a suite: can its tasks be solved in time, and do labels and simulators agree?
+
+Replays every reference plan of every task through the ordinary engine, and a uniformly random policy beside it. The
+first gives the ceiling and the disagreements, the second the floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from envs.base import MAX_TURNS, Suite
+from evalharness.analysis.reference import TaskReference
+from evalharness.analysis.tables import sorted_episodes
+from evalharness.config import RunConfig
+from evalharness.engine.evaluation import Watch, evaluate, unwatched
+from evalharness.records.episode import Episode
+
+PLANS = 3
+"""Reference plans that are replayed of a task at most."""
+_LONGEST_PLAN = 300
+"""Turns. Longer plans would say nothing about a benchmark of 30."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One replayed plan."""
+
+    plan: str
+    turns: int
+    success: bool
+    solved: bool
+    progress: float
+    progress_in_time: float
+    success_in_time: bool
+    never_completed: tuple[int, ...]
+
+
+def _read(episode: Episode) -> Reading:
+    in_time = episode.turns[:MAX_TURNS]
+    completed = {index for turn in episode.turns for index in turn.subgoals_completed}
+    thought = episode.turns[0].thought if episode.turns else ""
+    return Reading(
+        plan=thought.removeprefix("The ").removesuffix(" plan."),
+        turns=len(episode.turns),
+        success=episode.success,
+        solved=episode.solved,
+        progress=episode.progress,
+        progress_in_time=max((turn.progress for turn in in_time), default=0.0),
+        success_in_time=episode.success and len(episode.turns) <= MAX_TURNS,
+        never_completed=tuple(i for i in range(len(episode.subgoals)) if i not in completed),
+    )
+
+
+def _disagreement(reading: Reading) -> str | None:
+    if reading.solved and not reading.success:
+        missing = ", ".join(map(str, reading.never_completed))
+        which = f", subgoal {missing} never completed" if missing else ""
+        return f"{reading.plan}: simulator solved, label not (progress {reading.progress:.2f}{which})"
+    if reading.success and not reading.solved:
+        return f"{reading.plan}: label solved, simulator not"
+    return None
+
+
+def judge(replays: Sequence[Episode], attempts: Sequence[Episode]) -> TaskReference:
+    """The reference of one task from its replayed plans and its random attempts."""
+    readings = [_read(episode) for episode in replays if episode.turns]
+    lengths = [reading.turns for reading in readings if reading.success]
+    reasons = [reason for reading in readings if (reason := _disagreement(reading))]
+    n = len(attempts)
+    first = replays[0]
+    return TaskReference(
+        task_id=first.task_id,
+        task_hash=first.task_hash,
+        difficulty=first.difficulty,
+        plan_turns=min(lengths, default=None),
+        ceiling_success=float(any(reading.success_in_time for reading in readings)),
+        ceiling_progress=max((reading.progress_in_time for reading in readings), default=0.0),
+        floor_success=sum(e.success for e in attempts) / n if n else None,
+        floor_progress=sum(e.progress for e in attempts) / n if n else None,
+        floor_samples=n,
+        label_agrees=not reasons,
+        why="; ".join(dict.fromkeys(reasons)),
+        labels=first.labels,
+    )
+
+
+def _by_task(folder: Path) -> Iterable[tuple[str, list[Episode]]]:
+    for task_id, episodes in groupby(sorted_episodes(folder), key=lambda e: e.task_id):
+        yield task_id, list(episodes)
+
+
+def audit(
+    families: str,
+    suite: Suite,
+    *,
+    folder: Path,
+    data: Path | None,
+    suite_seed: int = 0,
+    floor_samples: int = 5,
+    limit: int | None = None,
+    watch: Watch = unwatched,
+) -> list[TaskReference]:
+    """Audit `families` (as `--tasks` names them) and return a row a task, in order.
+
+    `folder` gets the two runs it is made of, and continues them when it holds them already. A task whose
+    episodes could not be played is not in the result; the runs' errors.jsonl say why.
+    """
+    common: dict[str, Any] = {
+        "tasks": families, "suite": suite, "suite_seed": suite_seed, "limit": limit
+    }  # fmt: skip
+    reference = RunConfig(
+        model="reference", samples=PLANS, max_turns=_LONGEST_PLAN, output=folder / "reference", **common
+    )
+    evaluate(reference, data=data, watch=watch)
+    attempts: Mapping[str, list[Episode]] = {}
+    if floor_samples:
+        chance = RunConfig(
+            model="random", samples=floor_samples, max_turns=MAX_TURNS, output=folder / "random", **common
+        )
+        evaluate(chance, data=data, watch=watch)
+        attempts = dict(_by_task(folder / "random"))
+    return [judge(replays, attempts.get(task_id, ())) for task_id, replays in _by_task(folder / "reference")]
+
+
+def totals(rows: Sequence[TaskReference]) -> dict[str, dict[str, Any]]:
+    """Family -> number of tasks, ceilings and floors (fractions), disagreements."""
+    result = {}
+    for family, group in groupby(rows, key=lambda row: row.task_id.split("/")[0]):
+        tasks = list(group)
+        n = len(tasks)
+        floors = [row for row in tasks if row.floor_success is not None]
+        result[family] = {
+            "n": n,
+            "solvable": sum(row.plan_turns is not None for row in tasks),
+            "ceiling_success": sum(row.ceiling_success for row in tasks) / n,
+            "ceiling_progress": sum(row.ceiling_progress for row in tasks) / n,
+            "floor_success": sum(row.floor_success or 0.0 for row in floors) / n
+            if len(floors) == n
+            else None,
+            "floor_progress": sum(row.floor_progress or 0.0 for row in floors) / n
+            if len(floors) == n
+            else None,
+            "disagreements": sum(not row.label_agrees for row in tasks),
+        }
+    return result

@@ -1,0 +1,178 @@
+"""The chat loop: an environment and a policy make an episode."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from envs.base import MAX_TURNS, Task
+from evalharness.errors import UserError
+from evalharness.policy.base import (
+    ContextOverflowError,
+    Environment,
+    PolicyStoppedError,
+    Reply,
+    Session,
+)
+from evalharness.protocol import react
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.records.episode import EndedBy, Episode, Trim, Turn
+
+
+@dataclass
+class _Conversation:
+    """Messages that are only ever appended to (so that a server's prefix cache holds), until the context is full."""
+
+    messages: list[Message]
+    head: int
+    """How many messages at the front are never dropped: system, instruction, example, goal, first observation."""
+    trims: list[Trim] = field(default_factory=list)
+
+    def append(self, reply: str, observation: str) -> None:
+        # Some chat templates and servers refuse an empty assistant message.
+        self.messages.append({"role": "assistant", "content": reply or "(no reply)"})
+        self.messages.append({"role": "user", "content": f"Observation: {observation}"})
+
+    def drop_older_half(self, turn: int) -> None:
+        """Half of the turns at once, oldest first: the prefix cache is lost once, not at every turn from here on."""
+        turns = (len(self.messages) - self.head) // 2
+        if turns == 0:
+            raise UserError(
+                "the instruction, worked example and first observation alone do not fit the model's context; "
+                'serve it with a longer one, e.g. --vllm-args "--max-model-len 8192"'
+            )
+        dropped = (turns + 1) // 2
+        del self.messages[self.head : self.head + 2 * dropped]
+        self.trims.append(Trim(turn, dropped))
+
+
+@dataclass(frozen=True)
+class _Speaking:
+    """The world as a policy may consult it: what it suggests is worded as the policy has to say it."""
+
+    world: Environment
+    voice: Voice
+
+    async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
+        return await self.world.reset(task)
+
+    async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
+        return await self.world.step(action)
+
+    async def valid_actions(self) -> list[str]:
+        # In the canonical order: a random policy then draws the same actions under every perturbation.
+        return [self.voice.action(action) for action in await self.world.valid_actions()]
+
+    async def oracle(self) -> list[str]:
+        return [self.voice.action(action) for action in await self.world.oracle()]
+
+    async def reference_plans(self) -> dict[str, list[str]]:
+        plans = await self.world.reference_plans()
+        return {name: [self.voice.action(action) for action in plan] for name, plan in plans.items()}
+
+
+async def _ask(session: Session, conversation: _Conversation, turn: int) -> Reply:
+    while True:
+        try:
+            return await session.reply(conversation.messages, turn=turn)
+        except ContextOverflowError:
+            conversation.drop_older_half(turn)
+
+
+async def play(
+    task: Task,
+    environment: Environment,
+    open_session: Callable[[Environment], Session],
+    *,
+    prompt: PromptFile,
+    prompt_hash: str,
+    voice: Voice,
+    sample: int = 0,
+    max_turns: int = MAX_TURNS,
+    on_turn: Callable[[Turn], None] = lambda turn: None,
+) -> Episode:
+    """Play `task` to its end. Infrastructure errors pass through: the caller starts the episode over."""
+    started, clock = time.time(), time.perf_counter()
+    goal, first_observation, info = await environment.reset(task)
+    environment_s = time.perf_counter() - clock
+    goal, first_observation = voice.names(goal), voice.observation(first_observation)
+    messages = voice.prompt(prompt.for_kind(task.kind)).messages(
+        voice.surface, voice.surface, goal, first_observation
+    )
+    conversation = _Conversation(messages, len(messages))
+    session = open_session(_Speaking(environment, voice))
+    turns: list[Turn] = []
+    ended_by: EndedBy = "turn_limit"
+    while len(turns) < max_turns:
+        number = len(turns) + 1
+        before = time.perf_counter()
+        try:
+            reply = await _ask(session, conversation, number)
+        except PolicyStoppedError:
+            ended_by = "policy_stopped"
+            break
+        answered = time.perf_counter()
+        parsed = react.parse(
+            reply.text, stopped_by=reply.stopped_by, truncated=reply.finish_reason == "length"
+        )
+        terminated = False
+        completed: tuple[int, ...] = ()
+        valid = False
+        if parsed.action is None:
+            observation = react.correction(parsed)
+        else:
+            answer, terminated, info = await environment.step(voice.to_world(parsed.action))
+            observation = voice.observation(answer, parsed.action)
+            valid, completed = info["valid"], tuple(info["subgoals_completed"])
+        conversation.append(parsed.kept, observation)
+        turn = Turn(
+            turn=number,
+            reply=reply.text,
+            thought=parsed.thought,
+            action=parsed.action,
+            observation=observation,
+            progress=info["progress"],
+            valid=valid,
+            format_errors=parsed.errors,
+            subgoals_completed=completed,
+            finish_reason=reply.finish_reason,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            policy_s=answered - before,
+            latency_s=reply.latency,
+            failed_tries=reply.failed_tries,
+            environment_s=time.perf_counter() - answered,
+        )
+        turns.append(turn)
+        on_turn(turn)
+        if terminated:
+            ended_by = "success" if info["success"] else "environment"
+            break
+    return Episode(
+        task_id=task.id,
+        family=task.family,
+        suite=task.suite,
+        kind=task.kind,
+        difficulty=task.difficulty,
+        labels=task.labels,
+        sample=sample,
+        perturbation=voice.name,
+        goal=goal,
+        first_observation=first_observation,
+        turns=tuple(turns),
+        progress=info["progress"],
+        success=info["success"],
+        solved=info["solved"],
+        ended_by=ended_by,
+        trims=tuple(conversation.trims),
+        subgoals=task.subgoals,
+        task_hash=task.content_hash,
+        prompt_hash=prompt_hash,
+        policy_s=sum(turn.policy_s for turn in turns),
+        environment_s=environment_s + sum(turn.environment_s for turn in turns),
+        started=started,
+        wall_s=time.perf_counter() - clock,
+    )

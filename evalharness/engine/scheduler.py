@@ -1,0 +1,175 @@
+"""Which episode runs where and when; what happens when one breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from envs.base import MAX_TURNS, Task
+from evalharness.engine.throttle import Throttle
+from evalharness.errors import InfrastructureError
+from evalharness.policy.endpoint import EndpointError
+from evalharness.records.episode import Episode
+from evalharness.records.store import StoreError
+from evalharness.workers.pool import EnvironmentPool, usable_cores
+from evalharness.workers.process import RemoteEnvironment
+
+_LOOK_EVERY = 2.0
+"""Seconds between looks at whether a family needs more workers."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One episode that is owed."""
+
+    task: Task
+    sample: int
+    expected_turns: float = float(MAX_TURNS)
+
+
+class RunAbortedError(InfrastructureError):
+    """The policy is gone for every episode: going on would only burn their tries."""
+
+
+@dataclass
+class _Queue:
+    """One family's episodes, longest first."""
+
+    jobs: deque[Job]
+    in_flight: int = 0
+    turns_left: float = 0.0
+    """Expected turns of what is queued or in flight."""
+
+    @property
+    def held(self) -> float:
+        """How much the family holds of what is its due; the one with the least is served next."""
+        return self.in_flight / max(self.turns_left, 1.0)
+
+
+@dataclass
+class Scheduler:
+    """Plays jobs with as many episodes in flight as the throttle allows.
+
+    There is no barrier between turns, episodes or families. A place that comes free goes to the family that holds
+    least for the work it has left: all families end together, and one whose environments are slow or hang can
+    never hold more than its part of the places while another has work.
+    """
+
+    pools: Mapping[str, EnvironmentPool]
+    play: Callable[[Job, RemoteEnvironment], Awaitable[Episode]]
+    on_episode: Callable[[Episode], None]
+    on_failure: Callable[[Job, int, InfrastructureError, bool], None]
+    """(job, attempt from 1, error, whether the episode is given up)."""
+    throttle: Throttle
+    attempts: int
+    policy_alive: Callable[[], str | None] = lambda: None
+    """None, or why the policy can never answer again."""
+    _queues: dict[str, _Queue] = field(default_factory=dict)
+    _policy_failures: int = 0
+    """Episodes in a row that failed for the policy's sake."""
+
+    async def run(self, jobs: Sequence[Job]) -> None:
+        """Raises RunAbortedError, StoreError or UserError; then no other episode goes on."""
+        self._queues = _queues(jobs)
+        self._wake = asyncio.Event()
+        self.throttle.on_change = self._wake.set
+        try:
+            async with asyncio.TaskGroup() as group:
+                looking = group.create_task(self._look_after_pools())
+                while any(queue.jobs or queue.in_flight for queue in self._queues.values()):
+                    while (family := self._next_family()) is not None:
+                        self._start(family, group)
+                    await self._wake.wait()
+                    self._wake.clear()
+                looking.cancel()
+        except BaseExceptionGroup as errors:
+            raise _first(errors) from None
+
+    def _next_family(self) -> str | None:
+        """The family whose next episode starts now; None when the places are taken or nothing is left."""
+        if self.throttle.episodes >= self.throttle.limit:
+            return None
+        waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
+        ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
+        if not ready:
+            # Places are left and every family's environments are taken: more of them where most is left to do.
+            behind = sorted(waiting, key=lambda f: (-waiting[f].turns_left / self.pools[f].size, f))
+            ready = [next((f for f in behind if self.pools[f].grow()), "")]
+        return min(
+            filter(None, ready), key=lambda f: (waiting[f].held, -waiting[f].turns_left, f), default=None
+        )
+
+    def _start(self, family: str, group: asyncio.TaskGroup) -> None:
+        queue = self._queues[family]
+        job = queue.jobs.popleft()
+        queue.in_flight += 1
+        self.throttle.episodes += 1
+        group.create_task(self._one(job, queue))
+
+    async def _one(self, job: Job, queue: _Queue) -> None:
+        try:
+            await self._finish(job, self.pools[job.task.family])
+        finally:
+            queue.in_flight -= 1
+            queue.turns_left -= job.expected_turns
+            self.throttle.episodes -= 1
+            self._wake.set()
+
+    async def _finish(self, job: Job, pool: EnvironmentPool) -> None:
+        """Play one job, starting it over when infrastructure fails, until it is done or given up."""
+        for attempt in range(1, self.attempts + 1):
+            try:
+                async with pool.environment() as environment:
+                    episode = await self.play(job, environment)
+            except StoreError:
+                raise
+            except InfrastructureError as error:
+                reason = self.policy_alive()
+                final = attempt == self.attempts or reason is not None
+                self.on_failure(job, attempt, error, final)
+                if reason is not None:
+                    raise RunAbortedError(reason) from None
+                if isinstance(error, EndpointError):
+                    self._policy_failures += 1
+                    if self._policy_failures >= max(self.attempts, self.throttle.limit):
+                        raise RunAbortedError(f"the model's server has stopped answering: {error}") from None
+            else:
+                self._policy_failures = 0
+                self.on_episode(episode)
+                return
+
+    async def _look_after_pools(self) -> None:
+        """More workers for a family whose workers are all busy while the machine has cores to spare."""
+        cores = usable_cores()
+        with contextlib.suppress(asyncio.CancelledError):
+            while True:
+                await asyncio.sleep(_LOOK_EVERY)
+                at_work = {family: pool.look() for family, pool in self.pools.items()}
+                used = sum(share * len(self.pools[family].workers) for family, share in at_work.items())
+                for family, queue in self._queues.items():
+                    pool = self.pools[family]
+                    if queue.jobs and pool.is_overworked(at_work[family]) and used < cores and pool.grow():
+                        self._wake.set()
+
+
+def _queues(jobs: Sequence[Job]) -> dict[str, _Queue]:
+    by_family: dict[str, list[Job]] = {}
+    for job in jobs:
+        by_family.setdefault(job.task.family, []).append(job)
+    queues = {}
+    for family, listed in sorted(by_family.items()):
+        # A stable sort: among equally long ones the hard before the easy, then as in the table.
+        longest_first = sorted(listed, key=lambda job: (-job.expected_turns, job.task.difficulty != "hard"))
+        queues[family] = _Queue(deque(longest_first), turns_left=sum(job.expected_turns for job in listed))
+    return queues
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first leaf: the one that made the others stop."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -1,0 +1,114 @@
+"""A study: several ordinary runs in one folder, played one after the other on one model server.
+
+| file | what it holds |
+|---|---|
+| `study.json` | which kind of study, and its runs: name -> folder, below this one unless it lies elsewhere |
+| NAME/ | a run folder (docs/run-folder.md) |
+| `server.log` | what the model server printed |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.config import RunConfig
+from evalharness.engine.evaluation import Outcome, Watch, evaluate, unwatched
+from evalharness.errors import UserError
+from evalharness.records.store import MANIFEST, write_atomically
+from evalharness.server.shared import SharedServers
+
+SCHEMA = 1
+STUDY = "study.json"
+
+
+@dataclass(frozen=True)
+class Played:
+    """What became of a study's runs."""
+
+    runs: Mapping[str, Outcome]
+    """Name -> outcome, of the runs that were begun."""
+    owed: tuple[str, ...]
+    """Names of those that were not, because an earlier one was stopped."""
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the study ended before every run was tried."""
+        return next((outcome.stopped for outcome in self.runs.values() if outcome.stopped), None)
+
+    @property
+    def exit_status(self) -> int:
+        return max((outcome.exit_status for outcome in self.runs.values()), default=0)
+
+
+def study_folder(config: RunConfig, kind: str) -> Path:
+    """`-o`, else one that the same options find again: more samples or perturbations join the same study."""
+    if config.output is not None:
+        return config.output
+    one = config.model_copy(update={"samples": 1})
+    return one.folder().with_name(f"{one.folder().name}-{kind}")
+
+
+def play(
+    kind: str,
+    folder: Path,
+    runs: Mapping[str, RunConfig],
+    *,
+    elsewhere: Mapping[str, Path] | None = None,
+    data: Path | None = None,
+    watch: Watch = unwatched,
+    on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
+) -> Played:
+    """Play every run in `folder`/NAME, or continue it, in order. `elsewhere`: runs of the study that exist already.
+
+    `on_run` is told (name, number from 1, how many) before each. Raises UserError.
+    """
+    if (folder / MANIFEST).exists():
+        raise UserError(f"{folder} is a run folder; choose another for the study with -o DIR")
+    known = read_study(folder)
+    if known is not None and known[0] != kind:
+        raise UserError(f"{folder} holds a {known[0]} study; choose another folder with -o DIR")
+    outcomes: dict[str, Outcome] = {}
+    with SharedServers(folder) as serve:
+        for number, (name, config) in enumerate(runs.items(), start=1):
+            on_run(name, number, len(runs))
+            outcomes[name] = evaluate(
+                config.model_copy(update={"output": folder / name}), data=data, watch=watch, serve=serve
+            )
+            _note(kind, folder, {name: name, **{n: str(path) for n, path in (elsewhere or {}).items()}})
+            if outcomes[name].stopped:
+                break
+    return Played(outcomes, tuple(name for name in runs if name not in outcomes))
+
+
+def _note(kind: str, folder: Path, runs: Mapping[str, str]) -> None:
+    """Add runs to `study.json`."""
+    known = read_study(folder)
+    listed = {**(known[1] if known else {}), **runs}
+    text = json.dumps({"schema": SCHEMA, "kind": kind, "runs": listed}, indent=2) + "\n"
+    write_atomically(folder / STUDY, text)
+
+
+def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
+    """(kind, name -> folder of its runs), or None where `folder` holds no study. Raises UserError on damage."""
+    path = folder / STUDY
+    if not path.exists():
+        return None
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+        return str(value["kind"]), {str(name): str(place) for name, place in value["runs"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise UserError(
+            f"{path} is not readable ({error}); remove it and run the study's command again"
+        ) from None
+
+
+def run_folders(folders: Sequence[Path]) -> list[Path]:
+    """Each study among `folders` replaced by the folders of its runs."""
+    found: list[Path] = []
+    for folder in folders:
+        study = read_study(folder)
+        found += [folder] if study is None else [folder / place for place in study[1].values()]
+    return found

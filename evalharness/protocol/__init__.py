@@ -1,0 +1,1 @@
+"""What a policy sees and says: prompt, reply, action surface, perturbation. Pure."""

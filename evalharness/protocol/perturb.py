@@ -1,0 +1,268 @@
+"""Perturbations: an environment in other words. Pure.
+
+Everything that a policy sees or says goes through a `Voice`: the prompt, the observations, the lists of valid actions,
+and its replies, which the voice turns back into the environment's own words. The environment itself is unchanged, and
+so is its scoring. What a perturbation changes is data that the environment brings along (`envs.base.Perturbation`).
+
+An action whose wording was changed is no longer understood in its old form: the environment then gets a word that it
+cannot know, and its own refusal is the answer.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from string import Formatter
+from typing import Any
+
+from envs.base import EnvSpec, Perturbation
+from evalharness.errors import UserError, nearest
+from evalharness.protocol.prompt import PromptFile
+from evalharness.protocol.surface import Action, ActionSurface
+
+UNKNOWN_WORD = "qzxvkw"
+"""A word of no language, sent in place of an action in its old form."""
+
+
+def normal_name(name: str) -> str:
+    """`P4+P1` and `P1+P4` are the same thing. Raises UserError for a name given twice or left out."""
+    parts = [part.strip() for part in name.split("+")]
+    if "" in parts or len(set(parts)) < len(parts):
+        raise UserError(f"--perturb {name!r}: join different names with +, as in P1+P4")
+    return "+".join(sorted(parts))
+
+
+def compose(spec: EnvSpec, name: str) -> Perturbation:
+    """The perturbation that `name` (`P1`, `P1+P4`) means in this environment.
+
+    Raises UserError for a name that the environment does not have, and for two that reword the same action.
+    """
+    known = spec.wording.perturbations
+    whole = Perturbation(description="", source="")
+    for part in normal_name(name).split("+"):
+        if part not in known:
+            raise UserError(
+                f"--perturb {part}: {spec.title} has no such perturbation{nearest(part, list(known))} "
+                f"(see: evalharness perturb list {spec.family})"
+            )
+        whole = _both(whole, known[part], name)
+    return whole
+
+
+def _both(first: Perturbation, second: Perturbation, name: str) -> Perturbation:
+    if clash := sorted(first.actions.keys() & second.actions.keys()):
+        raise UserError(f"--perturb {name}: two of these reword the same action ({', '.join(clash)})")
+    return Perturbation(
+        description="; ".join(filter(None, (first.description, second.description))),
+        actions={**first.actions, **second.actions},
+        prose={**first.prose, **second.prose},
+        join_numbers=first.join_numbers or second.join_numbers,
+        upper_case=first.upper_case or second.upper_case,
+        reverse_actions=first.reverse_actions or second.reverse_actions,
+        reorder_instruction=first.reorder_instruction or second.reorder_instruction,
+        drop_format_rules=first.drop_format_rules or second.drop_format_rules,
+        source=" + ".join(dict.fromkeys(filter(None, (first.source, second.source)))),
+    )
+
+
+def _in_capitals(template: str) -> str:
+    """The template with its literal words in capitals."""
+    return "".join(
+        literal.upper() + ("" if slot is None else f"{{{slot}}}")
+        for literal, slot, _, _ in Formatter().parse(template)
+    )
+
+
+def _opening(template: str) -> str:
+    return template.partition("{")[0].strip()
+
+
+class Voice:
+    """An environment's words, as canonical as it has them or perturbed. The plain voice changes nothing."""
+
+    def __init__(self, spec: EnvSpec, name: str | None = None) -> None:
+        self.name = None if name is None else normal_name(name)
+        self.perturbation = Perturbation("") if name is None else compose(spec, name)
+        self.wording = spec.wording
+        self.canonical = ActionSurface(spec.actions)
+        templates = {**spec.actions, **self.perturbation.actions}
+        if self.perturbation.upper_case:
+            templates = {action: _in_capitals(template) for action, template in templates.items()}
+        self.surface = ActionSurface(templates)
+        self.changed = [action for action, template in spec.actions.items() if templates[action] != template]
+        # What is said in capitals must be said in capitals; else a reply may be as careless as in the original.
+        strict = spec.wording.case_matters or self.perturbation.upper_case
+        self._heard = _Hearing({a: templates[a] for a in self.changed}, ignore_case=not strict)
+        self._old = _Hearing({a: spec.actions[a] for a in self.changed}, ignore_case=True)
+        self._also = {
+            action: re.compile(pattern, re.IGNORECASE | re.DOTALL)
+            for action, pattern in spec.wording.also.items()
+            if action in self.changed
+        }
+        words = spec.wording.numbered if self.perturbation.join_numbers else ""
+        self._spaced = re.compile(rf"\b({words}) (\d+)\b", re.IGNORECASE) if words else None
+        self._joined = re.compile(rf"\b({words})(\d+)\b", re.IGNORECASE) if words else None
+        self._quoted = re.compile(spec.wording.quoted, re.DOTALL) if spec.wording.quoted else None
+
+    def to_world(self, text: str) -> str:
+        """What the environment is given for a policy's action: the same in its own words; for the old form of an
+        action that is worded otherwise now, a word that it cannot know; anything else as it is."""
+        if self._spaced is not None and self._joined is not None:
+            if self._spaced.search(text):
+                return UNKNOWN_WORD
+            text = self._joined.sub(r"\1 \2", text)
+        if not self.changed:
+            return text
+        action = self._heard.parse(text)
+        if action is not None:
+            return self.canonical.render(action)
+        return UNKNOWN_WORD if self._is_old(text) else text
+
+    def action(self, text: str) -> str:
+        """An action in the environment's own words, reworded for the policy; unchanged where no template fits."""
+        action = self.canonical.parse(text.strip())
+        if action is None or action.name not in self.changed:
+            action = self._read_otherwise(text.strip()) or action
+        if action is not None and action.name in self.changed:
+            tail = text[len(text.rstrip()) :]
+            text = self.surface.render(action) + tail
+        return self.names(text)
+
+    def names(self, text: str) -> str:
+        """Any text with the numbered names as this voice writes them."""
+        return text if self._spaced is None else self._spaced.sub(r"\1\2", text)
+
+    def observation(self, text: str, said: str = "") -> str:
+        """An observation in this voice; `said` is the policy's action that it answers."""
+        if UNKNOWN_WORD in text:
+            # Some games repeat the word that they do not know: let it be the policy's own.
+            word = (said.split() or [""])[0]
+            text = re.sub(UNKNOWN_WORD, lambda _: word, text)
+        listing = self.wording.listing
+        if listing and text.startswith(listing) and self.name is not None:
+            return listing + ", ".join(self._listed(text.removeprefix(listing).split(", ")))
+        if self.changed and self._quoted is not None and (quote := self._quoted.search(text)):
+            start, end = quote.span("action")
+            text = text[:start] + self.action(quote["action"]) + text[end:]
+        return self.names(text)
+
+    def prompt(self, prompt: PromptFile) -> PromptFile:
+        """The prompt of one kind of task in this voice."""
+        if self.name is None:
+            return prompt
+        how = self.perturbation
+        instruction, rules = self._prose(prompt.instruction), self._prose(prompt.format_rules)
+        if how.drop_format_rules:
+            rules = ""
+        if how.reorder_instruction:
+            instruction = _bullets_reversed(instruction)
+            instruction, rules = f"{rules.strip()}\n\n{instruction.strip()}".strip(), ""
+        listed = list(prompt.actions or self.canonical.templates)
+        if how.reverse_actions:
+            listed = [n for n in reversed(listed) if n != "check"] + [n for n in listed if n == "check"]
+        update: dict[str, Any] = {
+            "instruction": instruction,
+            "format_rules": rules,
+            "actions": tuple(listed),
+        }
+        if prompt.example is not None:
+            steps = tuple(
+                step.model_copy(
+                    update={
+                        "thought": self.names(step.thought),
+                        "action": self.action(step.action),
+                        "observation": self.observation(step.observation),
+                    }
+                )
+                for step in prompt.example.steps
+            )
+            update["example"] = prompt.example.model_copy(
+                update={
+                    "goal": self.names(prompt.example.goal),
+                    "observation": self.observation(prompt.example.observation),
+                    "steps": steps,
+                }
+            )
+        return prompt.model_copy(update=update)
+
+    def _is_old(self, text: str) -> bool:
+        return self._old.parse(text) is not None or any(
+            pattern.fullmatch(text.strip()) for pattern in self._also.values()
+        )
+
+    def _read_otherwise(self, text: str) -> Action | None:
+        """The changed action that the environment itself words in another way than its template."""
+        for name, pattern in self._also.items():
+            if (match := pattern.fullmatch(text)) and match.groupdict():
+                return Action(name, match.groupdict())
+        return None
+
+    def _listed(self, items: list[str]) -> list[str]:
+        if self.perturbation.reverse_actions:
+
+            def is_check(item: str) -> bool:
+                found = self.canonical.parse(item.strip())
+                return found is not None and found.name == "check"
+
+            items = [i for i in reversed(items) if not is_check(i)] + [i for i in items if is_check(i)]
+        return [self.action(item) for item in items]
+
+    def _prose(self, text: str) -> str:
+        """Prose that mentions actions: quoted ones follow their templates, the rest is the perturbation's data."""
+        for old, new in self.perturbation.prose.items():
+            text = re.sub(rf"(?<![\w-]){re.escape(old)}(?![\w-])", lambda _, new=new: new, text)  # type: ignore[misc]
+        for name in self.changed:
+            old, new = _opening(self.canonical.templates[name]), _opening(self.surface.templates[name])
+            if old and new:
+                text = text.replace(f'"{old}"', f'"{new}"')
+        return text
+
+
+class _Hearing:
+    """Reads replies by templates, as careless about outer white space, a final period and (on request) case as the
+    environments themselves are."""
+
+    def __init__(self, templates: Mapping[str, str], *, ignore_case: bool) -> None:
+        bare = ActionSurface({name: template.rstrip(" .") for name, template in templates.items()})
+        self._flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
+        self._patterns = [
+            (name, re.compile(pattern.pattern, self._flags), templates[name].rstrip().endswith("."))
+            for name, pattern in bare.patterns()
+        ]
+
+    def parse(self, text: str) -> Action | None:
+        text = text.strip()
+        for name, pattern, ends_with_period in self._patterns:
+            # Elsewhere the period goes on to the environment, whose business it is.
+            if match := pattern.fullmatch(text.rstrip(" .") if ends_with_period else text):
+                return Action(name, match.groupdict())
+            if not ends_with_period and not pattern.groups and pattern.fullmatch(text.rstrip(" .")):
+                return Action(name, {})
+        return None
+
+
+def _bullets_reversed(text: str) -> str:
+    """Each run of `- ` bullets (with their indented continuations) from its end; `{actions}` keeps its place."""
+    lines, out, bullets = text.split("\n"), list[str](), list[list[str]]()
+
+    def flush() -> Iterable[str]:
+        done = [line for bullet in reversed(bullets) for line in bullet]
+        bullets.clear()
+        return done
+
+    for line in lines:
+        if line.startswith("- "):
+            bullets.append([line])
+        elif bullets and line.startswith("  "):
+            bullets[-1].append(line)
+        else:
+            out += [*flush(), line]
+    return "\n".join([*out, *flush()])
+
+
+def voices(specs: Mapping[str, EnvSpec], families: Iterable[str], name: str | None) -> dict[str, Voice]:
+    """Family -> its voice. Raises UserError when a family does not have the perturbation."""
+    return {family: Voice(specs[family], name) for family in families}
+
+
+__all__ = ["UNKNOWN_WORD", "Voice", "compose", "normal_name", "voices"]

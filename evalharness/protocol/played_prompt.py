@@ -1,0 +1,33 @@
+"""The prompt that a stored episode was played with: a run keeps its hash, the text is in the prompt file."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from envs import specs
+from evalharness.errors import UserError
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import PromptFile, load_prompt
+
+
+@cache
+def played_prompt(
+    family: str, kind: str, perturbation: str | None, prompt_hash: str, folder: Path | None = None
+) -> tuple[PromptFile, Voice] | None:
+    """The prompt in the episode's words, and its voice; None where no usable prompt file of that very hash is at hand.
+
+    `folder` holds prompt files of the user's own, as `run --prompts` takes it. Kept: YAML is read in 10 ms, and a run
+    has thousands of episodes.
+    """
+    spec = specs().get(family)
+    if spec is None:
+        return None
+    try:
+        prompt, sha256 = load_prompt(spec, folder)
+        voice = Voice(spec, perturbation)
+    except UserError:
+        return None
+    if sha256 != prompt_hash:
+        return None
+    return voice.prompt(prompt.for_kind(kind)), voice

@@ -1,0 +1,124 @@
+"""The conversation's fixed part: system text, instruction, worked example, goal and first observation."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from envs.base import EnvSpec
+from evalharness.errors import UserError
+from evalharness.paths import prompts_folder
+from evalharness.protocol.surface import ActionSurface
+
+Message = dict[str, str]
+"""`{"role": "system" | "user" | "assistant", "content": ...}`, as the chat completions API takes it."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Step(_Strict):
+    thought: str
+    action: str
+    """In canonical words; rendered through the active surface."""
+    observation: str
+
+
+class Example(_Strict):
+    goal: str
+    observation: str
+    steps: tuple[Step, ...]
+
+
+class Variant(_Strict):
+    """What differs for one kind of task of the family (a PDDL domain, say); what is absent is the file's."""
+
+    system: str | None = None
+    instruction: str | None = None
+    format_rules: str | None = None
+    example: Example | None = None
+    actions: tuple[str, ...] | None = None
+    """Names of the actions that this kind has, of those the environment registers."""
+
+
+class PromptFile(_Strict):
+    """A file of `prompts/`. Keys are described in `prompts/README.md`."""
+
+    environment: str
+    system: str
+    instruction: str
+    format_rules: str
+    example: Example | None = None
+    actions: tuple[str, ...] | None = None
+    variants: Mapping[str, Variant] = {}
+
+    def action_names(self) -> set[str]:
+        """Every action name that the file mentions by its key."""
+        listed = [self.actions, *(variant.actions for variant in self.variants.values())]
+        return {name for names in listed for name in names or ()}
+
+    def for_kind(self, kind: str) -> PromptFile:
+        """The prompt of one kind of task, variants applied."""
+        variant = self.variants.get(kind)
+        if variant is None:
+            return self
+        return self.model_copy(update=variant.model_dump(exclude_none=True) | _example_of(variant))
+
+    def messages(
+        self, surface: ActionSurface, canonical: ActionSurface, goal: str, observation: str
+    ) -> list[Message]:
+        """System and first user message. Actions of the example, canonical in the file, are worded by `surface`."""
+        instruction = self.instruction.replace("{actions}", surface.listing(list(self.actions or ())))
+        parts = [instruction.strip(), self.format_rules.strip()]
+        if self.example is not None:
+            lines = [f"Goal: {self.example.goal}", f"Observation: {self.example.observation}"]
+            for step in self.example.steps:
+                lines += [
+                    f"Thought: {step.thought}",
+                    f"Action: {surface.reword(step.action, canonical)}",
+                    f"Observation: {step.observation}",
+                ]
+            parts.append("Here is an example.\n" + "\n".join(lines))
+        parts.append(f"Now it is your turn.\nGoal: {goal}\nObservation: {observation}")
+        return [
+            {"role": "system", "content": self.system.strip()},
+            {"role": "user", "content": "\n\n".join(part for part in parts if part)},
+        ]
+
+
+def _example_of(variant: Variant) -> dict[str, Example]:
+    return {} if variant.example is None else {"example": variant.example}
+
+
+def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, str]:
+    """The prompt file of a family and its SHA-256.
+
+    `<family>.yaml` in `folder` where that holds one, else the one that the environment brings along, else ours.
+    Raises UserError naming the file and what is wrong in it.
+    """
+    name = f"{spec.family}.yaml"
+    path = spec.prompt_file or prompts_folder() / name
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"--prompts {folder}: no such folder")
+    if folder is not None and (folder / name).exists():
+        path = folder / name
+    try:
+        raw = path.read_bytes()
+        prompt = PromptFile.model_validate(yaml.safe_load(raw))
+    except FileNotFoundError:
+        raise UserError(f"no prompt file {path}: add one (see prompts/README.md)") from None
+    except (OSError, yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
+        raise UserError(f"prompt file {path} is not usable: {error}") from None
+    if prompt.environment != spec.family:
+        raise UserError(f"prompt file {path} is for {prompt.environment!r}, not {spec.family!r}")
+    unknown = sorted(prompt.action_names() - set(spec.actions))
+    if unknown:
+        raise UserError(
+            f"prompt file {path} names actions that {spec.title} does not have: {', '.join(unknown)}"
+        )
+    return prompt, hashlib.sha256(raw).hexdigest()

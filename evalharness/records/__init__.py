@@ -1,0 +1,1 @@
+"""What a run keeps: episodes, the store, the manifest. Everything else reads these."""

@@ -1,0 +1,325 @@
+"""The run folder: append, read back, verify, compact. One writer at a time.
+
+| file | what it holds |
+|---|---|
+| `manifest.json` | what the run is: configuration, digest, versions, content hashes, model identity, seeds |
+| `episodes.jsonl` | one finished episode a line, flushed and synced before the next |
+| `errors.jsonl` | infrastructure failures, each try |
+| `server.log`, `workers.log` | what the model server and the simulators printed |
+| `summary.json` | the scores |
+| `episodes.parquet`, `turns.parquet` | the same episodes for analysis |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any, Self
+
+from evalharness.errors import InfrastructureError, UserError
+from evalharness.paths import write_whole
+from evalharness.records.episode import Episode
+
+EPISODES = "episodes.jsonl"
+ERRORS = "errors.jsonl"
+MANIFEST = "manifest.json"
+SUMMARY = "summary.json"
+LOCK = ".lock"
+
+EpisodeKey = tuple[str, int]
+"""(task id, sample): what tells two episodes of one run apart. All else that identifies an episode, such as the
+model, the prompt, the sampling and the perturbation, is the run's and stands in its manifest."""
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Replace `path` as a whole or not at all."""
+    try:
+        write_whole(path, text)
+    except OSError as error:
+        raise InfrastructureError(f"cannot write {path}: {error.strerror}") from error
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Readable lines for every key at which two nested mappings differ."""
+    lines = []
+    for key in sorted(old.keys() | new.keys()):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            lines += differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            lines.append(f"{prefix}{key}: {json.dumps(before)} there, {json.dumps(after)} now")
+    return lines
+
+
+def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number from 1, object) for every whole line. A torn last line, where writing was cut off, is skipped.
+
+    Raises UserError when a line before the last is not JSON: that is damage, not an interruption.
+    """
+    if not path.exists():
+        return
+    with path.open("rb") as file:
+        number = 0
+        line = file.readline()
+        while line:
+            number += 1
+            following = file.readline()
+            try:
+                value = json.loads(line)
+                if not isinstance(value, dict):
+                    raise ValueError("not an object")
+            except ValueError as error:
+                if not following:
+                    return
+                raise UserError(
+                    f"{path} is damaged at line {number} ({error}); restore it, or delete that line "
+                    "and run the same command again: the episode is played anew"
+                ) from None
+            yield number, value
+            line = following
+
+
+def read_episodes(folder: Path) -> Iterator[Episode]:
+    """The finished episodes of a run folder in the order they finished."""
+    for number, value in read_lines(folder / EPISODES):
+        try:
+            yield Episode.from_json(value)
+        except (KeyError, TypeError) as error:
+            raise UserError(f"{folder / EPISODES}, line {number}, is not an episode: {error}") from None
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Raises UserError when `folder` holds no run."""
+    path = folder / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"{folder} is not a run folder: it has no {MANIFEST}") from None
+    except (ValueError, OSError) as error:
+        raise UserError(f"{path} is not readable: {error}") from None
+    return manifest
+
+
+def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`earlier` with as many samples as `now`, if that is more: attempts that are there stay as good as they were, so
+    a run of 4 samples goes on to 10."""
+    before, wanted = (identity.get("config", {}).get("samples", 1) for identity in (earlier, now))
+    if not before < wanted:
+        return earlier
+    return {**earlier, "config": {**earlier["config"], "samples": wanted}}
+
+
+class RecordFolder:
+    """The one writer of a folder of JSON lines that can be continued. Use as a context manager: it holds the
+    folder's lock. `RunStore` keeps episodes in one; what else is made call by call keeps its own records in another.
+    """
+
+    lines: tuple[str, ...] = ()
+    """The files of JSON lines that are appended to; the first is what the folder is about."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._files: dict[str, IO[bytes]] = {}
+        self._lock: IO[bytes] | None = None
+        self._created: list[Path] = []
+
+    def __enter__(self) -> Self:
+        for parent in (self.folder, *self.folder.parents):
+            if parent.exists():
+                break
+            self._created.append(parent)
+        while self._lock is None:
+            self._lock = self._try_lock()
+        return self
+
+    def _try_lock(self) -> IO[bytes] | None:
+        """The locked file; None when another process removed it (a run that was refused) before we had it."""
+        path = self.folder / LOCK
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            file = path.open("ab")
+        except OSError as error:
+            raise UserError(
+                f"cannot write to {self.folder}: {error.strerror}; choose another with -o DIR"
+            ) from None
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            file.close()
+            raise UserError(
+                f"another evalharness is writing to {self.folder}; wait for it, or choose another folder with -o DIR"
+            ) from None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()
+        return None
+
+    def __exit__(self, *exception: object) -> None:
+        for file in self._files.values():
+            file.close()
+        if self._lock is not None:
+            if not (self.folder / MANIFEST).exists():
+                self._leave_nothing()
+            self._lock.close()
+
+    def _leave_nothing(self) -> None:
+        """A run that was refused before it began leaves no folder behind."""
+        (self.folder / LOCK).unlink(missing_ok=True)
+        for path in self._created:
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+    def resume(self, manifest: Mapping[str, Any]) -> None:
+        """Load what an earlier session finished. Writes nothing but the cut of a torn line.
+
+        Raises UserError, with the differences, when the folder holds a run of another configuration.
+        """
+        if not (self.folder / MANIFEST).exists():
+            if (self.folder / self.lines[0]).exists():
+                raise UserError(
+                    f"{self.folder} holds {self.lines[0]} but no {MANIFEST}; choose another folder with -o DIR"
+                )
+            return
+        earlier = self.manifest()
+        changed = differences(
+            _with_more_samples(earlier.get("identity", {}), manifest["identity"]), manifest["identity"]
+        )
+        if changed:
+            raise UserError(
+                f"{self.folder} holds a run of another configuration:\n  "
+                + "\n  ".join(changed)
+                + "\nchoose another folder with -o DIR, or give the same options to continue that run"
+            )
+        for path in self.folder.glob(".*.tmp"):  # a session that was killed was writing these
+            path.unlink()
+        for name in self.lines:
+            self._drop_torn_line(self.folder / name)
+        self.load()
+
+    def load(self) -> None:
+        """Read what the folder holds, once it is known to be ours to continue."""
+
+    def manifest(self) -> dict[str, Any]:
+        """Of an earlier session. Raises UserError when it is damaged."""
+        path = self.folder / MANIFEST
+        try:
+            manifest = json.loads(path.read_bytes())
+            if not isinstance(manifest.get("identity"), dict) or not isinstance(
+                manifest.get("sessions"), list
+            ):
+                raise ValueError("no identity, or no sessions")
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
+            raise UserError(
+                f"{path} is damaged ({error}); restore it, or choose another folder with -o DIR"
+            ) from None
+        return dict(manifest)
+
+    def begin(self, manifest: Mapping[str, Any]) -> None:
+        """Write the manifest; when the run is continued, add this session to it (and the samples that joined)."""
+        path = self.folder / MANIFEST
+        if path.exists():
+            earlier = self.manifest()
+            manifest = {
+                **earlier,
+                "identity": manifest["identity"],
+                "digest": manifest["digest"],
+                "sessions": [*earlier["sessions"], *manifest["sessions"]],
+            }
+        write_atomically(path, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+
+    @staticmethod
+    def _drop_torn_line(path: Path) -> None:
+        """Cut a last line that was never finished: its episode is owed again. A whole one that lacks only its
+        newline is kept."""
+        if not path.exists():
+            return
+        data = path.read_bytes()
+        if not data or data.endswith(b"\n"):
+            return
+        start = data.rfind(b"\n") + 1
+        try:
+            whole = isinstance(json.loads(data[start:]), dict)
+        except ValueError:
+            whole = False
+        with path.open("r+b") as file:
+            if whole:
+                file.seek(0, os.SEEK_END)
+                file.write(b"\n")
+            else:
+                file.truncate(start)
+            os.fsync(file.fileno())
+
+    def append_line(self, name: str, value: Mapping[str, Any]) -> None:
+        """Write one line so that it survives whatever comes after. A failed write leaves no half line behind.
+
+        Raises StoreError when the disk refuses.
+        """
+        line = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+        if name not in self._files:
+            self._files[name] = (self.folder / name).open("ab", buffering=0)
+        file = self._files[name]
+        size = os.fstat(file.fileno()).st_size
+        try:
+            written = 0
+            while written < len(line):
+                written += os.write(file.fileno(), line[written:])
+            os.fsync(file.fileno())
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                os.ftruncate(file.fileno(), size)
+            raise StoreError(
+                f"cannot write {self.folder / name}: {error.strerror}; what was finished before is safe: "
+                "free some space and run the same command again"
+            ) from error
+
+
+class RunStore(RecordFolder):
+    """The one writer of a run folder."""
+
+    lines = (EPISODES, ERRORS)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.done: set[EpisodeKey] = set()
+
+    def manifest(self) -> dict[str, Any]:
+        return read_manifest(self.folder)
+
+    def load(self) -> None:
+        self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
+
+    def append(self, episode: Episode) -> None:
+        """Raises StoreError when the disk refuses."""
+        key = (episode.task_id, episode.sample)
+        if key in self.done:
+            raise ValueError(f"episode {key} is already stored")
+        self.append_line(EPISODES, episode.to_json())
+        self.done.add(key)
+
+    def append_error(
+        self, task_id: str, sample: int, attempt: int, error: BaseException, final: bool
+    ) -> None:
+        """Record one failed try; `final` when the episode was given up."""
+        self.append_line(
+            ERRORS,
+            {
+                "time": time.time(),
+                "task_id": task_id,
+                "sample": sample,
+                "attempt": attempt,
+                "kind": type(error).__name__,
+                "error": str(error),
+                "final": final,
+                **(error.details() if isinstance(error, InfrastructureError) else {}),
+            },
+        )
+
+
+class StoreError(InfrastructureError):
+    """The run folder cannot be written. Nothing more can be kept, so the run stops."""

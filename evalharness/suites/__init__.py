@@ -1,0 +1,1 @@
+"""Which tasks there are: selection, open suites."""

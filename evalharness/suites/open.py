@@ -1,0 +1,237 @@
+"""Open suites: generated from a seed, proven by replay, frozen in one file a family.
+
+The suite of seed 0 is part of the package: the families know its tasks, `open_proofs.csv` holds their content hashes
+and proofs. A suite of any other seed is kept in the user's folder, tasks and proofs, and is never generated twice.
+Everything written here is a function of (family, seed) alone, so that two machines write the same bytes.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, TextEnv, tasks_hash
+from evalharness.errors import UserError
+from evalharness.paths import home_folder, reference_folder, write_whole
+
+SCHEMA = 1
+FROZEN_SEED = 0
+"""The suite in the repository."""
+
+
+@dataclass(frozen=True)
+class Proof:
+    """That a task can be solved: the plan of its oracle, played to success and full progress."""
+
+    plan_turns: int
+    plan_sha256: str
+    """Of the plan's actions, one a line."""
+
+
+@dataclass(frozen=True)
+class Proven:
+    task: Task
+    proof: Proof
+
+
+class UnprovenTaskError(Exception):
+    """A generated task does not keep what the suite promises; the generator is at fault."""
+
+
+def plan_hash(plan: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(plan).encode()).hexdigest()
+
+
+def prove(environment: TextEnv, task: Task) -> Proof:
+    """Play the oracle's plan.
+
+    Raises UnprovenTaskError unless it solves the task with full progress in 3 to 30 turns, at its last action.
+    """
+    environment.reset(options={"task": task})
+    plan = environment.oracle()
+    if not MIN_TURNS <= len(plan) <= MAX_TURNS:
+        raise UnprovenTaskError(f"{task.id}: a plan of {len(plan)} turns")
+    for turn, action in enumerate(plan, 1):
+        _, _, terminated, _, info = environment.step(action)
+        if terminated != (turn == len(plan)):
+            raise UnprovenTaskError(
+                f"{task.id}: turn {turn} of {len(plan)} " + ("ends it" if terminated else "does not end it")
+            )
+    if not info["success"] or info["progress"] < 1.0:
+        raise UnprovenTaskError(f"{task.id}: the plan ends with progress {info['progress']:.2f}")
+    return Proof(len(plan), plan_hash(plan))
+
+
+def generate(spec: EnvSpec, suite_seed: int) -> Iterable[Task]:
+    """The tasks of a family as its generator finds them, frozen tables left aside."""
+    return spec.generate(suite_seed) if spec.generate else spec.load_tasks("open", None, suite_seed)
+
+
+def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = lambda _: None) -> list[Proven]:
+    """Generate and prove a family's suite. `on_task` hears of each task as it is done.
+
+    Raises UnprovenTaskError, also when the number of tasks is not the expected one.
+    """
+    environment = spec.make(None)
+    rows: list[Proven] = []
+    try:
+        for task in generate(spec, suite_seed):
+            rows.append(Proven(task, prove(environment, task)))
+            on_task(rows[-1])
+    finally:
+        environment.close()
+    if len(rows) != spec.expected["open"]:
+        raise UnprovenTaskError(f"{spec.family}: {len(rows)} tasks, not {spec.expected['open']}")
+    return rows
+
+
+# --- a family's file ---------------------------------------------------------------------------------------------
+
+
+def suite_folder(suite_seed: int) -> Path:
+    """Where the files of an open suite lie: `suites/open-N` in the user's data folder."""
+    return home_folder() / "suites" / f"open-{suite_seed}"
+
+
+def suite_file(family: str, suite_seed: int) -> Path:
+    return suite_folder(suite_seed) / f"{family}.jsonl"
+
+
+def dumps(family: str, suite_seed: int, rows: Sequence[Proven]) -> str:
+    """A head with the content hash of all tasks, then a line a task."""
+    head = {
+        "schema": SCHEMA,
+        "suite": "open",
+        "suite_seed": suite_seed,
+        "family": family,
+        "tasks": len(rows),
+        "tasks_sha256": tasks_hash([row.task for row in rows]),
+    }
+    lines: Iterator[dict[str, Any]] = (
+        {"proof": asdict(row.proof), "task": row.task.to_json()} for row in rows
+    )
+    return "".join(json.dumps(line, sort_keys=True) + "\n" for line in [head, *lines])
+
+
+def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path | None = None) -> Path:
+    """Write the file at once or not at all."""
+    path = (folder or suite_folder(suite_seed)) / f"{spec.family}.jsonl"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, dumps(spec.family, suite_seed, rows))
+    except OSError as error:
+        raise UserError(f"cannot write the suite to {path}: {error.strerror}") from None
+    return path
+
+
+def read_frozen(spec: EnvSpec, suite_seed: int) -> list[Proven] | None:
+    """A family's frozen suite of another seed than 0, checked against its content hash; None when it is not there."""
+    path = suite_file(spec.family, suite_seed)
+    again = f"make it again: evalharness suite build --suite-seed {suite_seed} --tasks {spec.family} --force"
+    try:
+        head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        rows = [Proven(Task.from_json(line["task"]), Proof(**line["proof"])) for line in lines]
+        promised = head["tasks_sha256"]
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path} is no frozen suite ({error}); {again}") from None
+    if promised != tasks_hash([row.task for row in rows]):
+        raise UserError(f"{path} does not match its content hash; {again}")
+    return rows
+
+
+# --- seed 0, in the package --------------------------------------------------------------------------------------
+
+PROOFS = "open_proofs.csv"
+_COLUMNS = ("task_id", "task_hash", "kind", "difficulty", "plan_turns", "plan_sha256")
+
+
+@dataclass(frozen=True)
+class FrozenTask:
+    task_hash: str
+    proof: Proof
+
+
+@cache
+def frozen_proofs() -> Mapping[str, FrozenTask]:
+    """Task id -> content hash and proof, of suite seed 0."""
+    with (reference_folder() / PROOFS).open(newline="", encoding="utf-8") as file:
+        return {
+            row["task_id"]: FrozenTask(row["task_hash"], Proof(int(row["plan_turns"]), row["plan_sha256"]))
+            for row in csv.DictReader(file)
+        }
+
+
+def write_proofs(path: Path, rows: Iterable[Proven]) -> None:
+    """The table that `frozen_proofs` reads, sorted by task."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(_COLUMNS)
+        for row in sorted(rows, key=lambda row: row.task.id):
+            task, proof = row.task, row.proof
+            writer.writerow(
+                [task.id, task.content_hash, task.kind, task.difficulty, proof.plan_turns, proof.plan_sha256]
+            )
+
+
+def check_frozen(spec: EnvSpec, tasks: Sequence[Task]) -> None:
+    """Raises UserError when tasks of suite seed 0 are not those that were frozen. A family of others is not known."""
+    known = {
+        task_id: row for task_id, row in frozen_proofs().items() if task_id.startswith(f"{spec.family}/")
+    }
+    if known and [(task.id, task.content_hash) for task in tasks] != [
+        (task_id, row.task_hash) for task_id, row in known.items()
+    ]:
+        raise UserError(
+            f"this installation makes other {spec.title} tasks than the frozen open suite; reinstall evalharness"
+        )
+
+
+def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[str]:
+    """Where a new build differs from what is frozen: ids of tasks, sorted. Raises UserError when nothing is frozen."""
+    if suite_seed == FROZEN_SEED:
+        frozen = {k: v for k, v in frozen_proofs().items() if k.startswith(f"{spec.family}/")}
+    else:
+        kept = read_frozen(spec, suite_seed)
+        if kept is None:
+            raise UserError(
+                f"no suite of seed {suite_seed} is frozen for {spec.family} in {suite_folder(suite_seed)}; "
+                f"make it with: evalharness suite build --suite-seed {suite_seed} --tasks {spec.family}"
+            )
+        frozen = {row.task.id: FrozenTask(row.task.content_hash, row.proof) for row in kept}
+    built = {row.task.id: FrozenTask(row.task.content_hash, row.proof) for row in rows}
+    return sorted(
+        task_id for task_id in built.keys() | frozen.keys() if built.get(task_id) != frozen.get(task_id)
+    )
+
+
+def load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> list[Task]:
+    """A family's tasks of an open suite. One that is not frozen yet is built now, of which `making` is told.
+
+    Raises UserError and InvalidTaskError.
+    """
+    if suite_seed == FROZEN_SEED:
+        tasks = spec.load_tasks("open", None, suite_seed)
+        check_frozen(spec, tasks)
+        return tasks
+    if spec.generate is None:
+        return spec.load_tasks("open", None, suite_seed)
+    rows = read_frozen(spec, suite_seed)
+    if rows is None:
+        making(
+            f"making the open suite of seed {suite_seed}: {spec.title}, {spec.expected['open']} tasks"
+            f" (once; ahead of time: evalharness suite build --suite-seed {suite_seed})"
+        )
+        try:
+            rows = build(spec, suite_seed)
+        except UnprovenTaskError as error:
+            raise InvalidTaskError(f"the generator of {spec.title} failed: {error}") from error
+        freeze(spec, suite_seed, rows)
+    return [row.task for row in rows]

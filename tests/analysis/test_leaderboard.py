@@ -1,0 +1,254 @@
+"""`evalharness leaderboard`: published rows, runs among them, formats, and the audit of published numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from made_runs import make_run
+
+from evalharness.analysis.published import Printed
+from evalharness.analysis.published_audit import Finding, audit_published, count_problem
+from evalharness.cli import main
+
+SOLVED, NOTHING = (True, 1.0), (False, 0.0)
+SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
+
+
+def complete_run(folder: Path, name: str = "mine", **options: object) -> Path:
+    outcomes = {family: [SOLVED] * (n // 2) + [NOTHING] * (n - n // 2) for family, n in SIZES.items()}
+    return make_run(folder, outcomes, name=name, **options)  # type: ignore[arg-type]
+
+
+def board(*arguments: object, capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
+    assert main(["leaderboard", *map(str, arguments), "--format", "csv"]) == 0
+    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+
+
+@pytest.mark.parametrize(
+    ("series", "method", "success", "progress"),
+    [
+        ("GPT", "GPT-4o", 45.75, 67.26),
+        ("GPT", "GPT-4o-mini", 28.00, 48.97),
+        ("LLaMA-3-8B", "LLaMA-3-8B-Instruct", 22.69, 45.45),
+        ("LLaMA-3-8B", "AgentGym", 25.18, 43.99),
+        ("LLaMA-3-8B", "Agent-FLAN", 12.05, 23.64),
+        ("LLaMA-3-8B", "AgentRefine", 23.73, 43.95),
+        ("LLaMA-3-70B", "LLaMA-3-70B-Instruct", 46.09, 68.88),
+        ("LLaMA-3-70B", "AgentRefine", 32.58, 53.63),
+    ],
+)
+def test_held_out_score_of_published_rows(
+    series: str, method: str, success: float, progress: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Worked by hand from the printed families with weights 112, 90, 60 and 20."""
+    [row] = [r for r in board(capsys=capsys) if (r["series"], r["name"]) == (series, method)]
+    assert 100 * float(row["held_out_success"]) == pytest.approx(success, abs=0.006)
+    assert 100 * float(row["held_out_progress"]) == pytest.approx(progress, abs=0.006)
+
+
+def test_a_row_without_all_held_out_families_has_no_held_out_score(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    [row] = [r for r in board(capsys=capsys) if r["name"] == "AgentGen"]
+    assert row["held_out_success"] == row["held_out_progress"] == row["jericho_success"] == ""
+    assert row["babyai_success"] == "0.205"
+
+
+def test_our_run_stands_in_the_table_with_suite_labels_turns_and_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = complete_run(tmp_path / "run", labels={"jericho": "ours"})
+    rows = board(folder, "--sort", "held_out_success", capsys=capsys)
+    values = [float(r["held_out_success"]) for r in rows if r["held_out_success"]]
+    assert values == sorted(values, reverse=True)
+    assert rows[0]["name"] == "mine"
+    assert float(rows[0]["held_out_success"]) == 0.5
+    assert rows[0]["suite"] == "agentboard"
+    assert rows[0]["max_turns"] == "30"
+    assert "jericho=ours" in rows[0]["labels"]
+    assert "labels: ours for Jericho" in rows[0]["notes"]
+    assert float(rows[0]["held_out_success_ci95_low"]) < 0.5 < float(rows[0]["held_out_success_ci95_high"])
+
+
+def test_a_part_of_a_family_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make_run(tmp_path / "run", {"babyai": [SOLVED] * 10}, name="mine")
+    assert main(["leaderboard", str(folder)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "not the whole family: BabyAI 10/112" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"suite": "open"}, "suite open"),
+        ({"max_turns": 15}, "at most 15 turns"),
+        ({"perturb": "P1"}, "perturbation P1"),
+    ],
+)
+def test_other_protocols_are_refused_beside_published_rows(
+    tmp_path: Path, options: dict[str, object], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_run(tmp_path / "run", {"babyai": [SOLVED] * 3}, **options)  # type: ignore[arg-type]
+    assert main(["leaderboard", str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert why in error
+    assert "--no-published" in error
+    assert main(["leaderboard", str(folder), "--no-published"]) == 0
+
+
+def test_runs_alone_must_share_suite_and_turn_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = make_run(tmp_path / "a", {"babyai": [SOLVED] * 3}, suite="open")
+    b = make_run(tmp_path / "b", {"babyai": [SOLVED] * 3}, suite="open", max_turns=20)
+    c = make_run(tmp_path / "c", {"babyai": [SOLVED] * 3}, suite="open", suite_seed=4)
+    assert main(["leaderboard", str(a), str(a), "--no-published"]) == 0
+    for other in (b, c):
+        capsys.readouterr()
+        assert main(["leaderboard", str(a), str(other), "--no-published"]) == 2
+        assert "differ in" in capsys.readouterr().err
+
+
+def test_the_terminal_table_keeps_to_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    complete_run(tmp_path / "run", name="a-model-with-a-rather-long-name-0123456789")
+    monkeypatch.chdir(tmp_path)
+    assert main(["leaderboard", "run"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert re.search(r"AgentGym +61\.9\* +47\.3\* +18\.9\* +1\.7 +0\.0 +25\.2\*", out)
+    assert main(["leaderboard", "run", "-o", "board.txt"]) == 0
+    assert Path("board.txt").read_text().split() == out.split()
+
+
+def test_an_unknown_column_names_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["leaderboard", "--sort", "heldout_success"]) == 2
+    assert "did you mean 'held_out_success'" in capsys.readouterr().err
+
+
+HOSTILE = '<script>alert(1)</script>|`x`\x1b[2J\u202e\\input{x} =1+1 & "q"'
+
+
+class Reader(HTMLParser):
+    """Checks that tags nest, and collects scripts, references and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.counts: dict[str, int] = {}
+        self.links: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "action")]
+        assert not any(name.startswith("on") for name, _ in attrs)
+        if tag not in ("meta", "input", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_is_self_contained_and_a_name_cannot_break_out(tmp_path: Path) -> None:
+    complete_run(tmp_path / "run", name=HOSTILE)
+    target = tmp_path / "board.html"
+    assert main(["leaderboard", str(tmp_path / "run"), "-o", str(target)]) == 0
+    reader = Reader()
+    reader.feed(target.read_text(encoding="utf-8"))
+    assert reader.open == []
+    assert reader.links == []
+    assert "url(" not in target.read_text(encoding="utf-8")
+    assert reader.counts["script"] == 1
+    assert reader.counts["table"] == 1
+    assert reader.counts["svg"] == 1
+    assert reader.counts["tr"] == 1 + 14 + 1
+    assert "<script>alert(1)</script>" in reader.text
+    assert "\x1b" not in reader.text
+    assert "\u202e" not in reader.text
+
+
+def test_markdown_latex_and_csv_hold_a_hostile_name_as_text(tmp_path: Path) -> None:
+    complete_run(tmp_path / "run", name=f"={HOSTILE}")
+    texts = {}
+    for ending in ("md", "tex", "csv", "json"):
+        target = tmp_path / f"board.{ending}"
+        assert main(["leaderboard", str(tmp_path / "run"), "-o", str(target)]) == 0
+        texts[ending] = target.read_text(encoding="utf-8")
+    row = next(line for line in texts["md"].splitlines() if line.startswith("| our runs"))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 2 + 6 + 1
+    assert "<script" not in texts["md"]
+    assert not any("\\input" in line for line in texts["tex"].splitlines() if not line.startswith("%"))
+    assert r"\textbackslash{}input" in texts["tex"]
+    assert [r["name"][:2] for r in csv.DictReader(io.StringIO(texts["csv"]))][-1] == "'="
+    assert json.loads(texts["json"])["rows"][-1]["name"] == f"={HOSTILE}"
+    for ending in ("md", "tex"):
+        assert "\x1b" not in texts[ending]
+
+
+def findings(kind: str) -> list[Finding]:
+    return [finding for finding in audit_published(SIZES) if finding.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("printed", "n", "kind"),
+    [("48.2", 112, None), ("40", 90, None), ("16.7", 60, None), ("0", 60, None), ("100", 20, None),
+     ("16.6", 60, "cut_off"), ("85.5", 134, "count"), ("5.1", 20, "count")],
+)  # fmt: skip
+def test_a_success_rate_must_be_a_number_of_tasks(printed: str, n: int, kind: str | None) -> None:
+    problem = count_problem(Printed(printed), n)
+    assert (problem and problem[0]) == kind
+
+
+def test_every_possible_count_passes_when_rounded() -> None:
+    for n in SIZES.values():
+        for k in range(n + 1):
+            assert count_problem(Printed(f"{100 * k / n:.1f}"), n) is None
+
+
+def test_the_audit_finds_the_known_misprints() -> None:
+    """Agent-FLAN's Best-of-N row says 85.5 where its own delta needs 95.5 = 128/134."""
+    assert [(f.row, f.column, f.printed) for f in findings("delta")] == [
+        ("Agent-FLAN, delta", "alfworld_success", "28.3")
+    ]
+    assert {(f.table, f.row, f.printed) for f in findings("count")} == {
+        ("ablation", "AgentRefine (8000 data)", "37.1"),
+        ("best_of_n", "Agent-FLAN, BoN", "85.5"),
+        ("main", "Mistral-7B, Mistral-7B-Instruct-v0.3", "12.4"),
+    }
+
+
+def test_the_audit_checks_averages_and_standard_deviations() -> None:
+    """Averages are over six columns and hold; of the deviations only two are the population's, none the sample's."""
+    assert findings("average") == []
+    std = {(f.row, f.column) for f in findings("std")}
+    assert ("AgentRefine", "std_success") not in std
+    assert ("LLaMA3-8B-Instruct", "std_progress") not in std
+    assert len(std) == 6
+    assert not any("fits" in f.detail for f in findings("std"))
+
+
+def test_the_check_is_a_report_and_exits_with_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["leaderboard", "--check", "--json", str(tmp_path / "out.json")]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "3 × a success rate that no number of solved tasks gives" in out
+    assert len(json.loads((tmp_path / "out.json").read_text())["findings"]) == len(audit_published(SIZES))

@@ -1,0 +1,155 @@
+"""How many episodes are in flight: the search against model servers with a known limit, and fairness at the gate."""
+
+from __future__ import annotations
+
+import asyncio
+
+from evalharness.engine.throttle import START, AutoLimit, Throttle, Window
+
+
+def search(capacity: float, *, ceiling: int = 512, windows: int = 40, thrash: float = 0.0) -> list[int]:
+    """Limits over time against a server whose throughput grows up to `capacity` requests and falls by `thrash` a
+    doubling beyond."""
+    auto = AutoLimit(ceiling)
+    limits = []
+    for _ in range(windows):
+        beyond = max(0.0, auto.limit / capacity - 1)
+        rate = min(auto.limit, capacity) / (1 + thrash * beyond)
+        auto.window(Window(turns=100, seconds=100 / rate, full=True))
+        limits.append(auto.limit)
+    return limits
+
+
+def test_it_grows_to_the_ceiling_of_a_server_that_takes_everything() -> None:
+    assert search(10_000)[-1] == 512
+
+
+def test_it_settles_where_more_no_longer_pays() -> None:
+    limits = search(100)
+    assert max(limits) == 256  # tried once, and without gain
+    assert limits[-1] == 128
+    assert limits.count(256) <= 3
+
+
+def test_it_stays_low_where_more_harms() -> None:
+    assert search(START, thrash=0.5)[-1] == START
+
+
+def test_a_window_that_was_not_full_says_nothing() -> None:
+    auto = AutoLimit(512)
+    for _ in range(20):
+        auto.window(Window(turns=100, seconds=0.1, full=False))
+    assert auto.limit == START
+
+
+def test_refusals_take_it_back_and_quiet_windows_bring_it_up_again() -> None:
+    auto = AutoLimit(512)
+    auto.overloaded(in_flight=20)
+    assert auto.limit == 14
+    auto.overloaded(in_flight=14)
+    assert auto.limit == 9
+    for _ in range(100):
+        auto.window(Window(turns=100, seconds=100 / auto.limit, full=True))
+    assert auto.limit > 64
+
+
+def test_it_never_falls_below_one() -> None:
+    auto = AutoLimit(512)
+    for _ in range(50):
+        auto.overloaded(in_flight=1)
+    assert auto.limit == 1
+
+
+def test_a_queue_at_the_server_takes_it_back_to_what_runs() -> None:
+    auto = AutoLimit(512, start=256)
+    auto.saturated(running=200)
+    assert auto.limit == 200
+
+
+async def test_a_pinned_number_of_requests_is_never_exceeded_and_all_are_served_in_turn() -> None:
+    throttle = Throttle(pinned=3)
+    order: list[int] = []
+    most = 0
+
+    async def ask(number: int) -> None:
+        nonlocal most
+        async with throttle.place():
+            order.append(number)
+            most = max(most, throttle.busy)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(ask(number) for number in range(50)))
+    assert order == list(range(50))
+    assert most == 3
+    assert throttle.busy == 0
+    throttle.overloaded()
+    assert throttle.limit == 3
+
+
+async def test_a_place_is_not_lost_when_who_waits_for_it_is_cancelled() -> None:
+    throttle = Throttle(pinned=1)
+
+    async def hold() -> None:
+        async with throttle.place():
+            held.append(throttle.busy)
+
+    held: list[int] = []
+    async with throttle.place():
+        waiting = [asyncio.create_task(hold()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await asyncio.sleep(0)
+    waiting[1].cancel()  # has just been given the place
+    await asyncio.wait(waiting, timeout=1)
+    assert [task.cancelled() for task in waiting] == [True, True, False]
+    assert held == [1]
+    assert throttle.busy == 0
+
+
+async def test_backing_off_holds_at_once_for_requests_of_episodes_in_flight() -> None:
+    throttle = Throttle(pinned=None)
+
+    async def ask() -> int:
+        async with throttle.place():
+            return throttle.busy
+
+    async with throttle.place(), throttle.place(), throttle.place(), throttle.place():
+        throttle.overloaded()
+        assert throttle.limit == 2
+        late = asyncio.create_task(ask())
+        await asyncio.sleep(0)
+        assert not late.done()
+    assert await asyncio.wait_for(late, 1) <= 2
+
+
+async def test_of_a_burst_of_refusals_one_counts() -> None:
+    clock = 0.0
+    throttle = Throttle(pinned=None, clock=lambda: clock)
+    async with throttle.place(), throttle.place(), throttle.place(), throttle.place():
+        for _ in range(10):
+            throttle.overloaded()
+        assert throttle.limit == 2
+        clock = 5.0
+        throttle.overloaded()
+        assert throttle.limit == 1
+    assert throttle.overloads == 11
+
+
+async def answer(throttle: Throttle, clock: list[float], replies: int, *, seconds: float) -> None:
+    """Replies at a steady pace, `seconds` for as many as may be asked at once."""
+    for _ in range(replies):
+        throttle.episodes = throttle.limit
+        clock[0] += seconds / throttle.limit
+        throttle.answered()
+
+
+async def test_throughput_that_has_fallen_for_good_takes_it_back_and_one_slow_moment_does_not() -> None:
+    clock = [0.0]
+    throttle = Throttle(pinned=None, ceiling=64, clock=lambda: clock[0])
+    await answer(throttle, clock, 600, seconds=1.0)
+    assert throttle.limit == 64
+    await answer(throttle, clock, 30, seconds=9.0)  # within one window and its settling time
+    await answer(throttle, clock, 300, seconds=1.0)
+    assert throttle.limit == 64
+    await answer(throttle, clock, 300, seconds=9.0)
+    assert throttle.limit == 44

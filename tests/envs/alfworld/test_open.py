@@ -1,0 +1,195 @@
+"""The open suite: generated households, solvable, distinct, not to be had by luck, and the same everywhere."""
+
+import hashlib
+import json
+import random
+import re
+from collections import Counter
+from math import log2
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle_plans import oracle_plan
+
+from envs.alfworld import SPEC
+from envs.alfworld.generator import HARD_BITS, QUOTA, generate_open
+from envs.alfworld.households import Household, build_game
+from envs.alfworld.oracle import errand
+from envs.alfworld.rooms import ROOMS
+from envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
+from evalharness.protocol.prompt import load_prompt
+from evalharness.protocol.surface import ActionSurface
+
+SUITE_0 = "8e3ce84bfe53cbb291ad0879f60ef022a78bd6381e1b110b70c73982bbf9ac9b"
+"""SHA-256 over the content hashes of the tasks of suite seed 0. A change here is a change of the benchmark."""
+
+
+def household_of(task: Task) -> Household:
+    return Household.from_json(
+        task.payload["household"],
+        kind=task.kind,
+        object_type=task.payload["object"],
+        target_type=task.payload["target"],
+    )
+
+
+@pytest.fixture(scope="module")
+def suite() -> list[Task]:
+    return SPEC.load_tasks("open", None, 0)
+
+
+def test_the_suite_of_seed_0_is_frozen(suite: list[Task]) -> None:
+    assert hashlib.sha256("".join(task.content_hash for task in suite).encode()).hexdigest() == SUITE_0
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**9))
+def test_every_seed_gives_134_different_tasks_in_the_published_proportions(seed: int) -> None:
+    tasks = generate_open(seed)
+    assert len(tasks) == SPEC.expected["open"] == 134
+    assert [task.id for task in tasks] == [f"alfworld/open/{i:03d}" for i in range(134)]
+    households = [household_of(task) for task in tasks]
+    assert Counter((h.kind, h.room) for h in households) == QUOTA
+    assert len({h.shape() for h in households}) == 134
+    for task, household in zip(tasks, households, strict=True):
+        length = len(errand(household.layout(), task.kind, household.object_type, household.target_type))
+        assert MIN_TURNS <= length <= MAX_TURNS
+        assert (task.difficulty == "hard") == (length * log2(len(household.places)) >= HARD_BITS)
+        room = ROOMS[household.room]
+        for place, things in household.contents.items():
+            kinds = {thing.split()[0] for thing in things}
+            assert kinds <= {*room.holds(place.split()[0]), *room.fixtures}
+        for kind, (least, most) in room.receptacles.items():
+            assert least <= household.receptacles.get(kind, 0) <= most
+
+
+def test_a_task_survives_the_way_through_json(suite: list[Task]) -> None:
+    for task in suite[:10]:
+        again = Task.from_json(json.loads(json.dumps(task.to_json(), sort_keys=True)))
+        assert again.content_hash == task.content_hash
+        assert household_of(again).shape() == household_of(task).shape()
+
+
+def test_the_oracle_solves_every_task_in_3_to_30_commands_and_meets_every_label(suite: list[Task]) -> None:
+    env = SPEC.make(None)
+    for task in suite:
+        env.reset(options={"task": task})
+        plan = oracle_plan(env, task)
+        assert MIN_TURNS <= len(plan) <= MAX_TURNS, task.id
+        met: set[int] = set()
+        for number, action in enumerate(plan, 1):
+            _, _, done, _, info = env.step(action)
+            met.update(info["subgoals_completed"])
+            assert done is (number == len(plan)), task.id
+            assert info["valid"], task.id
+        assert info["success"], task.id
+        assert info["progress"] == 1.0
+        assert met == set(range(len(task.subgoals))), task.id
+
+
+@pytest.mark.slow
+def test_random_commands_hardly_ever_solve_a_task(suite: list[Task]) -> None:
+    """At most 15 % over five seeds of 30 valid commands."""
+    env = SPEC.make(None)
+    solved = 0
+    for seed in range(5):
+        for task in suite:
+            rng = random.Random(f"{seed} {task.id}")
+            env.reset(options={"task": task})
+            for _ in range(30):
+                _, _, done, _, info = env.step(rng.choice(env.valid_actions()))
+                if done:
+                    break
+            solved += info["success"]
+    assert solved <= 0.15 * 5 * len(suite)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"room": "attic"},
+        {"receptacles": {"cabinet": "many"}},
+        {"receptacles": {"cab) (inet": 1}, "contents": {}},
+        {"contents": {"nowhere 1": ["mug 1"]}},
+        {"contents": {"fridge 1": ["mug 1", "mug 1"]}},
+        {"contents": {"fridge 1": ["mug) (1"]}},
+        {"contents": ["fridge 1"]},
+        {"wording": 2},
+    ],
+)
+def test_a_description_that_does_not_fit_together_is_refused(change: dict[str, object]) -> None:
+    good = {
+        "room": "kitchen",
+        "receptacles": {"fridge": 1},
+        "contents": {"fridge 1": ["mug 1"]},
+        "wording": 0,
+    }
+    wanted = {"kind": "put", "object_type": "mug", "target_type": "fridge"}
+    assert Household.from_json(good, **wanted).places == ["fridge 1"]
+    with pytest.raises(InvalidTaskError):
+        Household.from_json({**good, **change}, **wanted)
+
+
+EXAMPLE = Household(
+    room="kitchen",
+    receptacles={
+        "countertop": 2,
+        "drawer": 2,
+        "fridge": 1,
+        "microwave": 1,
+        "sinkbasin": 1,
+        "stoveburner": 1,
+    },
+    contents={
+        "countertop 1": ("bread 1", "plate 1"),
+        "countertop 2": ("fork 1", "mug 2", "saltshaker 1"),
+        "drawer 1": ("spoon 1",),
+        "fridge 1": ("mug 1",),
+    },
+    kind="clean",
+    object_type="fork",
+    target_type="drawer",
+    wording=1,
+)
+"""The household of the prompt's worked example."""
+
+
+def test_the_worked_example_is_what_the_world_answers_and_belongs_to_no_suite(suite: list[Task]) -> None:
+    prompt, _ = load_prompt(SPEC)
+    example = prompt.example
+    assert example is not None
+    assert EXAMPLE.shape() not in {household_of(task).shape() for task in suite}
+    payload = {
+        "household": EXAMPLE.to_json(),
+        "object": EXAMPLE.object_type,
+        "target": EXAMPLE.target_type,
+    }
+    task = Task(
+        "alfworld/open/example", "alfworld", "open", 0, EXAMPLE.goal, "hard", "clean", payload=payload
+    )
+    env = SPEC.make(None)
+    observation, _ = env.reset(options={"task": task})
+    assert (env.goal, observation) == (example.goal, example.observation)
+    for number, step in enumerate(example.steps, 1):
+        observation, _, done, _, info = env.step(step.action)
+        assert observation == step.observation
+        assert info["valid"]
+        assert done is (number == len(example.steps))
+    assert 4 <= len(example.steps) <= 8
+
+
+def test_the_prompt_is_short() -> None:
+    """About 1,200 tokens at four characters a token."""
+    prompt, _ = load_prompt(SPEC)
+    surface = ActionSurface(SPEC.actions)
+    assert sum(len(message["content"]) for message in prompt.messages(surface, surface, "", "")) < 4 * 1200
+
+
+def test_a_game_is_a_function_of_its_description() -> None:
+    again = Household.from_json(
+        EXAMPLE.to_json(), kind="clean", object_type=EXAMPLE.object_type, target_type=EXAMPLE.target_type
+    )
+    assert build_game(again) == build_game(EXAMPLE)
+    assert set(build_game(EXAMPLE)) == {"pddl_domain", "grammar", "pddl_problem"}
+    assert re.search("Your task is to: clean some fork and put it in drawer.", build_game(EXAMPLE)["grammar"])

@@ -1,0 +1,41 @@
+"""The prompt's worked example is what a real game answers, and is short."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import envs.jericho
+from envs import specs
+from envs.jericho.actions import ACTIONS, published_cut
+from envs.jericho.interpreter import Interpreter
+from envs.jericho.observation import clean
+from evalharness.protocol.prompt import load_prompt
+from evalharness.protocol.surface import ActionSurface
+
+SPEC = specs()["jericho"]
+STORY = Path(envs.jericho.__file__).parent / "stories" / "example.z5"
+
+
+def test_the_example_is_played_by_the_real_game() -> None:
+    prompt, _ = load_prompt(SPEC)
+    assert prompt.example is not None
+    game = Interpreter(STORY, seed=1)
+    assert clean(game.opening).strip() == prompt.example.observation
+    for step in prompt.example.steps:
+        assert clean(game.send(published_cut(step.action))).strip() == step.observation, step.action
+
+
+def test_the_example_is_worded_by_the_table_of_commands() -> None:
+    prompt, _ = load_prompt(SPEC)
+    assert prompt.example is not None
+    surface = ActionSurface(ACTIONS)
+    for step in prompt.example.steps:
+        assert surface.parse(step.action) is not None or step.action == "look under barrel"
+
+
+def test_the_fixed_part_stays_under_1200_tokens() -> None:
+    """At four characters a token."""
+    prompt, _ = load_prompt(SPEC)
+    surface = ActionSurface(ACTIONS)
+    messages = prompt.messages(surface, surface, "", "")
+    assert sum(len(message["content"]) for message in messages) / 4 < 1200

@@ -1,0 +1,96 @@
+"""The PDDL reader reads what the domains use and refuses the rest by name."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from pddl_worlds import EXAMPLES
+
+from envs.pddl.engine import World
+from envs.pddl.problem import DOMAINS, domain_text
+from envs.pddl.syntax import PddlError, parse_domain, parse_problem
+
+DOMAIN = """
+; a comment (with a parenthesis
+(DEFINE (domain tiny)
+  (:requirements :strips :typing)
+  (:types cat dog - pet pet - object)
+  (:constants rex - dog)
+  (:predicates (here ?p - pet) (calm))
+  (:action call :parameters (?a - pet?b - cat) :precondition (here ?a) :effect (and (here ?b) (not (calm)))))
+"""
+PROBLEM = """
+(define (problem p) (:domain tiny) (:objects tom - cat) (:init (here rex) (calm)) (:goal (and (here tom))))
+"""
+
+
+def test_reads_types_constants_comments_and_case() -> None:
+    domain = parse_domain(DOMAIN)
+    assert domain.constants == {"rex": "dog"}
+    assert domain.is_a("cat", "pet")
+    assert domain.is_a("cat", "object")
+    assert not domain.is_a("pet", "cat")
+    (call,) = domain.operators
+    # The published barman domain has a variable right behind a type, without a space.
+    assert call.parameters == (("?a", "pet"), ("?b", "cat"))
+    assert call.delete == (("calm",),)
+
+
+def test_types_and_constants_bind_actions() -> None:
+    domain = parse_domain(DOMAIN)
+    world = World(domain, parse_problem(PROBLEM, domain))
+    assert [str(action) for action in world.applicable(world.initial)] == ["call rex tom"]
+    after = world.result(world.initial, world.applicable(world.initial)[0])
+    assert world.solved(after)
+    assert world.decode(after) == {("here", "rex"), ("here", "tom")}
+
+
+@pytest.mark.parametrize("kind", DOMAINS)
+def test_our_domain_files_and_examples_are_readable(kind: str) -> None:
+    domain = parse_domain(domain_text(kind))
+    assert World(domain, parse_problem(EXAMPLES[kind], domain)).actions
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "does not start with"),
+        ("(define (domain d)", "never closed"),
+        ("(define (domain d)) x", "after the closing"),
+        ("(" * 100, "deep"),
+        ("(define (problem p))", "does not define a domain"),
+        ("(define (domain d) (:functions (cost)))", ":functions is beyond"),
+        ("(define (domain d) (:types a -))", "dash without a type"),
+        ("(define (domain d) (:predicates (p)) (:action a :precondition (not (p))))", "beyond STRIPS"),
+        ("(define (domain d) (:action a :duration 3))", ":duration is beyond"),
+        ("(define (domain d) (:action a :effect (p)))", "fits no declared predicate"),
+        ("(define (domain d) (:predicates (p ?x)) (:action a :effect (p ?x)))", "names the unknown ?x"),
+    ],
+)
+def test_what_is_no_strips_domain_is_refused(text: str, says: str) -> None:
+    with pytest.raises(PddlError, match=re.escape(says)):
+        parse_domain(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("(here rex)", "(here nobody)", "names the unknown nobody"),
+        ("(here rex)", "(here rex rex)", "fits no declared predicate"),
+        ("tom - cat", "tom - fish", "undeclared type fish"),
+        ("(and (here tom))", "(or (here tom))", "beyond STRIPS"),
+        ("(:init", "(:metric minimize) (:init", ":metric is beyond"),
+        ("(:goal (and (here tom)))", "", "no :goal section"),
+    ],
+)
+def test_what_is_no_strips_problem_is_refused(old: str, new: str, says: str) -> None:
+    assert old in PROBLEM
+    with pytest.raises(PddlError, match=says):
+        parse_problem(PROBLEM.replace(old, new), parse_domain(DOMAIN))
+
+
+def test_a_problem_of_another_domain_is_refused() -> None:
+    domain = parse_domain(DOMAIN)
+    with pytest.raises(PddlError, match="of domain elsewhere"):
+        World(domain, parse_problem(PROBLEM.replace("(:domain tiny)", "(:domain elsewhere)"), domain))

@@ -1,0 +1,161 @@
+"""ScienceWorld's open suite: other variations than the published ones, solved by plans, judged by the simulator."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from envs.difficulty import search_bits
+from envs.sciworld import SPEC
+from envs.sciworld.adapter import ScienceWorldEnv
+from envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
+from envs.sciworld.open_suite import HARD_BITS, OpenCase, _of_kind, frozen_cases
+from envs.sciworld.oracle import play
+from envs.sciworld.readings import spelled_out
+from envs.sciworld.simulator import Simulator
+from evalharness.suites.open import frozen_proofs, prove
+
+TASKS = SPEC.load_tasks("open", None, 0)
+
+
+@pytest.fixture(scope="module")
+def env() -> Iterator[ScienceWorldEnv]:
+    env = ScienceWorldEnv()
+    yield env
+    env.close()
+
+
+def test_there_are_90_pairs_of_26_kinds_none_of_them_published() -> None:
+    assert Counter(task.kind for task in TASKS) == QUOTA
+    pairs = {(task.payload["task"], task.payload["variation"]) for task in TASKS}
+    assert len(pairs) == len(TASKS) == SPEC.expected["open"] == 90
+    assert len(QUOTA) >= 26
+    published = {(kind, variation) for kind, found in PUBLISHED.items() for variation in found}
+    assert len(published) == 90
+    assert not pairs & (published | set(EXAMPLE))
+    assert {task.labels for task in TASKS} == {"simulator"}
+
+
+@pytest.mark.data
+def test_the_published_pairs_are_those_of_the_labels(published_data: Path) -> None:
+    found = {
+        (task.payload["task"], task.payload["variation"])
+        for task in SPEC.load_tasks("agentboard", published_data, 0)
+    }
+    assert found == {(kind, variation) for kind, listed in PUBLISHED.items() for variation in listed}
+
+
+def test_difficulty_follows_from_plan_length_and_branching() -> None:
+    for task, case in zip(TASKS, frozen_cases(), strict=True):
+        assert len(case.choices) == len(case.plan) == len(task.payload["plan"])
+        assert (task.difficulty == "hard") == (search_bits(case.choices) >= HARD_BITS)
+
+
+@pytest.mark.slow
+def test_every_plan_solves_its_task_in_the_simulator(env: ScienceWorldEnv) -> None:
+    for task in TASKS:
+        assert prove(env, task) == frozen_proofs()[task.id].proof, task.id
+
+
+def test_a_pouring_is_read_as_the_world_reads_it() -> None:
+    """Of the places where `in` may be the action's, the one to which the world gives the same answer."""
+
+    def answer(actions: Sequence[str]) -> str:
+        action = actions[-1]
+        poured = {"pour cup in art studio in jug", "pour cup in art studio into jug"}
+        mixed = {"pour cup in bowl in table", "pour cup into bowl in table"}
+        return "poured" if action in poured else "mixed" if action in mixed else "No known action"
+
+    plan = ["go to hall", "pour milk in cup", "pour cup in art studio in jug", "pour cup in bowl in table"]
+    assert spelled_out(plan, answer) == [
+        "go to hall", "pour milk into cup", "pour cup in art studio into jug", "pour cup into bowl in table",
+    ]  # fmt: skip
+    unread = ["pour this in that in there", "pour this into that in there"]
+    assert spelled_out(unread, lambda actions: actions[-1]) == unread
+
+
+def test_no_plan_leaves_a_reading_open() -> None:
+    poured = [action for task in TASKS for action in task.payload["plan"] if action.startswith("pour ")]
+    assert len(poured) > 10
+    assert all(action.count(" into ") == 1 for action in poured)
+
+
+def test_what_a_goal_asks_to_find_out_is_found_out() -> None:
+    """The shortest plan would just name the answer; the one that is kept makes the simulator's experiment."""
+    tools = {
+        "inclined-plane": "activate stopwatch",
+        "measure-melting-point": "use thermometer",
+        "test-conductivity": "connect ",
+        "use-thermometer": "use thermometer",
+    }
+    asked = {task.id for task in TASKS if re.match("Your task is to (determine|measure)", task.goal)}
+    assert asked == {task.id for task in TASKS if task.kind.startswith(tuple(tools))}
+    for task in TASKS:
+        if task.id in asked:
+            tool = next(tool for kind, tool in tools.items() if task.kind.startswith(kind))
+            assert any(action.startswith(tool) for action in task.payload["plan"]), task.id
+
+
+@pytest.mark.slow
+def test_nothing_can_be_left_out_of_a_plan() -> None:
+    """Five plans, one of each of five kinds, without each of their actions."""
+    simulator = Simulator()
+    try:
+        for kind in ("chemistry-mix", "find-plant", "lifespan-longest-lived", "melt", "power-component"):
+            task = next(task for task in TASKS if task.kind == kind)
+            plan = task.payload["plan"]
+            assert play(simulator, task, plan).success == len(plan)
+            for number in range(len(plan)):
+                assert play(simulator, task, plan[:number] + plan[number + 1 :]).success is None
+    finally:
+        simulator.close()
+
+
+def test_progress_is_the_simulators_score_and_a_wrong_focus_ends_the_task(env: ScienceWorldEnv) -> None:
+    task = next(task for task in TASKS if task.kind == "find-animal")
+    observation, info = env.reset(options={"task": task})
+    assert env.goal == task.goal
+    assert observation
+    assert info["progress"] == 0.0
+    rates = [env.step(action)[4]["progress"] for action in task.payload["plan"]]
+    assert rates == sorted(rates)
+    assert 0 < rates[-2] < rates[-1] == 1.0
+    env.reset(options={"task": task})
+    _, _, terminated, _, info = env.step("focus on air")
+    assert terminated
+    assert (info["success"], info["progress"]) == (False, 0.0)
+
+
+@pytest.mark.slow
+def test_generating_again_gives_the_frozen_tasks_and_another_seed_others() -> None:
+    simulator = Simulator()
+    try:
+        for kind in ("find-non-living-thing", "chemistry-mix-paint-secondary-color"):
+            frozen = [case for case in frozen_cases() if case.task == kind]
+            assert list(_of_kind(simulator, kind, 0)) == frozen
+        other = next(_of_kind(simulator, "find-non-living-thing", 1))
+        assert 3 <= len(other.plan) <= 30
+        assert other.variation not in PUBLISHED["find-non-living-thing"]
+    finally:
+        simulator.close()
+
+
+def test_names_do_not_tell_tasks_apart_and_facts_do() -> None:
+    def case(box: str, substance: str, thing: str = "dove") -> OpenCase:
+        goal = f"Focus on unknown substance {substance}, then move the {thing} to the {box} box."
+        return OpenCase("find-animal", 1, "", goal, (f"move {thing} to {box} box",), (5,))
+
+    assert case("red", "B").shape() == case("blue", "K").shape()
+    assert case("red", "B").shape() != case("red", "B", "ant").shape()
+
+
+def test_what_is_frozen_is_one_case_a_line() -> None:
+    """So that a change of the suite can be read."""
+    text = Path(__file__).parents[3].joinpath("envs", "sciworld", "open_suite.json").read_text()
+    assert len(text.splitlines()) == 1 + len(TASKS) + 1
+    assert json.loads(text)["suite_seed"] == 0

@@ -1,0 +1,377 @@
+"""Perturbations: the same meanings in other words; the environment and its scoring are untouched."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracle_plans import oracle_plan
+
+from envs import specs
+from envs.base import Task, TextEnv
+from evalharness.cli import main
+from evalharness.errors import UserError
+from evalharness.protocol.perturb import UNKNOWN_WORD, Voice, normal_name
+from evalharness.protocol.prompt import load_prompt
+from evalharness.protocol.surface import Action
+from evalharness.records.store import read_episodes
+
+FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
+SPECS = {family: spec for family, spec in specs().items() if family in FAMILIES}
+EVERY = [(family, name) for family, spec in SPECS.items() for name in spec.wording.perturbations]
+COMBINED = [("alfworld", "P1+P2+P3+P4+P5"), ("alfworld", "P4+capitals+verbs"), ("babyai", "joined+order")]
+REFUSAL = {
+    "alfworld": "Nothing happens.",
+    "babyai": "The action is not recognized. Please check valid actions.",
+    "pddl": "The action is not valid and therefore takes no effect. Please check valid actions.",
+    "sciworld": "No known action matches that input.",
+}
+
+_word = st.from_regex(r"[a-z]{2,8}", fullmatch=True)
+_name = {
+    "alfworld": st.from_regex(r"[a-z]{2,8} [1-9][0-9]?", fullmatch=True),
+    "babyai": st.from_regex(r"(red|grey) (ball|box|key) [1-9]", fullmatch=True),
+    "jericho": _word,
+    "pddl": st.from_regex(r"[a-z]{1,6}[0-9]{0,2}", fullmatch=True),
+    "sciworld": st.from_regex(r"(flower pot [1-9]|metal cup|orange)", fullmatch=True),
+}
+
+
+@pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
+def test_a_perturbation_rewords_known_actions_and_keeps_their_slots(family: str, name: str) -> None:
+    spec = SPECS[family]
+    voice = Voice(spec, name)
+    for action, template in voice.surface.templates.items():
+        assert sorted(re.findall(r"{\w+}", template)) == sorted(re.findall(r"{\w+}", spec.actions[action]))
+    assert len(set(voice.surface.templates.values())) == len(set(spec.actions.values()))
+    assert name != "verbs" or voice.changed
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@settings(deadline=None)
+@given(data=st.data())
+def test_every_action_is_read_back_as_it_was_worded(family: str, data: st.DataObject) -> None:
+    spec = SPECS[family]
+    names = [None, *(name for known, name in [*EVERY, *COMBINED] if known == family)]
+    voice = Voice(spec, data.draw(st.sampled_from(names)))
+    action = data.draw(st.sampled_from(sorted(spec.actions)))
+    slots = re.findall(r"{(\w+)}", spec.actions[action])
+    meant = Action(action, {slot: data.draw(_name[family]) for slot in slots})
+    assert voice.surface.parse(voice.surface.render(meant)) == meant
+    canonical = voice.canonical.render(meant)
+    assert voice.to_world(voice.action(canonical)) == canonical
+
+
+@settings(deadline=None)
+@given(st.text())
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_plain_voice_changes_nothing(family: str, text: str) -> None:
+    voice = Voice(SPECS[family])
+    assert voice.to_world(text) == voice.action(text) == voice.names(text) == voice.observation(text) == text
+
+
+@settings(deadline=None)
+@given(st.text())
+@pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
+def test_any_text_is_survivable(family: str, name: str, text: str) -> None:
+    voice = Voice(SPECS[family], name)
+    voice.to_world(text)
+    voice.observation(text, text)
+
+
+def test_a_long_reply_does_not_make_a_pattern_backtrack_without_end() -> None:
+    """All perturbations read a reply of 2,400 words with less CPU time than the kernel grants: 20 seconds, for what
+    takes under two. A pattern that backtracks exponentially would be killed."""
+    code = """
+import resource
+resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
+from envs import specs
+from evalharness.protocol.perturb import Voice
+for spec in specs().values():
+    for name in spec.wording.perturbations:
+        Voice(spec, name).to_world("take from to with in on " * 400)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
+def test_the_old_form_is_refused_and_the_new_one_is_not(family: str, name: str) -> None:
+    voice = Voice(SPECS[family], name)
+    for action in voice.changed:
+        slots = re.findall(r"{(\w+)}", voice.canonical.templates[action])
+        old = voice.canonical.render(Action(action, dict.fromkeys(slots, "thing")))
+        assert voice.to_world(old) == UNKNOWN_WORD
+        assert voice.to_world(voice.action(old)) == old
+
+
+def test_the_published_perturbations_say_what_the_paper_says() -> None:
+    said = {name: Voice(SPECS["alfworld"], name) for name in ("P1", "P2", "P3", "P4", "P5")}
+    assert said["P1"].action("heat egg 1 with microwave 1") == "heat egg 1 using microwave 1"
+    assert said["P2"].action("go to shelf 1") == "move to shelf 1"
+    assert said["P3"].action("take cup 1 from shelf 2") == "from shelf 2 take cup 1"
+    assert said["P4"].action("take cup 1 from shelf 2") == "take cup1 from shelf2"
+    prompt, _ = load_prompt(SPECS["alfworld"])
+    assert (
+        "IMPORTANT"
+        not in said["P5"]
+        .prompt(prompt)
+        .messages(said["P5"].surface, said["P5"].surface, "g", "o")[1]["content"]
+    )
+    assert said["P4"].to_world("take cup 1 from shelf 2") == UNKNOWN_WORD
+
+
+def test_what_the_prose_of_a_perturbation_replaces_is_in_the_prompt() -> None:
+    for family, name in EVERY:
+        prompt, _ = load_prompt(SPECS[family])
+        text = prompt.model_dump_json()
+        for old in SPECS[family].wording.perturbations[name].prose:
+            assert old in text, (family, name, old)
+
+
+@pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
+def test_the_worked_example_shows_the_new_form_only(family: str, name: str) -> None:
+    prompt, _ = load_prompt(SPECS[family])
+    voice = Voice(SPECS[family], name)
+    for kind in ["", *prompt.variants] if prompt.example else prompt.variants:
+        plain, worded = prompt.for_kind(kind), voice.prompt(prompt.for_kind(kind))
+        assert plain.example
+        assert worded.example
+        for before, after in zip(plain.example.steps, worded.example.steps, strict=True):
+            assert voice.to_world(after.action).rstrip(" .") == before.action.rstrip(" .")
+
+
+def test_the_same_perturbations_in_another_order_are_the_same() -> None:
+    assert normal_name("P4+P1") == normal_name(" P1 + P4") == "P1+P4"
+    for wrong in ("P1+P1", "P1+", ""):
+        with pytest.raises(UserError):
+            normal_name(wrong)
+
+
+def test_an_unknown_or_contradictory_perturbation_is_a_clear_error() -> None:
+    with pytest.raises(UserError, match=r"did you mean 'verbs'.*evalharness perturb list babyai"):
+        Voice(SPECS["babyai"], "verb")
+    with pytest.raises(UserError, match="reword the same action"):
+        Voice(SPECS["alfworld"], "P3+verbs")
+
+
+# --- with the worlds ---------------------------------------------------------------------------------------------
+
+
+def start(task: Task, data: Path | None = None) -> tuple[TextEnv, str]:
+    environment = SPECS[task.family].make(data)
+    observation, _ = environment.reset(options={"task": task})
+    return environment, observation
+
+
+class Curves:
+    """What plans score turn by turn. What the world is given decides what it scores (the same actions give the same
+    episode: every family's own tests), so a plan that reaches the world in the same words is played once."""
+
+    def __init__(self, family: str, data: Path | None = None) -> None:
+        self.environment = SPECS[family].make(data)
+        self.played = 0
+
+    def play(self, task: Task, given: Sequence[str]) -> list[tuple[object, ...]]:
+        self.played += 1
+        self.environment.reset(options={"task": task})
+        return [self.step(action) for action in given]
+
+    def step(self, action: str) -> tuple[object, ...]:
+        _, _, terminated, _, info = self.environment.step(action)
+        return (terminated, *(info[key] for key in sorted(info)))
+
+    def check(self, task: Task, names: Sequence[str], really: str) -> None:
+        """The plan, said under each perturbation, scores as it does in the environment's own words. Under `really` it
+        is played whatever it comes to; under the others when it reaches the world in other words."""
+        self.environment.reset(options={"task": task})
+        plan = oracle_plan(self.environment, task)
+        plain = [self.step(action) for action in plan]
+        self.played += 1
+        for name in names:
+            voice = Voice(SPECS[task.family], name)
+            given = [voice.to_world(voice.action(action)) for action in plan]
+            assert UNKNOWN_WORD not in given
+            if given != plan or name == really:
+                assert self.play(task, given) == plain, (task.id, name)
+
+
+def same_curves(family: str, tasks: Sequence[Task], data: Path | None = None) -> None:
+    """Every task under every perturbation; each perturbation is really played on its share of the tasks."""
+    names, curves = names_of(family), Curves(family, data)
+    try:
+        for i, task in enumerate(tasks):
+            curves.check(task, names, names[i % len(names)])
+    finally:
+        curves.environment.close()
+    assert curves.played >= 2 * len(tasks)
+
+
+def names_of(family: str) -> list[str]:
+    return [name for known, name in [*EVERY, *COMBINED] if known == family]
+
+
+def open_tasks(family: str) -> list[Task]:
+    """All tasks of the open suite of a family."""
+    tasks = SPECS[family].load_tasks("open", None, 0)
+    if not tasks:
+        pytest.skip(f"no open suite of {family} yet")
+    assert len(tasks) == SPECS[family].expected["open"]
+    return tasks
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_oracle_plans_score_the_same_in_other_words(family: str) -> None:
+    """One task really played under every perturbation, in full."""
+    curves = Curves(family)
+    try:
+        task = open_tasks(family)[0]
+        for name in names_of(family):
+            curves.check(task, [name], name)
+    finally:
+        curves.environment.close()
+    assert curves.played == 2 * len(names_of(family))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_oracle_plan_scores_the_same_in_other_words(family: str) -> None:
+    same_curves(family, open_tasks(family))
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.parametrize("family", FAMILIES)
+def test_published_plans_score_the_same_in_other_words(family: str, published_data: Path) -> None:
+    stride = 5 if family == "sciworld" else 1  # its steps are slow, and some plans long
+    same_curves(family, SPECS[family].load_tasks("agentboard", published_data, 0)[::stride], published_data)
+
+
+def check_refusals(family: str, task: Task, data: Path | None = None) -> None:
+    """The old form gets the refusal of any unknown text, and the world stays as it was."""
+    environment, _ = start(task, data)
+    try:
+        plan = environment.oracle() or environment.valid_actions()[:5]
+        for name in names_of(family):
+            voice = Voice(SPECS[family], name)
+            environment.reset(options={"task": task})
+            for action in plan[:5]:
+                if voice.action(action) == action:
+                    continue
+                before = environment.valid_actions()
+                raw, _, terminated, _, info = environment.step(voice.to_world(action))
+                shown = voice.observation(raw, action)
+                assert not terminated
+                assert UNKNOWN_WORD not in shown
+                if family == "jericho":
+                    assert raw == environment.step(UNKNOWN_WORD)[0]
+                else:
+                    assert shown == REFUSAL[family]
+                    assert not info["valid"]
+                assert environment.valid_actions() == before
+                environment.step(action)
+    finally:
+        environment.close()
+
+
+@pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
+def test_the_old_form_gets_the_environments_own_refusal(family: str) -> None:
+    check_refusals(family, open_tasks(family)[0])
+
+
+def check_listing(family: str, task: Task, data: Path | None = None) -> None:
+    """Each action that the world lists under a perturbation is accepted as it is listed."""
+    environment, _ = start(task, data)
+    try:
+        for name in names_of(family):
+            voice = Voice(SPECS[family], name)
+            environment.reset(options={"task": task})
+            check = voice.action(SPECS[family].actions["check"])
+            raw, *_ = environment.step(voice.to_world(check))
+            shown = voice.observation(raw, check)
+            prefix = SPECS[family].wording.listing
+            assert shown.startswith(prefix)
+            listed = [item.strip() for item in shown.removeprefix(prefix).split(", ")]
+            plain = [item.strip() for item in raw.removeprefix(prefix).split(", ")]
+            heard = [voice.to_world(item).strip() for item in listed]
+            assert UNKNOWN_WORD not in heard
+            # ScienceWorld lists `go OBJ` and takes `go to OBJ`, the prompt's form, as well.
+            assert len(heard) == len(plain) if family == "sciworld" else sorted(heard) == sorted(plain)
+            assert check in listed
+    finally:
+        environment.close()
+
+
+@pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
+def test_the_list_of_valid_actions_is_in_the_new_form(family: str) -> None:
+    check_listing(family, open_tasks(family)[0])
+
+
+@pytest.mark.data
+def test_scienceworld_refuses_the_old_form_and_lists_the_new(published_data: Path) -> None:
+    task = SPECS["sciworld"].load_tasks("agentboard", published_data, 0)[0]
+    check_refusals("sciworld", task, published_data)
+    check_listing("sciworld", task, published_data)
+
+
+def test_the_reasons_of_a_refusal_are_given_in_the_new_form() -> None:
+    voice = Voice(SPECS["babyai"], "joined+verbs")
+    told = "You cannot go to red ball 1, as there is no path leading to it."
+    assert voice.observation(told) == "You cannot walk to red ball1, as there is no path leading to it."
+    barrier = "There is a barrier in front of you, you can't move forward."
+    assert voice.observation(barrier) == "There is a barrier in front of you, you can't step forward."
+
+
+def test_a_thing_told_apart_by_its_place_keeps_it() -> None:
+    voice = Voice(SPECS["sciworld"], "order")
+    said = voice.action("pour cup containing blue paint in art studio in jug")
+    assert said == "into jug pour cup containing blue paint in art studio"
+
+
+def test_a_perturbed_run_is_a_run_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = [
+        "run",
+        "--suite",
+        "open",
+        "--tasks",
+        "alfworld:0-1",
+        "--model",
+        "oracle",
+        "-o",
+        str(tmp_path / "run"),
+    ]
+    assert main([*options, "--perturb", "P4+P1"]) == 0
+    assert "perturbation P1+P4" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["perturbation"] == "P1+P4"
+    episodes = list(read_episodes(tmp_path / "run"))
+    assert [(e.perturbation, e.success) for e in episodes] == [("P1+P4", True)] * 2
+    said = " ".join(turn.action or "" for episode in episodes for turn in episode.turns)
+    assert re.search(r"[a-z][0-9]", said)
+    assert not re.search(r"[a-z] [0-9]", said)
+    assert main(options) == 2
+    assert "perturb" in capsys.readouterr().err
+    assert main([*options, "--perturb", "P9"]) == 2
+    assert "evalharness perturb list alfworld" in capsys.readouterr().err
+
+
+def test_the_command_shows_both_forms_at_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = {}
+    for family, name in (("alfworld", "P3"), ("pddl", "verbs"), ("sciworld", "joined")):
+        assert main(["perturb", "show", family, name]) == 0
+        shown[family] = capsys.readouterr().out
+        assert max(map(len, shown[family].splitlines())) <= 80
+    assert "from {receptacle} take {object}" in shown["alfworld"]
+    assert "take {object} from {receptacle}" in shown["alfworld"]
+    assert main(["perturb", "list"]) == 0
+    listed = capsys.readouterr().out
+    assert all(family in listed for family in FAMILIES)

@@ -1,0 +1,112 @@
+"""What the parser makes of replies, good and bad."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalharness.protocol.react import FormatError, correction, parse
+
+
+def test_plain_reply() -> None:
+    parsed = parse("Thought: the ball is left.\nAction: turn left")
+    assert (parsed.thought, parsed.action, parsed.errors) == ("the ball is left.", "turn left", ())
+    assert parsed.kept == "Thought: the ball is left.\nAction: turn left"
+
+
+@pytest.mark.parametrize(
+    ("reply", "action"),
+    [
+        ("Action: go to desk 1", "go to desk 1"),
+        ("thought: x\naction: go to desk 1", "go to desk 1"),
+        ("**Thought:** x\n**Action:** go to desk 1", "go to desk 1"),
+        ("Thought 3: x\nAction 3: go to desk 1", "go to desk 1"),
+        ("Thought: x\nAction: `go to desk 1`", "go to desk 1"),
+        ('Thought: x\nAction: "go to desk 1"', "go to desk 1"),
+        ("Thought: x\nAction:\n\ngo to desk 1", "go to desk 1"),
+        ("Thought: x. Action: go to desk 1", "go to desk 1"),
+        ("- Action: go to desk 1", "go to desk 1"),
+        ("Thought: x\nAction: go to desk 1\nThis should help.", "go to desk 1"),
+        ("Thought: x\nAction: say 'hi'", "say 'hi'"),
+        ("<think>hm\nAction: open door</think>\nThought: x\nAction: go to desk 1", "go to desk 1"),
+        ("Thought: the next action is to move\nAction: go to desk 1", "go to desk 1"),
+    ],
+)
+def test_the_action_is_found_in_many_forms(reply: str, action: str) -> None:
+    parsed = parse(reply)
+    assert parsed.action == action
+    assert parsed.errors == ()
+
+
+@pytest.mark.parametrize(
+    ("reply", "kind"),
+    [
+        ("", FormatError.EMPTY),
+        (" \n\t", FormatError.EMPTY),
+        ("I would go to the desk.", FormatError.NO_ACTION),
+        ("Thought: x\nAction:", FormatError.NO_ACTION),
+        ("Thought: I will go to the desk.", FormatError.THOUGHT_ONLY),
+        ("<think>I will go to the desk.</think>", FormatError.THOUGHT_ONLY),
+        ("<think>I will go to the", FormatError.THOUGHT_ONLY),
+    ],
+)
+def test_a_reply_without_action_is_named(reply: str, kind: FormatError) -> None:
+    parsed = parse(reply)
+    assert parsed.action is None
+    assert parsed.errors == (kind,)
+    assert "Action:" in correction(parsed)
+
+
+def test_a_hallucinated_second_action_is_never_the_one_carried_out() -> None:
+    parsed = parse(
+        "Thought: a\nAction: go to desk 1\nObservation: You see a pen.\nThought: b\nAction: take pen 1"
+    )
+    assert parsed.action == "go to desk 1"
+    assert parsed.errors == (FormatError.INVENTED_OBSERVATION,)
+    assert parsed.kept == "Thought: a\nAction: go to desk 1"
+
+
+def test_an_invented_observation_comes_to_light_by_the_stop_sequence_too() -> None:
+    assert parse("Thought: a\nAction: look", stopped_by="\nObservation:").errors == (
+        FormatError.INVENTED_OBSERVATION,
+    )
+
+
+@pytest.mark.parametrize(
+    "reply", ["Thought: a\nAction: one\nThought: b\nAction: two", "Action: one Action: two"]
+)
+def test_of_several_actions_the_first_is_carried_out_and_kept(reply: str) -> None:
+    parsed = parse(reply)
+    assert parsed.action == "one"
+    assert parsed.errors == (FormatError.SEVERAL_ACTIONS,)
+    assert "two" not in parsed.kept
+
+
+def test_half_an_action_is_not_carried_out() -> None:
+    parsed = parse("Thought: a\nAction: go to cab", truncated=True)
+    assert parsed.action is None
+    assert parsed.errors == (FormatError.TRUNCATED,)
+
+
+def test_a_whole_action_before_the_cut_is_carried_out() -> None:
+    assert parse("Thought: a\nAction: go to desk 1\nThought: and th", truncated=True).action == "go to desk 1"
+
+
+def test_a_thought_cut_off_is_named_truncated() -> None:
+    assert parse("Thought: on and on", truncated=True).errors == (FormatError.TRUNCATED,)
+
+
+@given(st.text(), st.booleans())
+def test_any_text_parses(reply: str, truncated: bool) -> None:
+    parsed = parse(reply, truncated=truncated)
+    assert parsed.action is None or parsed.action.strip() == parsed.action != ""
+    assert parsed.action is not None or parsed.errors
+    assert parsed.action is None or parsed.action in parsed.kept
+
+
+_word = st.text(alphabet="abcdefghij 123", min_size=1).map(str.strip).filter(bool)
+
+
+@given(_word, _word)
+def test_what_is_said_plainly_is_understood(thought: str, action: str) -> None:
+    parsed = parse(f"Thought: {thought}\nAction: {action}")
+    assert (parsed.thought, parsed.action, parsed.errors) == (thought, action, ())

@@ -1,0 +1,95 @@
+"""Run folders with chosen outcomes, written by the product's own manifest and store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from envs import specs
+from envs.base import Task
+from evalharness.config import RunConfig
+from evalharness.records.episode import Episode, Turn
+from evalharness.records.manifest import make_manifest
+from evalharness.records.store import RunStore
+
+Outcome = tuple[bool, float]
+"""(success, progress)"""
+
+
+def make_task(
+    family: str, index: int, *, suite: str = "agentboard", labels: str = "official", goal: str = ""
+) -> Task:
+    return Task(
+        id=f"{family}/{suite}/{index:03d}",
+        family=family,
+        suite=suite,  # type: ignore[arg-type]
+        index=index,
+        goal=goal or f"task {index}",
+        difficulty="easy" if index % 2 else "hard",
+        kind="made",
+        labels=labels,  # type: ignore[arg-type]
+        subgoals=("one", "two"),
+    )
+
+
+def made_episode(
+    task: Task,
+    sample: int = 0,
+    outcome: Outcome = (False, 0.0),
+    perturbation: str | None = None,
+    turns: int = 3,
+) -> Episode:
+    success, progress = outcome
+    played = tuple(
+        Turn(
+            turn=i + 1,
+            reply="Thought: go\nAction: look",
+            thought="go",
+            action="look",
+            observation="a room",
+            progress=progress if i else 0.0,
+            valid=True,
+        )
+        for i in range(turns)
+    )
+    return Episode(
+        task_id=task.id, family=task.family, suite=task.suite, kind=task.kind, difficulty=task.difficulty,
+        labels=task.labels, sample=sample, perturbation=perturbation, goal=task.goal, first_observation="a room",
+        turns=played, progress=progress, success=success, solved=success,
+        ended_by="success" if success else "turn_limit", trims=(), subgoals=task.subgoals,
+        task_hash=task.content_hash, prompt_hash="prompt", policy_s=0.0, environment_s=0.0, started=0.0, wall_s=0.0,
+    )  # fmt: skip
+
+
+def make_run(
+    folder: Path,
+    outcomes: Mapping[str, Sequence[Outcome | Sequence[Outcome]]],
+    *,
+    name: str = "model",
+    labels: Mapping[str, str] | None = None,
+    goals: Mapping[str, str] | None = None,
+    **options: Any,
+) -> Path:
+    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples."""
+    config = RunConfig(model="http://127.0.0.1:1/v1", model_name=name, **options)
+    tasks = [
+        make_task(
+            family,
+            i,
+            suite=config.suite,
+            labels=(labels or {}).get(family, "official"),
+            goal=(goals or {}).get(family, ""),
+        )
+        for family, listed in outcomes.items()
+        for i in range(len(listed))
+    ]
+    manifest = make_manifest(config, tasks, specs(), dict.fromkeys(outcomes, "prompt"), {"name": name})
+    with RunStore(folder) as store:
+        store.begin(manifest)
+        for task in tasks:
+            given = outcomes[task.family][task.index]
+            samples = [given] if isinstance(given[0], bool) else given
+            for sample, outcome in enumerate(samples):
+                store.append(made_episode(task, sample, outcome, config.perturb))  # type: ignore[arg-type]
+    return folder
