@@ -7,12 +7,15 @@ floor and ceiling of just that part. Made by `evalharness audit`.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
+from evalharness import stats
 from evalharness.paths import reference_folder
 
 
@@ -30,7 +33,8 @@ class TaskReference:
     """The best that a known plan reaches within the limit."""
     floor_success: float | None
     floor_progress: float | None
-    """Means of a uniformly random choice among valid actions over `floor_samples` attempts."""
+    """Means of a uniformly random choice among valid actions over `floor_samples` attempts. The choice is handed the
+    list of valid actions at every turn, which a model is not."""
     floor_samples: int
     label_agrees: bool
     """No reference plan ends with label and simulator of two minds."""
@@ -38,6 +42,22 @@ class TaskReference:
     """Where they differ: which plan, which subgoals (numbers from 0) were never completed."""
     labels: str = ""
     """Who wrote the task's labels, as `Task.labels`; empty where it was not noted."""
+    floor_progress_sd: float | None = None
+    """Standard deviation (of a sample) of the attempts' progress; None where it was not noted."""
+
+    def floor_variance(self, measure: str) -> float | None:
+        """Squared standard error of `floor_success` or `floor_progress`; None where fewer than two attempts were made.
+
+        Success is yes or no: its mean says how it varied. So does the noted deviation of progress. Where none was
+        noted, the most that attempts with this mean can vary stands for it: fractions vary no more than yes and no do
+        (Bhatia & Davis, The American Mathematical Monthly 107 (2000) 353-357).
+        """
+        mean = self.floor_success if measure == "success" else self.floor_progress
+        if mean is None or self.floor_samples < 2:
+            return None
+        if measure == "progress" and self.floor_progress_sd is not None:
+            return self.floor_progress_sd**2 / self.floor_samples
+        return mean * (1 - mean) / (self.floor_samples - 1)
 
 
 def _optional(text: str) -> float | None:
@@ -65,6 +85,7 @@ def load_reference(suite: str, suite_seed: int = 0) -> Mapping[str, TaskReferenc
                 label_agrees=row["label_agrees"] == "true",
                 why=row["why"],
                 labels=row.get("labels", ""),
+                floor_progress_sd=_optional(row.get("floor_progress_sd") or ""),
             )
             for row in csv.DictReader(file)
         }
@@ -96,7 +117,7 @@ def chance_corrected(score: float, floor: float, ceiling: float) -> float | None
 
 
 def family_reference(
-    task_hashes: Sequence[tuple[str, str]], reference: Mapping[str, TaskReference], rates: Mapping[str, float]
+    task_hashes: Sequence[tuple[str, str]], reference: Mapping[str, TaskReference], rates: Mapping[str, Any]
 ) -> dict[str, Any] | None:
     """Floor, ceiling and chance-corrected rates over the tasks played (id and content hash of each).
 
@@ -110,18 +131,61 @@ def family_reference(
     return corrected_rates([row for row in rows if row is not None], rates)
 
 
-def corrected_rates(known: Sequence[TaskReference], rates: Mapping[str, float | None]) -> dict[str, Any]:
-    """Mean floor and ceiling of the tasks, and the chance-corrected rates; None for a rate that is not known."""
-    result: dict[str, Any] = {"floor": {}, "ceiling": {}, "chance_corrected": {}}
+def corrected_rates(known: Sequence[TaskReference], rates: Mapping[str, Any]) -> dict[str, Any]:
+    """Mean floor and ceiling of the tasks, and the chance-corrected rates; None for a rate that is not known.
+
+    `floor_se`: standard errors of the floors, of so many attempts. `chance_corrected_ci95` holds them and the rate's
+    own interval (`rates[RATE_ci95]`); None where either is not known. A task may be listed once for each sample of it.
+    """
+    result: dict[str, Any] = {
+        "floor": {}, "floor_se": {}, "ceiling": {}, "chance_corrected": {}, "chance_corrected_ci95": {}
+    }  # fmt: skip
     for rate, name in (("success_rate", "success"), ("progress_rate", "progress")):
         ceiling = sum(getattr(row, f"ceiling_{name}") for row in known) / len(known)
         floors = [getattr(row, f"floor_{name}") for row in known]
         floor = None if None in floors else sum(floors) / len(floors)
+        error = _floor_error(known, name)
         result["ceiling"][rate] = ceiling
         result["floor"][rate] = floor
+        result["floor_se"][rate] = error
+        score = rates.get(rate)
         result["chance_corrected"][rate] = (
-            None
-            if floor is None or (score := rates[rate]) is None
-            else chance_corrected(score, floor, ceiling)
+            None if floor is None or score is None else chance_corrected(score, floor, ceiling)
+        )
+        result["chance_corrected_ci95"][rate] = corrected_interval(
+            score, rates.get(f"{rate}_ci95"), floor, error, ceiling, attempts(known)
         )
     return result
+
+
+def attempts(known: Iterable[TaskReference]) -> int:
+    """Random attempts at all of these tasks together."""
+    return sum({row.task_id: row.floor_samples for row in known}.values())
+
+
+def _floor_error(known: Sequence[TaskReference], measure: str) -> float | None:
+    times = Counter(row.task_id for row in known)
+    total = 0.0
+    for row in {row.task_id: row for row in known}.values():
+        variance = row.floor_variance(measure)
+        if variance is None:
+            return None
+        total += times[row.task_id] ** 2 * variance
+    return sqrt(total) / len(known)
+
+
+def corrected_interval(
+    score: float | None,
+    limits: tuple[float, float] | None,
+    floor: float | None,
+    floor_error: float | None,
+    ceiling: float | None,
+    floor_attempts: int,
+) -> tuple[float, float] | None:
+    """95 % interval of the chance-corrected score: that of the score, and the floor's own error. None where one of
+    them is not known, or where there is no room between floor and ceiling."""
+    if score is None or limits is None or floor is None or floor_error is None or ceiling is None:
+        return None
+    floor_limits = stats.limits_of_mean(floor, floor_error, floor_attempts)
+    found = stats.corrected_limits(score, (limits[0], limits[1]), floor, floor_limits, ceiling)
+    return found if ceiling > floor else None

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from math import hypot
 from typing import TYPE_CHECKING, Any
 
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness import stats
 from evalharness.analysis.published import MAIN, PublishedRow, family_columns, load_table
-from evalharness.analysis.reference import TaskReference, chance_corrected, corrected_rates, load_reference
+from evalharness.analysis.reference import (
+    TaskReference,
+    chance_corrected,
+    corrected_interval,
+    corrected_rates,
+    load_reference,
+)
 from evalharness.analysis.score import family_score, group_by_family, held_out_score
 from evalharness.analysis.scored_run import ScoredRun, require_same
 from evalharness.errors import UserError, nearest
@@ -35,9 +42,12 @@ class Standing:
     """Families that the method's training data was sampled from, as far as published."""
     values: Mapping[str, float | None]
     ci95: Mapping[str, tuple[float, float]]
-    """Of a published row for success alone (Wilson's, from the printed rate and the number of tasks)."""
+    """Of a published row for success alone: Wilson's, derived from the printed rate (of the held-out score: from the
+    printed rates of its families) and the number of tasks."""
     chance_corrected: Mapping[str, float | None]
     """0 is what chance reaches, 1 what the best known plans reach; None where no reference is stored."""
+    chance_corrected_ci95: Mapping[str, tuple[float, float]]
+    """They hold the floor's own error, too: it was measured with a few attempts a task."""
     suite: str
     max_turns: int
     folder: str | None = None
@@ -51,6 +61,10 @@ class Standing:
     @property
     def ours(self) -> bool:
         return self.folder is not None
+
+    def has_own_labels(self, column: str) -> bool:
+        """The column's family is scored by labels of this project: not on the published scale."""
+        return "ours" in (self.labels or {}).get(column.rpartition("_")[0], "")
 
 
 @dataclass(frozen=True)
@@ -88,12 +102,16 @@ class Leaderboard:
                 "labels": _pairs(standing.labels or {}),
                 "played": _pairs({f: f"{n}/{of}" for f, (n, of) in (standing.played or {}).items()}),
                 "notes": "; ".join(standing.notes),
+                "ci95_from": "episodes" if standing.ours else "printed rates",
             }
             for column in self.columns:
                 low, high = standing.ci95.get(column, (None, None))
                 row[column] = standing.values.get(column)
                 row[f"{column}_ci95_low"], row[f"{column}_ci95_high"] = low, high
                 row[f"{column}_chance_corrected"] = standing.chance_corrected.get(column)
+                low, high = standing.chance_corrected_ci95.get(column, (None, None))
+                row[f"{column}_chance_corrected_ci95_low"] = low
+                row[f"{column}_chance_corrected_ci95_high"] = high
             rows.append(row)
         return rows
 
@@ -216,58 +234,98 @@ def _published(row: PublishedRow, benchmark: Benchmark, reference: Mapping[str, 
         rate = values.get(f"{family}_success")
         if rate is not None:
             intervals[f"{family}_success"] = stats.wilson(round(rate * n), n)
+    held_out, tasks = values[f"{HELD_OUT}_success"], sum(benchmark.held_out.values())
+    if held_out is not None:
+        intervals[f"{HELD_OUT}_success"] = stats.wilson(round(held_out * tasks), tasks)
+    corrected = _published_corrected(values, intervals, benchmark, reference)
     return Standing(
         name=row.names["method"],
         series=row.names["series"],
         held_in=tuple(row.names["held_in"].split()),
         values=values,
         ci95=intervals,
-        chance_corrected=_published_corrected(values, benchmark, reference),
+        chance_corrected=corrected.rates,
+        chance_corrected_ci95=corrected.ci95,
         suite=PUBLISHED_SUITE,
         max_turns=MAX_TURNS,
     )
 
 
+@dataclass
+class _Corrected:
+    """Chance-corrected rates, gathered family by family, and what the held-out score's are made of."""
+
+    rates: dict[str, float | None] = field(default_factory=dict)
+    ci95: dict[str, tuple[float, float]] = field(default_factory=dict)
+    floors: dict[str, float | None] = field(default_factory=dict)
+    floor_errors: dict[str, float | None] = field(default_factory=dict)
+    ceilings: dict[str, float | None] = field(default_factory=dict)
+
+    def add(
+        self, family: str, known: Sequence[TaskReference], rates: Mapping[str, Any], *, shown: bool
+    ) -> None:
+        """`known`: the reference of every task of the family. What is not `shown` counts in the held-out score only."""
+        found = corrected_rates(known, rates)
+        for measure in MEASURES:
+            column, rate = f"{family}_{measure}", f"{measure}_rate"
+            self.floors[column], self.ceilings[column] = found["floor"][rate], found["ceiling"][rate]
+            self.floor_errors[column] = found["floor_se"][rate]
+            self.rates[column] = found["chance_corrected"][rate] if shown else None
+            if shown and (limits := found["chance_corrected_ci95"][rate]):
+                self.ci95[column] = limits
+
+    def add_held_out(
+        self,
+        values: Mapping[str, float | None],
+        intervals: Mapping[str, tuple[float, float]],
+        sizes: Mapping[str, int],
+        floor_attempts: int,
+    ) -> None:
+        for measure in MEASURES:
+            score, floor, ceiling = (
+                _held_out_mean(each, measure, sizes) for each in (values, self.floors, self.ceilings)
+            )
+            column = f"{HELD_OUT}_{measure}"
+            self.rates[column] = None
+            if score is None or floor is None or ceiling is None:
+                continue
+            self.rates[column] = chance_corrected(score, floor, ceiling)
+            errors = [self.floor_errors[f"{family}_{measure}"] for family in sizes]
+            if None not in errors:
+                parts = [n * (e or 0.0) for n, e in zip(sizes.values(), errors, strict=True)]
+                error = hypot(*parts) / sum(sizes.values())
+                limits = corrected_interval(
+                    score, intervals.get(column), floor, error, ceiling, floor_attempts
+                )
+                if limits:
+                    self.ci95[column] = limits
+
+
 def _published_corrected(
-    values: Mapping[str, float | None], benchmark: Benchmark, reference: Mapping[str, TaskReference]
-) -> dict[str, float | None]:
+    values: Mapping[str, float | None],
+    intervals: Mapping[str, tuple[float, float]],
+    benchmark: Benchmark,
+    reference: Mapping[str, TaskReference],
+) -> _Corrected:
     """For families whose reference is complete, by the published labels where they are public.
 
     Where they are not, floor and ceiling by ours count in the held-out score (Jericho: 20 of 282 tasks), but the
     family itself gets no corrected rate: the two scales differ.
     """
-    corrected: dict[str, float | None] = {}
-    floors: dict[str, float | None] = {}
-    ceilings: dict[str, float | None] = {}
+    corrected = _Corrected()
     for family, n in benchmark.sizes.items():
         rows = [row for task_id, row in reference.items() if task_id.split("/")[0] == family]
         if len(rows) != n:
             continue
-        public = all(row.labels == "official" for row in rows)
-        rates = {f"{m}_rate": values.get(f"{family}_{m}") for m in MEASURES}
-        result = corrected_rates(rows, rates)
-        for measure in MEASURES:
-            column = f"{family}_{measure}"
-            corrected[column] = result["chance_corrected"][f"{measure}_rate"] if public else None
-            floors[column] = result["floor"][f"{measure}_rate"]
-            ceilings[column] = result["ceiling"][f"{measure}_rate"]
-    return corrected | _held_out_corrected(values, floors, ceilings, benchmark.held_out)
-
-
-def _held_out_corrected(
-    values: Mapping[str, float | None],
-    floors: Mapping[str, float | None],
-    ceilings: Mapping[str, float | None],
-    sizes: Mapping[str, int],
-) -> dict[str, float | None]:
-    corrected: dict[str, float | None] = {}
-    for measure in MEASURES:
-        score, floor, ceiling = (_held_out_mean(each, measure, sizes) for each in (values, floors, ceilings))
-        column = f"{HELD_OUT}_{measure}"
-        corrected[column] = None
-        if score is not None and floor is not None and ceiling is not None:
-            corrected[column] = chance_corrected(score, floor, ceiling)
+        rates: dict[str, Any] = {f"{m}_rate": values.get(f"{family}_{m}") for m in MEASURES}
+        rates["success_rate_ci95"] = intervals.get(f"{family}_success")
+        corrected.add(family, rows, rates, shown=all(row.labels == "official" for row in rows))
+    corrected.add_held_out(values, intervals, benchmark.held_out, _attempts(reference, benchmark.held_out))
     return corrected
+
+
+def _attempts(reference: Mapping[str, TaskReference], families: Iterable[str]) -> int:
+    return sum(row.floor_samples for id_, row in reference.items() if id_.split("/")[0] in families)
 
 
 def _ours(run: ScoredRun) -> Standing:
@@ -279,21 +337,17 @@ def _ours(run: ScoredRun) -> Standing:
     )
     values: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
-    corrected: dict[str, float | None] = {}
-    floors: dict[str, float | None] = {}
-    ceilings: dict[str, float | None] = {}
+    corrected = _Corrected()
     for family, scores in groups.items():
         score = family_score(scores)
         rows = [reference.get(s.task_id) for s in scores]
         same = all(r is not None and r.task_hash == s.task_hash for r, s in zip(rows, scores, strict=True))
-        found = corrected_rates([r for r in rows if r is not None], score) if same else None
+        if same:
+            corrected.add(family, [r for r in rows if r is not None], score, shown=True)
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
             values[column] = score[rate]
             intervals[column] = score[f"{rate}_ci95"]
-            if found:
-                corrected[column] = found["chance_corrected"][rate]
-                floors[column], ceilings[column] = found["floor"][rate], found["ceiling"][rate]
     held_out, withheld = held_out_score(groups, {f: n * samples for f, n in manifest["held_out"].items()})
     for measure in MEASURES:
         column = f"{HELD_OUT}_{measure}"
@@ -301,7 +355,8 @@ def _ours(run: ScoredRun) -> Standing:
         if held_out:
             intervals[column] = held_out[f"{measure}_rate_ci95"]
     if held_out:
-        corrected |= _held_out_corrected(values, floors, ceilings, manifest["held_out"])
+        sizes = manifest["held_out"]
+        corrected.add_held_out(values, intervals, sizes, _attempts(reference, sizes))
     played = {
         family: (len(groups.get(family, ())), n * samples) for family, n in manifest["expected"].items()
     }
@@ -311,7 +366,8 @@ def _ours(run: ScoredRun) -> Standing:
         held_in=(),
         values=values,
         ci95=intervals,
-        chance_corrected=corrected,
+        chance_corrected=corrected.rates,
+        chance_corrected_ci95=corrected.ci95,
         suite=run.suite,
         max_turns=run.max_turns,
         folder=str(run.folder),

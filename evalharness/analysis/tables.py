@@ -74,6 +74,7 @@ def _episode_row(episode: Episode) -> dict[str, Any]:
         "prompt_hash": episode.prompt_hash,
         "policy_s": episode.policy_s,
         "environment_s": episode.environment_s,
+        "worker_s": episode.worker_s,
         "started": episode.started,
         "wall_s": episode.wall_s,
     }
@@ -101,6 +102,7 @@ def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "policy_s": turn.policy_s,
             "latency_s": turn.latency_s,
             "environment_s": turn.environment_s,
+            "worker_s": turn.worker_s,
         }
 
 
@@ -115,7 +117,7 @@ def _schemas() -> tuple[Any, Any]:
         **{"ended_by": text, "trims": whole, "goal": text, "first_observation": text},
         **{"subgoals": pa.list_(text), "prompt_tokens": whole, "completion_tokens": whole},
         **{"task_hash": text, "prompt_hash": text},
-        **dict.fromkeys(["policy_s", "environment_s", "started", "wall_s"], real),
+        **dict.fromkeys(["policy_s", "environment_s", "worker_s", "started", "wall_s"], real),
         **dict.fromkeys(["error_turns", "longest_error_run", "repeated_turns", "longest_loop"], whole),
         **dict.fromkeys(["help_turns", "distinct_observations", "distinct_actions"], whole),
         **dict.fromkeys(["distinct_places", "first_progress_turn"], whole),
@@ -125,7 +127,7 @@ def _schemas() -> tuple[Any, Any]:
         **{"thought": text, "action": text, "observation": text, "progress": real, "valid": flag},
         **{"format_errors": pa.list_(text), "subgoals_completed": pa.list_(whole), "reply": text},
         **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole},
-        **{"tries": whole, "policy_s": real, "latency_s": real, "environment_s": real},
+        **{"tries": whole, **dict.fromkeys(["policy_s", "latency_s", "environment_s", "worker_s"], real)},
         **{"error": flag, "progressed": flag, "repeated": flag, "place": text},
     }
     return pa.schema(list(episodes.items())), pa.schema(list(turns.items()))

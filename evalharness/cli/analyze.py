@@ -10,8 +10,9 @@ from evalharness.cli.common import add_csv_option, add_json_option, write_csv, w
 _DESCRIPTION = """\
 Behaviour of a run: format errors by kind, invalid actions, runs of errors, repetition and loops, recovery after errors,
 exploration, help-seeking, time to first progress, length and novelty of thoughts; of all families together with 95 %
-intervals over tasks, and of each. Further runs are compared with the first, figure by figure, paired by task. Each
-figure's formula: docs/behaviour.md. The same per episode and turn: episodes.parquet and turns.parquet.
+intervals over tasks, and of each. Intervals are not corrected for the number of figures. Further runs are compared with
+the first, figure by figure, paired by task. Each figure's formula: docs/behaviour.md. The same per episode and turn:
+episodes.parquet and turns.parquet.
 """
 
 
@@ -72,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
         args.json,
         {
             "schema": SCHEMA,
+            "corrected_for_number_of_figures": False,
             "runs": [
                 about | {"figures": [asdict(row) for row in listed]}
                 for about, listed in zip(described, rows, strict=True)

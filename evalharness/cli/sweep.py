@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
@@ -10,13 +11,18 @@ from evalharness.cli.run import add_run_options, config_of
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
+    from evalharness.analysis.touched import Touched
     from evalharness.config import RunConfig
+
+_LONGEST_PLAN = 300
+"""Turns: what a plan needs beyond a run's limit is still needed."""
 
 _DESCRIPTION = """\
 Evaluate a model on one family unperturbed and under each perturbation: ordinary runs in one folder, one after the
 other on one model server. The same command continues an interrupted study; --perturb with further names extends it.
 Shows success and progress of each column with average and Std, then each perturbation against the unperturbed run,
-paired by task: difference with interval, exact McNemar p, Holm's correction, retention. docs/perturbations.md
+paired by task: difference with interval, exact McNemar p, Holm's correction, retention; and on the tasks alone that it
+touches, by their known plans, which are played once. docs/perturbations.md
 """
 
 
@@ -58,11 +64,50 @@ def run(args: argparse.Namespace) -> int:
     played = play_study("sweep", folder, runs, args)
     begun = {name: o.folder for name, o in played.runs.items() if _any_played(o.summary)}
     if UNPERTURBED in begun:
-        sweep = sweep_of({name: load_scored_run(place) for name, place in begun.items()})
+        touched = _touched(args, folder, runs, begun[UNPERTURBED])
+        sweep = sweep_of({name: load_scored_run(place) for name, place in begun.items()}, touched)
         print_sweep(out, sweep)
         write_csv(args.csv, sweep.rows())
         write_json(args.json, sweep.to_json())
     return end_study(out, folder, played)
+
+
+def _touched(
+    args: argparse.Namespace, folder: Path, runs: dict[str, RunConfig], unperturbed: Path
+) -> dict[str, Touched]:
+    """Column -> the tasks that it touches, by the known plans: played once, in PLANS of the study's folder."""
+    from rich.console import Console
+
+    from envs import specs as installed_specs
+    from evalharness.analysis.sweep import PLANS, UNPERTURBED
+    from evalharness.analysis.touched import touched_tasks
+    from evalharness.cli.common import data_folder, titles
+    from evalharness.config import RunConfig
+    from evalharness.engine.evaluation import evaluate
+    from evalharness.protocol.perturb import Voice
+    from evalharness.protocol.prompt import load_prompt
+    from evalharness.records.store import read_episodes
+    from evalharness.report.live import watch
+
+    plain = runs[UNPERTURBED]
+    names = [name for name in runs if name != UNPERTURBED]
+    if not names:
+        return {}
+    place = unperturbed
+    if plain.model != "oracle":
+        plans = RunConfig(
+            model="oracle", tasks=plain.tasks, suite=plain.suite, suite_seed=plain.suite_seed, limit=plain.limit,
+            max_turns=_LONGEST_PLAN, prompts=plain.prompts, output=folder / PLANS,
+        )  # fmt: skip
+        shown, families = Console(stderr=True), titles()
+        shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
+        place = evaluate(
+            plans, data=data_folder(args), watch=lambda progress: watch(progress, families, shown)
+        ).folder
+    spec = installed_specs()[args.family]
+    prompt, _ = load_prompt(spec, plain.prompts)
+    episodes = [episode for episode in read_episodes(place) if episode.sample == 0]
+    return {name: touched_tasks(episodes, Voice(spec, name), prompt) for name in names}
 
 
 def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 from envs.base import MAX_TURNS, Suite
@@ -85,6 +86,7 @@ def judge(replays: Sequence[Episode], attempts: Sequence[Episode]) -> TaskRefere
         label_agrees=not reasons,
         why="; ".join(dict.fromkeys(reasons)),
         labels=first.labels,
+        floor_progress_sd=stdev(e.progress for e in attempts) if n > 1 else None,
     )
 
 

@@ -57,6 +57,7 @@ def report(run: Measured, titles: Mapping[str, str]) -> dict[str, Any]:
         "bound": holding,
         "bounds_s": bounds,
         "time": shares,
+        "episode_s": sum(times.wall_s for times in run.families.values()),
         "families": {family: _shares(run, family) for family in run.families},
         "client_cpu_s_per_turn": run.client_cpu_s / turns if (turns := _turns(run)) else None,
         "environment_cpu_s": dict(run.environment_cpu_s),
@@ -90,7 +91,6 @@ def _bounds(run: Measured) -> dict[str, float]:
 def _shares(run: Measured, family: str | None = None) -> dict[str, float]:
     """Shares of the episodes' time, together 1."""
     chosen = [times for name, times in run.families.items() if family in (None, name)]
-    whole = sum(times.wall_s for times in chosen)
     parts = {
         "model": sum(times.model_s for times in chosen),
         "waiting_for_model": sum(times.place_s for times in chosen),
@@ -99,6 +99,7 @@ def _shares(run: Measured, family: str | None = None) -> dict[str, float]:
         "waiting_for_worker": sum(times.worker_s for times in chosen),
         "client": sum(times.client_s for times in chosen),
     }
+    whole = sum(parts.values())
     return {name: seconds / whole if whole else 0.0 for name, seconds in parts.items()}
 
 

@@ -20,6 +20,7 @@ from evalharness.protocol import react
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import EndedBy, Episode, Trim, Turn
+from evalharness.workers.timing import CallTimes
 
 
 @dataclass
@@ -55,6 +56,10 @@ class _Speaking:
 
     world: Environment
     voice: Voice
+
+    @property
+    def last_call(self) -> CallTimes:
+        return self.world.last_call
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         return await self.world.reset(task)
@@ -97,7 +102,8 @@ async def play(
     """Play `task` to its end. Infrastructure errors pass through: the caller starts the episode over."""
     started, clock = time.time(), time.perf_counter()
     goal, first_observation, info = await environment.reset(task)
-    environment_s = time.perf_counter() - clock
+    environment_s = environment.last_call.took_s
+    worker_s = time.perf_counter() - clock - environment_s
     goal, first_observation = voice.names(goal), voice.observation(first_observation)
     messages = voice.prompt(prompt.for_kind(task.kind)).messages(
         voice.surface, voice.surface, goal, first_observation
@@ -121,10 +127,14 @@ async def play(
         terminated = False
         completed: tuple[int, ...] = ()
         valid = False
+        simulated = waited = 0.0
         if parsed.action is None:
             observation = react.correction(parsed)
         else:
+            asked = time.perf_counter()
             answer, terminated, info = await environment.step(voice.to_world(parsed.action))
+            simulated = environment.last_call.took_s
+            waited = time.perf_counter() - asked - simulated
             observation = voice.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
         conversation.append(parsed.kept, observation)
@@ -144,7 +154,8 @@ async def play(
             policy_s=answered - before,
             latency_s=reply.latency,
             failed_tries=reply.failed_tries,
-            environment_s=time.perf_counter() - answered,
+            environment_s=simulated,
+            worker_s=max(0.0, waited),
         )
         turns.append(turn)
         on_turn(turn)
@@ -175,4 +186,5 @@ async def play(
         environment_s=environment_s + sum(turn.environment_s for turn in turns),
         started=started,
         wall_s=time.perf_counter() - clock,
+        worker_s=max(0.0, worker_s) + sum(turn.worker_s for turn in turns),
     )

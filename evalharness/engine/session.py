@@ -46,12 +46,16 @@ class _Throttled:
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         began = time.perf_counter()
-        async with self.throttle.place():
-            asked = time.perf_counter()
-            reply = await self.session.reply(messages, turn=turn)
-            seconds = time.perf_counter() - asked
-        self.times.place_s += asked - began
-        self.times.model_s += seconds
+        asked: float | None = None
+        try:
+            async with self.throttle.place():
+                asked = time.perf_counter()
+                reply = await self.session.reply(messages, turn=turn)
+                seconds = time.perf_counter() - asked
+        finally:  # what a failed request waited for was time all the same
+            ended = time.perf_counter()
+            self.times.place_s += (asked or ended) - began
+            self.times.model_s += 0.0 if asked is None else ended - asked
         self.latencies.add(seconds)
         self.throttle.answered()
         return reply
@@ -198,9 +202,9 @@ class Engine:
             )
         finally:
             counts.running -= 1
+            times.wall_s += time.perf_counter() - began
         times.episodes += 1
         times.turns += len(episode.turns)
-        times.wall_s += time.perf_counter() - began
         self._history.note_episode(task, len(episode.turns))
         quickest = self._latencies.quantile(0.1) or 0.0
         alone = len(episode.turns) * (quickest + times.environment_s / max(times.turns, 1))

@@ -137,7 +137,7 @@ def _events(
             "output": _output(turn, messages[reply], model),
             "working_time": turn.policy_s,
         }
-        elapsed += turn.policy_s + turn.environment_s
+        elapsed += turn.policy_s + turn.environment_s + turn.worker_s
         outcome = {
             "turn": turn.turn,
             "thought": turn.thought,

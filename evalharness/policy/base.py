@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from envs.base import Task
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import FailedTry
+from evalharness.workers.timing import CallTimes
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,10 @@ class PolicyStoppedError(Exception):
 
 class Environment(Protocol):
     """A running episode's world, in its own process."""
+
+    @property
+    def last_call(self) -> CallTimes:
+        """Where the time of the call that returned last went."""
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         """Returns (goal, first observation, info)."""

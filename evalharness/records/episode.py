@@ -45,6 +45,9 @@ class Turn:
     """Of the one request that was answered."""
     failed_tries: tuple[FailedTry, ...] = ()
     environment_s: float = 0.0
+    """The simulator at work, as its process measures it."""
+    worker_s: float = 0.0
+    """The rest of the wait for the world: its process was starting, or stepping another episode's environment."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class Episode:
     started: float
     """Unix time."""
     wall_s: float
+    worker_s: float = 0.0
 
     @property
     def valid_turns(self) -> int:

@@ -13,6 +13,15 @@ from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Stan
 from evalharness.report.text import printable
 
 HELD_IN_NOTE = "* the method's training data was sampled from this family"
+OWN_LABELS_NOTE = "# by labels of ours, not by the published ones: another scale (in the held-out score, too)"
+CORRECTED_NOTE = (
+    "corrected: 0 is chance, 100 the best known plans; chance chooses at random among the valid actions, which it is "
+    "handed and a model is not; its interval holds the floor's own error"
+)
+DERIVED_MARK = "~"
+DERIVED_NOTE = (
+    f"{DERIVED_MARK} derived from the printed rates and the number of tasks (Wilson), not from episodes"
+)
 
 
 def percent(value: float | None) -> str:
@@ -21,11 +30,25 @@ def percent(value: float | None) -> str:
 
 def with_interval(standing: Standing, column: str) -> str:
     """`44.8 [36.6, 53.2]`, or the bare number where there is no interval."""
-    text = percent(standing.values.get(column))
-    if column in standing.ci95:
-        low, high = standing.ci95[column]
-        text += f" [{100 * low:.1f}, {100 * high:.1f}]"
-    return text
+    return _limited(standing.values.get(column), standing.ci95.get(column))
+
+
+def corrected_with_interval(standing: Standing, column: str) -> str:
+    return _limited(standing.chance_corrected.get(column), standing.chance_corrected_ci95.get(column))
+
+
+def _limited(value: float | None, limits: tuple[float, float] | None) -> str:
+    text = percent(value)
+    return text if limits is None else f"{text} [{100 * limits[0]:.1f}, {100 * limits[1]:.1f}]"
+
+
+def mark(standing: Standing, board: Leaderboard, column: str) -> str:
+    """`*` for held-in, `#` for a value by labels of ours."""
+    if standing.values.get(column) is None:
+        return "*" if board.is_held_in(standing, column) else ""
+    return ("*" if board.is_held_in(standing, column) else "") + (
+        "#" if standing.has_own_labels(column) else ""
+    )
 
 
 def grouped(board: Leaderboard) -> Iterator[tuple[str | None, list[Standing]]]:
@@ -48,8 +71,12 @@ def _name(standing: Standing, board: Leaderboard) -> str:
 def footnotes(board: Leaderboard) -> list[str]:
     """What the marks mean, and what each of our runs is."""
     notes = []
+    if any(not s.ours and s.values.get(f"{HELD_OUT}_success") is not None for s in board.standings):
+        notes.append(DERIVED_NOTE)
     if any(standing.held_in for standing in board.standings):
         notes.append(HELD_IN_NOTE)
+    if any(s.has_own_labels(column) for s in board.standings for column in board.columns):
+        notes.append(OWN_LABELS_NOTE)
     for standing in board.standings:
         if standing.ours:
             about = [f"suite {standing.suite}", f"at most {standing.max_turns} turns", *standing.notes]
@@ -72,10 +99,7 @@ def _measure_table(board: Leaderboard, measure: str) -> Table:
             cells = []
             for family in (*board.titles, HELD_OUT):
                 column = f"{family}_{measure}"
-                cells.append(
-                    percent(standing.values.get(column))
-                    + ("*" if board.is_held_in(standing, column) else " ")
-                )
+                cells.append(percent(standing.values.get(column)) + mark(standing, board, column).ljust(1))
             table.add_row(
                 Text(
                     printable(
@@ -91,7 +115,7 @@ def _measure_table(board: Leaderboard, measure: str) -> Table:
 def _own_table(standing: Standing, board: Leaderboard) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(printable(standing.name, single_line=True), overflow="fold")
-    for heading in ("n", "success % [95 % CI]", "corrected", "progress % [95 % CI]", "corrected"):
+    for heading in ("n", "success % [95 % CI]", "progress % [95 % CI]"):
         table.add_column(heading, justify="right", no_wrap=True)
     for family in (*board.titles, HELD_OUT):
         if standing.values.get(f"{family}_success") is None:
@@ -100,10 +124,37 @@ def _own_table(standing: Standing, board: Leaderboard) -> Table:
         cells = [] if family != HELD_OUT else [""]
         if family != HELD_OUT:
             cells.append(str(played) if played == expected else f"{played}/{expected}")
-        for measure in MEASURES:
-            column = f"{family}_{measure}"
-            cells += [with_interval(standing, column), percent(standing.chance_corrected.get(column))]
-        table.add_row("held-out" if family == HELD_OUT else board.titles[family], *cells)
+        columns = [f"{family}_{measure}" for measure in MEASURES]
+        title = "held-out" if family == HELD_OUT else board.titles[family]
+        if standing.has_own_labels(columns[0]):
+            title += "#"
+        table.add_row(title, *cells, *(with_interval(standing, column) for column in columns))
+        if any(standing.chance_corrected.get(column) is not None for column in columns):
+            corrected = [corrected_with_interval(standing, column) for column in columns]
+            table.add_row(Text("  corrected", style="dim"), "", *corrected)
+    return table
+
+
+def _held_out_table(board: Leaderboard) -> Table:
+    """Held-out success of every row that has it, as a rate and chance-corrected, with intervals."""
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("held-out success %", overflow="fold")
+    for heading in ("[95 % CI]", "corrected [95 % CI]"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    column = f"{HELD_OUT}_success"
+    for series, standings in grouped(board):
+        rows = [standing for standing in standings if standing.values.get(column) is not None]
+        if series and rows:
+            table.add_row(Text(printable(series, single_line=True), style="dim"))
+        for standing in rows:
+            name = ("  " if series else "") + _name(standing, board) + (" <" if standing.ours else "")
+            derived = " " if standing.ours else DERIVED_MARK
+            table.add_row(
+                Text(printable(name, single_line=True)),
+                with_interval(standing, column) + derived,
+                corrected_with_interval(standing, column) + derived,
+                style="bold" if standing.ours else None,
+            )
     return table
 
 
@@ -111,12 +162,18 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
     for measure in MEASURES:
         console.print(_measure_table(board, measure))
         console.print()
+    held_out = _held_out_table(board)
+    if held_out.row_count:
+        console.print(held_out)
+        console.print()
     for standing in board.standings:
         if standing.ours:
             console.print(_own_table(standing, board))
             console.print()
     if any(standing.ours for standing in board.standings):
-        console.print(Text("< a run of ours; corrected: 0 is chance, 100 the best known plans"), style="dim")
+        console.print(Text("< a run of ours"), style="dim")
+    if any(value is not None for s in board.standings for value in s.chance_corrected.values()):
+        console.print(Text(CORRECTED_NOTE), style="dim")
     for note in footnotes(board):
         console.print(Text(note), style="dim")
 
@@ -148,7 +205,14 @@ def markdown(board: Leaderboard) -> str:
         cells = []
         for family in (*board.titles, HELD_OUT):
             pair = " / ".join(percent(standing.values.get(f"{family}_{measure}")) for measure in MEASURES)
-            cells.append(f"{pair} \\*" if board.is_held_in(standing, f"{family}_success") else pair)
+            column = f"{family}_success"
+            if family == HELD_OUT and not standing.ours and column in standing.ci95:
+                low, high = standing.ci95[column]
+                pair = pair.replace(
+                    " / ", f" \\[{100 * low:.1f}, {100 * high:.1f}\\]{_markdown_text(DERIVED_MARK)} / "
+                )
+            marks = mark(standing, board, column)
+            cells.append(f"{pair} {_markdown_text(marks)}" if marks else pair)
         name = _markdown_text(standing.name)
         lines.append(
             f"| {_markdown_text(standing.series)} | {f'**{name}**' if standing.ours else name} | "
@@ -204,7 +268,9 @@ def latex(board: Leaderboard) -> str:
             name = _latex_text(_name(standing, board))
             cells = [f"\\textbf{{{name}}}" if standing.ours else name]
             for column in board.columns:
-                cell = percent(standing.values.get(column))
+                cell = percent(standing.values.get(column)) + (
+                    "\\#" if standing.has_own_labels(column) else ""
+                )
                 cells.append(f"\\underline{{{cell}}}" if board.is_held_in(standing, column) else cell)
             lines.append(" & ".join(cells) + r" \\")
     lines += ["\\bottomrule", "\\end{tabular}"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Standing
 from evalharness.report.document import asset, document
 from evalharness.report.document import safe as _safe
-from evalharness.report.leaderboard import footnotes, percent
+from evalharness.report.leaderboard import CORRECTED_NOTE, DERIVED_MARK, footnotes, percent
 
 
 def _heading(text: str, kind: str, classes: str = "") -> str:
@@ -27,6 +27,13 @@ def _number(value: float | None, text: str, classes: str) -> str:
     return f'<td data-value="{"" if value is None else f"{value:.6f}"}"{attribute}>{text}</td>'
 
 
+def _interval(limits: tuple[float, float] | None, standing: Standing) -> str:
+    if limits is None:
+        return ""
+    derived = "" if standing.ours else DERIVED_MARK
+    return f"<small>{100 * limits[0]:.1f} to {100 * limits[1]:.1f}{derived}</small>"
+
+
 def _row(standing: Standing, board: Leaderboard) -> str:
     cells = [
         f'<td data-value="{_safe(text)}">{_safe(text)}</td>' for text in (standing.series, standing.name)
@@ -34,12 +41,15 @@ def _row(standing: Standing, board: Leaderboard) -> str:
     for column in board.columns:
         value = standing.values.get(column)
         text = percent(value)
-        if standing.ours and column in standing.ci95:
-            low, high = standing.ci95[column]
-            text += f"<small>{100 * low:.1f} to {100 * high:.1f}</small>"
+        if standing.has_own_labels(column):
+            text += "#"
+        held_out = column.startswith(HELD_OUT)
+        if standing.ours or held_out:
+            text += _interval(standing.ci95.get(column), standing)
         cells.append(_number(value, text, "held-in" if board.is_held_in(standing, column) else ""))
         corrected = standing.chance_corrected.get(column)
-        cells.append(_number(corrected, percent(corrected), "corrected"))
+        limits = standing.chance_corrected_ci95.get(column) if standing.ours or held_out else None
+        cells.append(_number(corrected, percent(corrected) + _interval(limits, standing), "corrected"))
     attribute = ' class="own"' if standing.ours else ""
     return f"<tr{attribute}>{''.join(cells)}</tr>"
 
@@ -78,7 +88,7 @@ def plot(board: Leaderboard) -> str:
             value = standing.values.get(name)
             if value is None:
                 continue
-            if standing.ours and name in standing.ci95:
+            if name in standing.ci95:
                 low, high = (_x(end) for end in standing.ci95[name])
                 parts.append(
                     f'<line class="{measure}" x1="{low}" y1="{y}" x2="{high}" y2="{y}" stroke-width="2"/>'
@@ -109,6 +119,7 @@ def page(board: Leaderboard) -> str:
     notes = "".join(f"<li>{_safe(note)}</li>" for note in footnotes(board) if not note.startswith("*"))
     if any(standing.held_in for standing in board.standings):
         notes = "<li><u>Underlined</u>: the method's training data was sampled from this family.</li>" + notes
+    notes += f"<li>{_safe(CORRECTED_NOTE)}</li>"
     body = f"""\
 <h1>Leaderboard</h1>
 <p>Percent. Our runs are shaded, with 95&nbsp;% intervals. A click on a heading sorts.

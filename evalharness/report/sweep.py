@@ -67,7 +67,37 @@ def differences_table(sweep: Sweep) -> Table:
             if (found := column.differences.get(measure)) is not None:
                 style = "bold" if found.p_holm < 0.05 else None
                 table.add_row(*_difference_row(column, found), style=style)
+            if (alone := column.touched_differences.get(measure)) is not None:
+                table.add_row(*_touched_row(alone))
     return table
+
+
+def _touched_row(d: Difference) -> list[str]:
+    low, high = (100 * end for end in d.ci95)
+    kept = percent(d.run / d.baseline) if d.baseline else "-"
+    return [
+        "    touched",
+        str(d.n),
+        percent(d.run),
+        f"{100 * d.difference:+.1f} [{low:.1f}, {high:.1f}]",
+        "",
+        "",
+        kept,
+        f"{d.wins}/{d.ties}/{d.losses}",
+    ]
+
+
+def touched_line(sweep: Sweep) -> str | None:
+    """How many tasks each perturbation touches; None where it was not looked at."""
+    known = [column for column in sweep.columns if column.touched is not None]
+    if not known:
+        return None
+    counts = ", ".join(f"{column.name} {column.touched} ({column.actions})" for column in known)
+    return (
+        f"touched, of {sweep.columns[0].n} tasks: {counts}; in brackets: those in which an action has to be said "
+        "otherwise. Touched is a task whose goal, observations or actions by the known plan are worded differently, or "
+        "whose prompt is rewritten; the others only dilute the difference."
+    )
 
 
 def print_sweep(console: Console, sweep: Sweep) -> None:
@@ -98,6 +128,8 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     console.print()
     console.print(Text("against the unperturbed run, paired by task", style="bold"))
     console.print(differences_table(sweep))
+    if line := touched_line(sweep):
+        console.print(Text(printable(line, single_line=True)), style="dim")
     found = [d for column in sweep.columns for d in column.differences.values()]
     success = (
         "exact McNemar for success, permutation for progress"

@@ -136,13 +136,21 @@ def performance_lines(performance: Mapping[str, Any] | None) -> list[str]:
     return lines
 
 
+FLOOR_NOTE = (
+    "floor: a random choice among the valid actions, which it is handed at every turn and a model is not; the interval "
+    "holds the floor's own error, too"
+)
+
+
 def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
-    """Score between floor (chance) and ceiling (best known plans), in percent; None where no reference is stored."""
+    """Score between floor (chance) and ceiling (best known plans), in percent, with the corrected score's 95 %
+    interval; None where no reference is stored."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
     table.add_column("rate", no_wrap=True)
-    for column in ("floor", "score", "ceiling", "chance-corrected"):
+    for column in ("floor", "score", "ceiling"):
         table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("chance-corrected [95% CI]", no_wrap=True)
     for family, entry in summary["families"].items():
         reference = entry.get("reference")
         if reference is None:
@@ -154,9 +162,9 @@ def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Re
                 _percent(reference["floor"][rate]),
                 _percent(entry[rate]),
                 _percent(reference["ceiling"][rate]),
-                _percent(reference["chance_corrected"][rate]),
+                _percent(reference["chance_corrected"][rate], reference["chance_corrected_ci95"][rate]),
             )
-    return table if table.row_count else None
+    return Group(table, "", Text(FLOOR_NOTE, style="dim")) if table.row_count else None
 
 
 def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
+    from evalharness.stats.corrected import corrected_limits, limits_of_mean
     from evalharness.stats.intervals import (
         RESAMPLES,
         Z_95,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
         detectable_success_difference,
         mcnemar_power,
     )
-    from evalharness.stats.ratio import bootstrap_ratios, ratios
+    from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
 
 __all__ = [
     "RESAMPLES",
@@ -39,12 +40,15 @@ __all__ = [
     "bootstrap_mean",
     "bootstrap_ratios",
     "bootstrap_weighted_mean",
+    "corrected_limits",
     "detectable_mean_difference",
     "detectable_success_difference",
     "expected_best_of_k",
     "holm",
+    "limits_of_mean",
     "mcnemar_exact",
     "mcnemar_power",
+    "mean_length_interval",
     "newcombe_paired",
     "pass_at_k",
     "pass_hat_k",
@@ -55,7 +59,7 @@ __all__ = [
     "wilson",
 ]
 
-_MODULES = ("intervals", "best_of_k", "paired", "power", "ratio")
+_MODULES = ("intervals", "best_of_k", "paired", "power", "ratio", "corrected")
 
 
 def __getattr__(name: str) -> Any:

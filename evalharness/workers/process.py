@@ -134,8 +134,10 @@ class WorkerProcess:
         took = answer["took"]
         self._took_s += took
         if started:
-            # What the process did since this call was made, the call itself excepted, was other episodes' work.
-            self.last_call = CallTimes(waited_s=self._took_s - before - took, took_s=took)
+            # What the process did since this call was made, the call itself excepted, was other episodes' work; the
+            # first of it may have begun before.
+            waited = min(self._took_s - before - took, time.perf_counter() - asked - took)
+            self.last_call = CallTimes(waited_s=max(0.0, waited), took_s=took)
         else:
             self.last_call = CallTimes(start_s=time.perf_counter() - asked - took, took_s=took)
         return answer["result"]
@@ -196,12 +198,15 @@ class RemoteEnvironment:
     worker: Worker
     slot: int
     times: FamilyTimes = field(default_factory=FamilyTimes)
+    last_call: CallTimes = field(default_factory=CallTimes)
+    """Of this environment's own calls; the worker's is of whichever episode was answered last."""
 
     async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:
         result = await self.worker.call(self.slot, op, timeout, **arguments)
-        self.times.environment_s += self.worker.last_call.took_s
-        self.times.start_s += self.worker.last_call.start_s
-        self.times.worker_s += self.worker.last_call.waited_s
+        self.last_call = self.worker.last_call
+        self.times.environment_s += self.last_call.took_s
+        self.times.start_s += self.last_call.start_s
+        self.times.worker_s += self.last_call.waited_s
         return result
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:

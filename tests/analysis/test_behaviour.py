@@ -366,3 +366,52 @@ def test_the_examples_of_the_page_hold(tmp_path: Path) -> None:
     test = doctest.DocTestParser().get_doctest(examples, {"folder": tmp_path}, page.name, str(page), 0)
     assert len(test.examples) == 3
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_a_mean_error_run_has_a_width_where_every_run_has_one_turn() -> None:
+    tasks = np.array([[1.0, 1.0]] * 4 + [[0.0, 0.0]] * 6)
+    low, high = stats.mean_length_interval([tasks], 30)
+    assert low == 1.0
+    assert 1.2 < high < 3.0
+    assert np.isnan(stats.mean_length_interval([tasks[4:]], 30)).all()
+
+
+def test_no_limit_of_a_mean_error_run_is_beyond_the_turn_limit() -> None:
+    tasks = np.array([[1.0, 1.0]] * 17 + [[30.0, 1.0]] * 3)
+    low, high = stats.mean_length_interval([tasks], 30)
+    assert 1.0 <= low < 107 / 20 < high <= 30.0
+
+
+@pytest.mark.parametrize(
+    ("shape", "n"), [("60 % of the tasks short, 10 % long", 60), ("errors in 40 % of the tasks", 20)]
+)
+def test_the_interval_of_a_mean_error_run_holds_the_truth_more_often(shape: str, n: int) -> None:
+    """300 simulations; benchmarks/coverage_ratios.py makes more, of more shapes."""
+    from coverage_ratios import SHAPES, length_coverage
+
+    bootstrap, ours = length_coverage(SHAPES[shape], n, 300)
+    assert bootstrap < 0.92 < ours
+
+
+def test_the_row_of_a_mean_error_run_has_that_interval(tmp_path: Path) -> None:
+    run = load_behaviour(make_run(tmp_path / "run", {"babyai": [(False, 0.0)] * 3}))
+    index = next(i for i, figure in enumerate(FIGURES) if figure.name == "error_run_length")
+    counts = np.zeros((3, len(FIGURES), 2))
+    counts[:, index] = [[1, 1], [4, 2], [9, 1]]
+    tasks = {"babyai": dict(zip(run.tasks["babyai"], counts, strict=True))}
+    made = replace(run, tasks=tasks)
+    row = next(row for row in behaviour_rows(made) if row.figure == "error_run_length")
+    assert (row.low, row.high) == stats.mean_length_interval([counts[:, index]], made.max_turns)
+    difference = next(row for row in difference_rows(made, made) if row.figure == "error_run_length")
+    assert difference.low < difference.difference == 0 < difference.high
+
+
+def test_analyze_says_that_nothing_corrects_for_the_number_of_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = (make_run(tmp_path / name, {"babyai": [(True, 1.0)] * 3}) for name in ("a", "b"))
+    for arguments in ([one], [one, other]):
+        assert main(["analyze", *map(str, arguments), "--json", str(tmp_path / "a.json")]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert "none is corrected for their number" in text
+        assert json.loads((tmp_path / "a.json").read_text())["corrected_for_number_of_figures"] is False

@@ -75,6 +75,8 @@ class Figure:
     per: str
     """What is counted below the line: rows' `n` is the number of these."""
     count: Callable[[Read], Ratio]
+    is_length: bool = False
+    """The mean of whole numbers of turns from 1 to the turn limit."""
 
 
 def _turns(read: Read, counted: int) -> Ratio:
@@ -160,7 +162,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("error_turn_rate", "error turns", True, "", "turns", lambda r: _turns(r, sum(t.error for t in r.turns))),
     Figure(
         "error_run_length", "mean error run, turns", False, "turns", "error runs",
-        lambda r: (sum(r.error_runs), len(r.error_runs)),
+        lambda r: (sum(r.error_runs), len(r.error_runs)), is_length=True,
     ),
     *(_error_runs(low, high) for low, high in RUN_LENGTHS),
     Figure(

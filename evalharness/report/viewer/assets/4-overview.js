@@ -48,6 +48,13 @@ function heading(run, several) {
 
 const letter = run => String.fromCharCode(65 + run.number);
 
+// Chance-corrected, with an interval that holds the floor's own error.
+function corrected(reference, measure) {
+  const limits = reference.chance_corrected_ci95?.[measure];
+  return h('div', {}, percent(reference.chance_corrected[measure]),
+    limits && h('small', {}, ` ${percent(limits[0])}–${percent(limits[1])}`));
+}
+
 function scores(data, runs) {
   const several = runs.length > 1, body = h('tbody', {});
   for (const family of data.families) {
@@ -61,7 +68,7 @@ function scores(data, runs) {
         h('td', {}, rate('success_rate', 'success')), h('td', {}, rate('progress_rate', 'progress')),
         h('td.n', {}, entry.n === entry.expected ? entry.n : `${entry.n}/${entry.expected}`),
         h('td.n', {}, percent(entry.grounding_accuracy)),
-        h('td.n', {}, reference ? `${percent(reference.chance_corrected.success_rate)} / ${percent(reference.chance_corrected.progress_rate)}` : '–')));
+        h('td.n', {}, reference ? ['success_rate', 'progress_rate'].map(measure => corrected(reference, measure)) : '–')));
     });
   }
   for (const run of runs.filter(run => run.summary.held_out)) {
