@@ -98,5 +98,6 @@ async def test_a_tiny_model_plays_no_script_to_its_end(
     assert not any("OK" in record["signals"] for record in rejected)
     assert "0 of 2 personas passed (0.0 %)" in done.stdout
     replies = [call["reply"] for call in read_records(out / CALLS)]
-    assert [reply.replace(" ", "").replace("\n", "")[:14] for reply in replies] == ['{"trajectory":'] * 2
+    # A random model likes all sorts of white space between the brace and the key.
+    assert ["".join(reply.split())[:14] for reply in replies] == ['{"trajectory":'] * 2
     assert (out / "data.jsonl").read_bytes() == b""
