@@ -145,7 +145,7 @@ class Asking:
         reason = self.model_gone()
         final = attempt == self.attempts or reason is not None
         self.store.add_error(conversation.key, attempt, error, final)
-        self.progress.status = f"{conversation.key}, try {attempt}: {str(error).splitlines()[0]}"
+        self.progress.status = f"{conversation.key}, try {attempt}: {error}"
         self.progress.failures += final
         if reason is not None:
             raise AbortedError(reason)

@@ -12,6 +12,7 @@ from typing import Any
 
 import chat_server as cs
 import pytest
+from aiohttp import web
 from chat_server import ChatServer
 from rich.console import Console
 from scripted_model import MISTAKES, SCRIPT_MISTAKES, answer, persona, script_for
@@ -228,6 +229,28 @@ async def test_another_configuration_is_refused_with_the_difference(
         await refine(server, "trajectories", "--scripts", tmp_path, "-o", tmp_path / "x", status=2)
         assert "evalharness refine scripts" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
+
+
+async def test_hundreds_of_conversations_are_in_flight(tmp_path: Path) -> None:
+    """The server answers nobody before all 300 have asked."""
+    count, asked = 300, 0
+    everybody = asyncio.Event()
+
+    async def together(request: web.Request) -> web.StreamResponse:
+        nonlocal asked
+        asked += 1
+        if asked == count:
+            everybody.set()
+        await asyncio.wait_for(everybody.wait(), 120)
+        return web.json_response(cs.completion(answer(await request.json())))
+
+    def choose(request: dict[str, Any]) -> cs.Fault | None:
+        return together if "write scripts" in request["messages"][0]["content"] else None
+
+    kinds = [("none", f"OK/{number}") for number in range(count)]
+    async with ChatServer(answer=answer, choose_fault=choose).running() as server:
+        out = await make_scripts(server, tmp_path, kinds, "--concurrency", count)
+    assert summary(out)["passed_at_call"] == {"1": count}
 
 
 async def test_passing_faults_cost_no_persona(tmp_path: Path) -> None:
