@@ -40,9 +40,9 @@ from engine_vllm import side_by_side, through_vllm
 from envs import specs
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Outcome, evaluate
-from evalharness.engine.event_loop import run_to_end
 from evalharness.engine.progress import Progress
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
+from evalharness.policy.event_loop import run_to_end
 from evalharness.report.periodic import every
 from evalharness.workers.pool import usable_cores
 

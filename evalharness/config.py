@@ -33,15 +33,15 @@ class RunConfig(BaseModel):
     suite_seed: int = Field(default=0, ge=0)
     limit: int | None = Field(default=None, ge=1)
     samples: int = Field(default=1, ge=1)
-    max_turns: int = Field(default=MAX_TURNS, ge=1)
-    temperature: float = Field(default=0.0, ge=0)
+    max_turns: int = Field(default=MAX_TURNS, ge=1, le=1_000_000)
+    temperature: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_tokens: int = Field(default=256, ge=1)
     seed: int = Field(default=0, ge=0)
     perturb: str | None = None
     """Names of perturbations joined with `+`: `P1`, `P1+P4`."""
     prompts: Path | None = None
-    """A folder with prompt files of the user's own; a family without one there keeps ours."""
+    """A folder with a prompt file of the user's own for each family that is played."""
 
     # How the work is done; the results do not depend on these. (On prompts they do: those are told apart by hash.)
     output: Path | None = None
@@ -59,7 +59,7 @@ class RunConfig(BaseModel):
     vllm: str | None = None
     vllm_args: str = ""
     api_key_env: str | None = None
-    timeout: float = Field(default=600.0, gt=0)
+    timeout: float = Field(default=600.0, gt=0, allow_inf_nan=False)
     attempts: int = Field(default=3, ge=1)
 
     _OPERATIONAL = frozenset(
@@ -93,6 +93,14 @@ class RunConfig(BaseModel):
             )
         return self
 
+    @field_validator("output", mode="before")
+    @classmethod
+    def _names_a_folder(cls, folder: Any) -> Any:
+        # `Path("")` would be the current folder, as after `-o "$OUT"` with OUT unset.
+        if isinstance(folder, str) and (not folder.strip() or "\0" in folder):
+            raise ValueError("no name of a folder")
+        return folder
+
     @field_validator("perturb")
     @classmethod
     def _normal_perturb(cls, name: str | None) -> str | None:
@@ -104,7 +112,7 @@ class RunConfig(BaseModel):
         """The part of the configuration that results depend on, as JSON data."""
         data: dict[str, Any] = self.model_dump(mode="json", exclude=set(self._OPERATIONAL))
         if self.is_endpoint:
-            # A server that comes back on another port is the same model; its name is what counts.
+            # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
         return data
 
@@ -117,6 +125,16 @@ class RunConfig(BaseModel):
         """Answers without a model: only the environments take time."""
         return self.model in SCRIPTED or self.model.startswith("replay:")
 
+    def doubts(self) -> list[str]:
+        """What is allowed and hardly meant, a line each."""
+        alike = self.model == "oracle" or not self.is_scripted
+        if self.samples > 1 and self.temperature == 0 and alike:
+            return [
+                f"--samples {self.samples} at temperature 0 plays every task {self.samples} times alike, but for what "
+                "the server itself does not repeat; for different attempts give --temperature 1"
+            ]
+        return []
+
     @property
     def endpoints(self) -> tuple[str, ...]:
         return (self.model, *self.more_endpoints) if self.is_endpoint else ()
@@ -126,12 +144,16 @@ class RunConfig(BaseModel):
         """What tables call the model."""
         return self.model_name or (self.model if self.is_endpoint else Path(self.model).name or self.model)
 
-    def folder(self) -> Path:
-        """Where the run goes: the same options give the same folder, so the same command continues."""
+    def folder(self, address: str | None = None) -> Path:
+        """Where the run goes: the same options give the same folder, so the same command continues.
+
+        `address` as in `policy.resolve.Prepared`: an endpoint's URL, only where nothing else tells models apart.
+        """
         if self.output is not None:
             return self.output
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.display_name).strip("-.")[:60] or "model"
-        key = json.dumps({**self.identity(), "endpoint": self.model}, sort_keys=True)
+        endpoint = address if self.is_endpoint else self.model
+        key = json.dumps({**self.identity(), "endpoint": endpoint}, sort_keys=True)
         if self.perturb is not None:
             name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.perturb)[:40]
         return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
@@ -146,7 +168,8 @@ def _explain(error: ValidationError, source: str) -> str:
         name = ".".join(str(part) for part in problem["loc"])
         flag = "--" + name.replace("_", "-")
         given = problem.get("input")
-        lines.append(f"{source}{flag} {given}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+        why = problem["msg"].removeprefix("Value error, ")
+        lines.append(f"{source}{flag} {given}: {why[0].lower()}{why[1:]}")
     return "; ".join(lines)
 
 

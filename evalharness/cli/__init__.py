@@ -90,6 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         print(f"evalharness: {error}", file=sys.stderr)
         return 3 if isinstance(error, InfrastructureError) else 2
+    except PermissionError as error:
+        if args.debug:
+            raise
+        print(f"evalharness: {error.filename!r}: {error.strerror}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("evalharness: interrupted; the same command continues", file=sys.stderr)
         return 130

@@ -83,6 +83,22 @@ def write_json(target: str | None, value: Any) -> None:
     write_text("--json", target, json.dumps(value, indent=2) + "\n")
 
 
+def require_writable(option: str, target: str | None) -> None:
+    """Raises UserError where `write_text` would, before hours of work and not after them. Leaves nothing behind."""
+    if target in (None, "-"):
+        return
+    path = Path(str(target))
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            return  # a device or a pipe: opening that could wait for a reader
+        new = not path.exists()
+        path.open("ab").close()
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise UserError(f"cannot write {option} {target}: {error.strerror}") from None
+
+
 def write_text(option: str, target: str, text: str) -> None:
     if target == "-":
         sys.stdout.write(text)
@@ -94,10 +110,24 @@ def write_text(option: str, target: str, text: str) -> None:
 
 
 def data_folder(args: argparse.Namespace) -> Path:
-    """The data folder the user named, or the default one."""
+    """The data folder the user named, or the default one. Raises UserError where it is there and cannot be read."""
     from evalharness.paths import data_folder as default
 
-    return args.data if getattr(args, "data", None) is not None else default()
+    folder: Path = args.data if getattr(args, "data", None) is not None else default()
+    try:
+        _entries(folder)
+        for family in _entries(folder / "agentboard"):
+            _entries(family)
+    except OSError as error:
+        raise UserError(
+            f"data folder {folder}: cannot read {error.filename or folder}: {error.strerror}; "
+            "name another with --data DIR"
+        ) from None
+    return folder
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:

@@ -39,11 +39,12 @@ def run(args: argparse.Namespace) -> int:
 
     from evalharness.doctor import machine_findings, probe_families
 
+    data = data_folder(args)
     console = Console(stderr=args.json == "-", highlight=False)
     findings = list(machine_findings())
     console.print(_findings(findings))
     with console.status("playing one turn of each family") if console.is_terminal else nullcontext():
-        probes = probe_families(data_folder(args))
+        probes = probe_families(data)
     console.print()
     console.print(_families(probes))
     ok = bool(probes) and all(probe.ok for probe in probes)
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
         {
             "schema": 1,
             "ok": ok,
-            "data": str(data_folder(args)),
+            "data": str(data),
             "findings": [asdict(finding) for finding in findings],
             "families": [probe.to_json() for probe in probes],
         },

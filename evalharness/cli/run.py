@@ -14,6 +14,7 @@ from evalharness.cli.common import (
     add_suite_options,
     chosen_suite,
     data_folder,
+    require_writable,
     write_json,
 )
 from evalharness.errors import UserError
@@ -77,12 +78,13 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="the environment in other words; see: evalharness perturb list",
     )
     what.add_argument(
-        "--prompts", type=Path, metavar="DIR", help="folder with FAMILY.yaml prompt files of your own"
+        "--prompts",
+        type=Path,
+        metavar="DIR",
+        help="folder with a prompt file of your own, FAMILY.yaml, for each family that is played",
     )
     how = parser.add_argument_group("how to do it (results do not depend on these)")
-    how.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="run folder (default: one under results/)"
-    )
+    how.add_argument("-o", "--output", metavar="DIR", help="run folder (default: one under results/)")
     how.add_argument(
         "--config", type=Path, metavar="FILE", help="the same options as YAML; flags go before it"
     )
@@ -142,7 +144,10 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     in_file = read_config(args.config) if args.config else {}
     if not args.suite and "suite" not in in_file:
         flags["suite"] = chosen_suite(args, data_folder(args))
-    return make_config(flags | own, args.config)
+    config = make_config(flags | own, args.config)
+    for line in config.doubts():
+        print(f"evalharness: {line}", file=sys.stderr)
+    return config
 
 
 def run(args: argparse.Namespace) -> int:
@@ -154,18 +159,24 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.report.table import print_summary
 
     config = config_of(args)
+    require_writable("--json", args.json)
     out = Console(stderr=args.json == "-")
     names = titles()
+    kept: list[Path] = []
     try:
         outcome = evaluation.evaluate(
             config,
             data=data_folder(args),
             watch=lambda progress: watch(progress, names, Console(stderr=True)),
+            on_folder=kept.append,
         )
     except (KeyboardInterrupt, SystemExit):
-        print(f"evalharness: stopped; finished episodes are in {config.folder()}", file=sys.stderr)
+        where = f"finished episodes are in {kept[0]}" if kept else "nothing had been played yet"
+        print(f"evalharness: stopped; {where}", file=sys.stderr)
         raise
     print_summary(out, outcome.summary, names)
+    if outcome.nothing_to_play:
+        out.print(outcome.nothing_to_play, soft_wrap=True, highlight=False)
     out.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
     write_json(args.json, outcome.summary)
     if outcome.stopped:

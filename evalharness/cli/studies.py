@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder
+from evalharness.cli.common import data_folder, require_writable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,7 +32,10 @@ def play_study(
     from evalharness.engine.study import play
     from evalharness.report.live import watch
 
+    for option in ("json", "csv", "tasks_csv"):
+        require_writable("--" + option.replace("_", "-"), getattr(args, option, None))
     names, shown = titles(), Console(stderr=True)
+    kept: list[Path] = []
     try:
         return play(
             kind,
@@ -42,14 +45,19 @@ def play_study(
             data=data_folder(args),
             watch=lambda progress: watch(progress, names, shown),
             on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
+            on_folder=kept.append,
         )
     except (KeyboardInterrupt, SystemExit):
-        print(f"evalharness: stopped; finished episodes are in {folder}", file=sys.stderr)
+        where = f"finished episodes are in {folder}" if kept else "nothing had been played yet"
+        print(f"evalharness: stopped; {where}", file=sys.stderr)
         raise
 
 
 def end_study(out: Console, folder: Path, played: Played) -> int:
-    """Where it is and what is missing; the exit status."""
+    """What was there already, where it is and what is missing; the exit status."""
+    for name, outcome in played.runs.items():
+        if outcome.nothing_to_play:
+            out.print(f"{name}: {outcome.nothing_to_play}", soft_wrap=True, highlight=False)
     out.print(
         f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
     )

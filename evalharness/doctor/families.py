@@ -132,7 +132,10 @@ def _suite(family: str, answer: dict[str, Any], data: Path) -> SuiteProbe:
 def _data_problem(family: str, data: Path) -> str | None:
     if family not in published():
         return None
-    found = check(published()[family], data)
+    try:
+        found = check(published()[family], data)
+    except OSError as error:
+        return f"data cannot be read: {error.filename}: {error.strerror}"
     if found.ok:
         return None
     if found.state == "absent":

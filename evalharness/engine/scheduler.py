@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from envs.base import MAX_TURNS, Task
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.policy.endpoint import EndpointError
+from evalharness.policy.endpoint import EndpointError, RefusedError
 from evalharness.records.episode import Episode
 from evalharness.records.store import StoreError
 from evalharness.workers.pool import EnvironmentPool, usable_cores
@@ -65,6 +65,8 @@ class Scheduler:
     """(job, attempt from 1, error, whether the episode is given up)."""
     throttle: Throttle
     attempts: int
+    cores: int = field(default_factory=usable_cores)
+    """Of all machines that workers run on."""
     policy_alive: Callable[[], str | None] = lambda: None
     """None, or why the policy can never answer again."""
     _queues: dict[str, _Queue] = field(default_factory=dict)
@@ -132,6 +134,8 @@ class Scheduler:
                 self.on_failure(job, attempt, error, final)
                 if reason is not None:
                     raise RunAbortedError(reason) from None
+                if isinstance(error, RefusedError):
+                    raise RunAbortedError(f"the model's server refuses every request: {error}") from None
                 if isinstance(error, EndpointError):
                     self._policy_failures += 1
                     if self._policy_failures >= max(self.attempts, self.throttle.limit):
@@ -143,7 +147,6 @@ class Scheduler:
 
     async def _look_after_pools(self) -> None:
         """More workers for a family whose workers are all busy while the machine has cores to spare."""
-        cores = usable_cores()
         with contextlib.suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(_LOOK_EVERY)
@@ -151,7 +154,12 @@ class Scheduler:
                 used = sum(share * len(self.pools[family].workers) for family, share in at_work.items())
                 for family, queue in self._queues.items():
                     pool = self.pools[family]
-                    if queue.jobs and pool.is_overworked(at_work[family]) and used < cores and pool.grow():
+                    if (
+                        queue.jobs
+                        and pool.is_overworked(at_work[family])
+                        and used < self.cores
+                        and pool.grow()
+                    ):
                         self._wake.set()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,6 +73,8 @@ class Engine:
     voices: Mapping[str, Voice]
     data: Path | None
     site: WorkerSite
+    on_folder: Callable[[Path], None] = lambda folder: None
+    """Told the run's folder once its manifest is written."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """Deaths and restarts of servers."""
     _longest_s: float = 0.0
@@ -104,6 +106,7 @@ class Engine:
                 self.progress.status = ""
             manifest["sessions"][-1]["policy"] = dict(opened.facts or {})
             self.store.begin(manifest)
+            self.on_folder(self.store.folder)
             self._sessions = len(read_manifest(self.store.folder)["sessions"])
             self._insight = ServerInsight(opened.metrics, on_saturated=self._throttle.saturated)
             watching = asyncio.create_task(self._insight.watch())
@@ -118,6 +121,7 @@ class Engine:
                 on_failure=self._note_failure,
                 throttle=self._throttle,
                 attempts=self.config.attempts,
+                cores=self._cores,
                 policy_alive=opened.failure,
             )
             try:
@@ -136,6 +140,8 @@ class Engine:
 
     async def _close_pools(self) -> None:
         await asyncio.gather(*(pool.close() for pool in self._pools.values()))
+        if self.config.is_scripted:
+            return  # its episodes are not as long as a model's, and its turns cost what an oracle's search costs
         for family, pool in self._pools.items():
             self._history.note_cost(family, pool.cpu_s, pool.times.turns)
         self._history.save(history_path())
@@ -171,6 +177,7 @@ class Engine:
                 size=pinned or sizes[family],
                 episodes_per_worker=per_worker,
                 make_worker=self.site.make_worker,
+                on_this_machine=self.site.cores is None,
             )
         return pools
 
@@ -205,7 +212,8 @@ class Engine:
             times.wall_s += time.perf_counter() - began
         times.episodes += 1
         times.turns += len(episode.turns)
-        self._history.note_episode(task, len(episode.turns))
+        if not self.config.is_scripted:
+            self._history.note_episode(task, len(episode.turns))
         quickest = self._latencies.quantile(0.1) or 0.0
         alone = len(episode.turns) * (quickest + times.environment_s / max(times.turns, 1))
         self._longest_s = max(self._longest_s, alone)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from string import Formatter
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -16,6 +18,9 @@ from evalharness.protocol.surface import ActionSurface
 
 Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": ...}`, as the chat completions API takes it."""
+
+
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
 class _Strict(BaseModel):
@@ -90,9 +95,56 @@ class PromptFile(_Strict):
             {"role": "user", "content": "\n\n".join(part for part in parts if part)},
         ]
 
+    def wrong_placeholders(self, slots: Collection[str]) -> list[str]:
+        """What is wrong about the placeholders in braces, a phrase each. `slots` are those of the action templates,
+        which prose may mention."""
+        found = []
+        for place, text in self._texts():
+            known = {"actions"} if place.endswith("instruction") else set()
+            names = set(_PLACEHOLDER.findall(text))
+            found += [
+                f"{{{name}}} in {place} stands for nothing" for name in sorted(names - known - set(slots))
+            ]
+            if known and "actions" not in names:
+                found.append(f"{place} lacks {{actions}}, which stands for the list of actions")
+        return found
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        """(where it stands, text) for all prose, that of the variants included."""
+        parts: list[tuple[str, PromptFile | Variant]] = [("", self)]
+        parts += [(f"variants.{kind}.", variant) for kind, variant in self.variants.items()]
+        for where, part in parts:
+            for name in ("system", "instruction", "format_rules"):
+                if (text := getattr(part, name)) is not None:
+                    yield where + name, text
+
 
 def _example_of(variant: Variant) -> dict[str, Example]:
     return {} if variant.example is None else {"example": variant.example}
+
+
+def load_prompts(specs: Sequence[EnvSpec], folder: Path | None = None) -> dict[str, tuple[PromptFile, str]]:
+    """Family -> prompt file and SHA-256, of all families that are played. In `folder` each must have its own: a file
+    that is missing or misnamed would put our prompt in its place, and the scores would not say so."""
+    if folder is not None:
+        _require_files(folder, [f"{spec.family}.yaml" for spec in specs])
+    return {spec.family: load_prompt(spec, folder) for spec in specs}
+
+
+def _require_files(folder: Path, names: Sequence[str]) -> None:
+    try:
+        # Listed, not asked for one by one: some file systems would take BabyAI.yaml for babyai.yaml.
+        found = sorted(entry.name for entry in folder.iterdir())
+    except FileNotFoundError:
+        raise UserError(f"--prompts {folder}: no such folder") from None
+    except OSError as error:
+        raise UserError(f"--prompts {folder}: cannot be read: {error.strerror}") from None
+    if missing := [name for name in names if name not in found]:
+        shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+        raise UserError(
+            f"--prompts {folder}: no {', '.join(missing)} there; found: {shown or 'nothing'}. Every family that is "
+            f"played needs its file: write it, copy ours from {prompts_folder()}, or leave the family out with --tasks"
+        )
 
 
 def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, str]:
@@ -121,4 +173,9 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, 
         raise UserError(
             f"prompt file {path} names actions that {spec.title} does not have: {', '.join(unknown)}"
         )
+    slots = {
+        slot for template in spec.actions.values() for _, slot, _, _ in Formatter().parse(template) if slot
+    }
+    if wrong := prompt.wrong_placeholders(slots):
+        raise UserError(f"prompt file {path} is not usable: {'; '.join(wrong)} (see prompts/README.md)")
     return prompt, hashlib.sha256(raw).hexdigest()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import platform
 import subprocess
 import sys
@@ -12,10 +10,11 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from envs.base import EnvSpec, Task, tasks_hash
+from envs.base import EnvSpec, Task
 from evalharness._version import __version__
 from evalharness.config import RunConfig
 from evalharness.paths import checkout
+from evalharness.records.identity import digest, run_identity
 
 SCHEMA = 1
 _PACKAGES = ("aiohttp", "gymnasium", "jericho", "minigrid", "numpy", "scienceworld", "textworld")
@@ -56,16 +55,10 @@ def make_manifest(
     by_family: dict[str, list[Task]] = {}
     for task in tasks:
         by_family.setdefault(task.family, []).append(task)
-    identity = {
-        "config": config.identity(),
-        "model": dict(model),
-        "tasks_sha256": {family: tasks_hash(listed) for family, listed in by_family.items()},
-        "prompts_sha256": dict(prompts),
-    }
-    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    identity = run_identity(config, by_family, prompts, model)
     return {
         "schema": SCHEMA,
-        "digest": digest,
+        "digest": digest(identity),
         "identity": identity,
         "model_name": config.display_name,
         "suite": config.suite,

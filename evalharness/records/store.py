@@ -16,14 +16,16 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.paths import write_whole
 from evalharness.records.episode import Episode
+from evalharness.records.identity import changes
 
 EPISODES = "episodes.jsonl"
 ERRORS = "errors.jsonl"
@@ -42,18 +44,6 @@ def write_atomically(path: Path, text: str) -> None:
         write_whole(path, text)
     except OSError as error:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from error
-
-
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Readable lines for every key at which two nested mappings differ."""
-    lines = []
-    for key in sorted(old.keys() | new.keys()):
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, Mapping) and isinstance(after, Mapping):
-            lines += differences(before, after, f"{prefix}{key}.")
-        elif before != after:
-            lines.append(f"{prefix}{key}: {json.dumps(before)} there, {json.dumps(after)} now")
-    return lines
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -105,13 +95,33 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`earlier` with as many samples as `now`, if that is more: attempts that are there stay as good as they were, so
-    a run of 4 samples goes on to 10."""
-    before, wanted = (identity.get("config", {}).get("samples", 1) for identity in (earlier, now))
-    if not before < wanted:
-        return earlier
-    return {**earlier, "config": {**earlier["config"], "samples": wanted}}
+_LEFT_BEHIND = re.compile(r"\.lock|\..*\.tmp|server(-\d+)?\.log|workers\.log|episodes\.jsonl")
+"""What a run that was killed before its manifest was written can have left in its folder."""
+
+
+def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) -> None:
+    """Raises UserError where `folder` is neither new, nor empty, nor one of ours, which has the file `mark` in it.
+
+    `expected`: names that may be there beside what a killed run leaves behind.
+    """
+    try:
+        if not folder.exists() or (folder / mark).exists():
+            return
+        foreign = sorted(
+            entry.name
+            for entry in folder.iterdir()
+            if not _LEFT_BEHIND.fullmatch(entry.name) and entry.name not in expected
+        )
+    except NotADirectoryError:
+        raise UserError(f"{folder} is a file; choose a folder with -o DIR") from None
+    except OSError as error:
+        raise UserError(f"cannot use {folder}: {error.strerror}; choose another folder with -o DIR") from None
+    if foreign:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise UserError(
+            f"{folder} is not empty and has no {mark}: there is {foreign[0]!r}{more}; "
+            "choose a new folder with -o DIR"
+        )
 
 
 class RecordFolder:
@@ -129,6 +139,7 @@ class RecordFolder:
         self._created: list[Path] = []
 
     def __enter__(self) -> Self:
+        require_own_folder(self.folder, MANIFEST, self.lines)
         for parent in (self.folder, *self.folder.parents):
             if parent.exists():
                 break
@@ -187,14 +198,14 @@ class RecordFolder:
                 )
             return
         earlier = self.manifest()
-        changed = differences(
-            _with_more_samples(earlier.get("identity", {}), manifest["identity"]), manifest["identity"]
-        )
-        if changed:
+        if changed := changes(earlier.get("identity", {}), manifest["identity"]):
+            another_model = all(line.startswith("model.") for line in changed)
             raise UserError(
-                f"{self.folder} holds a run of another configuration:\n  "
+                f"{self.folder} holds a run of another {'model' if another_model else 'configuration'}:\n  "
                 + "\n  ".join(changed)
-                + "\nchoose another folder with -o DIR, or give the same options to continue that run"
+                + "\nchoose another folder with -o DIR, or "
+                + ("serve that model" if another_model else "give the same options")
+                + " to continue that run"
             )
         for path in self.folder.glob(".*.tmp"):  # a session that was killed was writing these
             path.unlink()

@@ -11,7 +11,7 @@ from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.policy.base import ContextOverflowError, Reply, RequestForm
 from evalharness.policy.completion import RequestRefusedError, refuses_response_format
-from evalharness.policy.endpoint import EndpointError
+from evalharness.policy.endpoint import EndpointError, RefusedError
 from evalharness.policy.replicas import Replicas
 from evalharness.records.store import StoreError
 from evalharness.refine.conversation import Call, Conversation
@@ -149,6 +149,8 @@ class Asking:
         self.progress.failures += final
         if reason is not None:
             raise AbortedError(reason)
+        if isinstance(error, RefusedError):
+            raise AbortedError(f"the model's server refuses every request: {error}")
         if isinstance(error, EndpointError):
             self._failed_in_a_row += 1
             if self._failed_in_a_row >= max(self.attempts, self.throttle.limit):

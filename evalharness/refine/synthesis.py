@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 from evalharness._version import __version__
 from evalharness.config import RunConfig
-from evalharness.engine.event_loop import run_to_end
 from evalharness.engine.throttle import CEILING, Throttle
 from evalharness.errors import UserError
 from evalharness.policy.base import RequestForm
+from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.replicas import Replicas
 from evalharness.policy.resolve import Prepared, Reports, prepare, sampling_of
 from evalharness.records.store import MANIFEST

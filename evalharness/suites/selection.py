@@ -40,6 +40,8 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
         return spec.load_tasks(suite, data, suite_seed)
     except MissingDataError as error:
         raise UserError(str(error)) from None
+    except PermissionError as error:
+        raise UserError(f"{spec.title}: cannot read {error.filename}: {error.strerror}") from None
 
 
 def select(

@@ -66,6 +66,8 @@ class EnvironmentPool:
     episodes_per_worker: int | None = None
     """Episodes in flight in one worker; default: as many environments as it may hold."""
     make_worker: Callable[[EnvSpec, Path | None, Path | None], Worker] = WorkerProcess
+    on_this_machine: bool = True
+    """So that this machine's memory limits how many there may be."""
     times: FamilyTimes = field(default_factory=FamilyTimes)
     recycled: int = 0
     """Workers replaced because their memory had grown."""
@@ -105,7 +107,10 @@ class EnvironmentPool:
         """Allow one more worker, where the memory is there for it."""
         if self.size >= self.max_workers:
             return False
-        if available_bytes() < 1.2 * (self._largest or _UNKNOWN_BYTES) + _SPARE_BYTES:
+        if (
+            self.on_this_machine
+            and available_bytes() < 1.2 * (self._largest or _UNKNOWN_BYTES) + _SPARE_BYTES
+        ):
             return False
         self.size += 1
         return True

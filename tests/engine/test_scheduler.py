@@ -190,7 +190,7 @@ def test_lengths_are_remembered_by_the_content_of_the_task(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "damage", ["", "[]", "{", '{"schema": 1, "turns": [1], "turn_cpu_s": {}}', '{"schema": 9}']
+    "damage", ["", "[]", "{", '{"schema": 2, "turns": [1], "turn_cpu_s": {}}', '{"schema": 9}']
 )
 def test_a_spoilt_memory_is_no_memory(tmp_path: Path, damage: str) -> None:
     path = tmp_path / "history.json"
@@ -260,3 +260,30 @@ async def test_a_hanging_call_takes_down_the_calls_behind_it_with_a_reason_each(
             assert (await fresh.reset(one))[1].startswith("You face")
     finally:
         await pool.close()
+
+
+async def test_pools_grow_to_the_cores_of_all_nodes_not_of_this_machine(
+    compass: EnvSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On a cluster: this machine has one core and no memory left, the nodes have eight cores."""
+    monkeypatch.setattr("evalharness.engine.scheduler.usable_cores", lambda: 1)
+    monkeypatch.setattr("evalharness.engine.scheduler._LOOK_EVERY", 0.0)
+    monkeypatch.setattr("evalharness.workers.pool.available_bytes", lambda: 0)
+    monkeypatch.setattr(EnvironmentPool, "look", lambda pool: 1.0)
+    grown = {}
+    for name, cores in (("here", 1), ("cluster", 8)):
+        pool = EnvironmentPool(compass, None, max_workers=4, size=1, on_this_machine=name == "here")
+
+        async def play(job: Job, environment: RemoteEnvironment, pool: EnvironmentPool = pool) -> Episode:
+            for _ in range(1000):
+                await asyncio.sleep(0)
+            return None  # type: ignore[return-value]
+
+        scheduler = Scheduler(
+            pools={"a": pool}, play=play, on_episode=lambda episode: None, on_failure=lambda *failure: None,
+            throttle=Throttle(1), attempts=1, cores=cores,
+        )  # fmt: skip
+        await scheduler.run(jobs_of("a", [30.0] * 6))
+        grown[name] = pool.size
+        await pool.close()
+    assert grown == {"here": 1, "cluster": 4}
