@@ -444,6 +444,25 @@ async def test_a_persona_whose_infrastructure_fails_is_left_for_the_same_command
     assert (summary(out)["passed"], summary(out)["left"]) == (3, 0)
 
 
+async def test_a_server_that_is_too_busy_for_everybody_ends_the_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A quota that is used up looks like that: no tries are burned on it, and the same command continues."""
+
+    def busy(request: dict[str, Any]) -> cs.Fault | None:
+        scripts = "write scripts" in request["messages"][0]["content"]
+        return cs.status(429, "quota", headers={"Retry-After": "0"}) if scripts else None
+
+    async with ChatServer(answer=answer, choose_fault=busy).running() as server:
+        out = await make_scripts(server, tmp_path, ALL, "--timeout", 1, status=3)
+        printed = capsys.readouterr().err
+        assert "the model's server refuses every request" in printed
+        assert "32 personas are left to make" in printed
+        server.choose_fault = lambda request: None
+        await make_scripts(server, tmp_path, ALL)
+    assert summary(out)["passed"] == len(ALL)
+
+
 def test_the_live_view_says_what_goes_on() -> None:
     progress = SynthesisProgress("trajectories", 40, calls=30, completion_tokens=900, running=7)
     record = {"signals": ["KEYS", "OK"], "calls": 3, "prompt_tokens": 10, "completion_tokens": 5}
