@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from evalharness.analysis.behaviour import Read, episode_columns, read_turns, reading, turn_columns
 from evalharness.errors import InfrastructureError
 from evalharness.records.episode import Episode
-from evalharness.records.store import EPISODES
+from evalharness.records.shapes import read_episode
+from evalharness.records.store import EPISODES, located_episodes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,31 +19,18 @@ _BATCH = 200
 """Episodes held in memory at once: a run of thousands is written in constant memory."""
 
 
-def _offsets(path: Path) -> list[tuple[tuple[str, str, int], int]]:
-    """(family, task id, sample) and byte offset of every whole line, sorted."""
-    found = []
-    offset = 0
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                value = json.loads(line)
-                found.append(((value["family"], value["task_id"], value["sample"]), offset))
-            except ValueError:
-                pass  # a torn last line; `store` reports damage anywhere else
-            offset += len(line)
-    return sorted(found)
-
-
 def sorted_episodes(folder: Path) -> Iterator[Episode]:
-    """The episodes of a run folder by family, task and sample, one in memory at a time."""
-    path = folder / EPISODES
-    if not path.exists():
+    """The episodes of a run folder by family, task and sample, one in memory at a time.
+
+    Raises UserError before the first of them where the folder is damaged.
+    """
+    offsets = sorted(((e.family, e.task_id, e.sample), offset) for offset, e in located_episodes(folder))
+    if not offsets:
         return
-    offsets = _offsets(path)
-    with path.open("rb") as file:
+    with (folder / EPISODES).open("rb") as file:
         for _, offset in offsets:
             file.seek(offset)
-            yield Episode.from_json(json.loads(file.readline()))
+            yield read_episode(file.readline())
 
 
 def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -144,9 +131,7 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
     schemas = _schemas()
-    whole = all(path.exists() for path in paths) and all(
-        pq.read_schema(path).names == schema.names for path, schema in zip(paths, schemas, strict=True)
-    )
+    whole = all(_columns(path) == schema.names for path, schema in zip(paths, schemas, strict=True))
     if whole and (
         not (folder / EPISODES).exists() or all(_made_from(path) == _size(folder) for path in paths)
     ):
@@ -173,6 +158,18 @@ length tells whether a table is out of date; times of change do not, on a clock 
 def _size(folder: Path) -> int:
     path = folder / EPISODES
     return path.stat().st_size if path.exists() else 0
+
+
+def _columns(path: Path) -> list[str] | None:
+    """None for a table that is not there or not readable."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names: list[str] = pq.read_schema(path).names
+    except (OSError, pa.ArrowException):
+        return None
+    return names
 
 
 def _made_from(path: Path) -> int | None:
