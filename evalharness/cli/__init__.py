@@ -30,6 +30,7 @@ COMMANDS = (
     "perturb",
     "audit",
     "suite",
+    "refine",
     "server",
     "data",
     "conform",

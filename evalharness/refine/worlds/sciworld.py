@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from envs.base import Task
 from envs.sciworld.kinds import EXAMPLE, PUBLISHED
-from envs.sciworld.open_suite import OpenCase, frozen_cases
+from envs.sciworld.open_suite import OpenCase
 from evalharness.refine.scene import Scene
 from evalharness.refine.worlds import Detour, World, digest
 
@@ -164,9 +164,6 @@ def _published() -> Iterator[str]:
     for task, variations in PUBLISHED.items():
         yield from (_variation(task, variation) for variation in variations)
     yield from (_variation(task, variation) for task, variation in EXAMPLE)
-    for case in frozen_cases():
-        yield _variation(case.task, case.variation)
-        yield digest(case.shape())
 
 
 WORLD = World(
