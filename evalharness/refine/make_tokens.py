@@ -25,22 +25,63 @@ _TURN_ENDS = (
 """Tokens with which common templates end a turn, beside those that the model itself names."""
 
 
+Render = Callable[[list[dict[str, str]]], str]
+Encode = Callable[[str], tuple[list[int], list[tuple[int, int]]]]
+
+
 class RefusedError(Exception):
     """This conversation cannot be rendered or its turns cannot be found."""
 
 
-def places(text: str, contents: Sequence[str]) -> list[tuple[int, int]]:
-    """(start, end) of each message's content in the rendered text, in order. Templates strip: so is the content."""
+def places(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
+    """(start, end) of each message's content in the rendered text, in order.
+
+    `gaps` is what the template puts around the contents, read off a rendering of other contents: it tells a reply
+    "a" from the letter in "assistant". Where the template changes with the content, contents are looked for.
+    Templates strip: so is the content.
+    """
+    return _walked(text, contents, gaps) or _searched(text, contents)
+
+
+def _walked(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
+    found = []
+    cursor = 0
+    for gap, content in zip(gaps, contents):  # noqa: B905  (Python 3.9 runs this, too)
+        if not text.startswith(gap, cursor):
+            return []
+        cursor += len(gap)
+        there = content if text.startswith(content, cursor) else content.strip()
+        if not text.startswith(there, cursor):
+            return []
+        found.append((cursor, cursor + len(there)))
+        cursor += len(there)
+    return found if len(found) == len(contents) and text[cursor:] == gaps[-1] else []
+
+
+def _searched(text: str, contents: Sequence[str]) -> list[tuple[int, int]]:
     found = []
     cursor = 0
     for number, content in enumerate(contents):
         wanted = content.strip()
         start = text.find(wanted, cursor)
-        if start < 0:
+        if start < 0 or len(wanted) < 20:
             raise RefusedError(f"the template changes message {number + 1}")
         cursor = start + len(wanted)
         found.append((start, cursor))
     return found
+
+
+def gaps_of(render: Render, bare: Sequence[dict[str, str]]) -> list[str]:
+    """What the template puts before, between and after the messages' contents; [] where that cannot be told."""
+    marks = [f"[[{number}-of-{len(bare)}-evalharness]]" for number in range(len(bare))]
+    text = render([{**message, "content": mark} for message, mark in zip(bare, marks)])  # noqa: B905
+    gaps = []
+    for mark in marks:
+        before, found, text = text.partition(mark)
+        if not found:
+            return []
+        gaps.append(before)
+    return [*gaps, text]
 
 
 def token_spans(
@@ -82,10 +123,6 @@ def merged_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [first, *messages[2:]]
 
 
-Render = Callable[[list[dict[str, str]]], str]
-Encode = Callable[[str], tuple[list[int], list[tuple[int, int]]]]
-
-
 def convert(
     record: dict[str, Any], render: Render, encode: Encode, ends: frozenset[int], max_length: int
 ) -> dict[str, Any]:
@@ -101,7 +138,7 @@ def convert(
             text = render(bare)
         except Exception as error:
             raise RefusedError(f"the template refuses it: {str(error)[:200]}") from None
-    found = places(text, [m["content"] for m in bare])
+    found = places(text, [m["content"] for m in bare], gaps_of(render, bare))
     ids, offsets = encode(text)
     starts = [start for start, _ in found[1:]] + [len(text) + 1]
     turns = [
