@@ -228,13 +228,13 @@ def test_the_same_order_makes_the_same_bytes(home: Path) -> None:
 
 def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
     found = made(
-        home, "perturbed", "alfworld", perturb="P1", samples=8, per_task=2, errors=ErrorPlan(runs=(3, 3))
+        home, "perturbed", "alfworld", perturb="P2", samples=8, per_task=2, errors=ErrorPlan(runs=(3, 3))
     )
-    voice = Voice(specs()["alfworld"], "P1")
+    voice = Voice(specs()["alfworld"], "P2")
     environment = specs()["alfworld"].make(None)
     refused_old_words = 0
     for sample in found:
-        assert sample.metadata["perturbation"] == "P1"
+        assert sample.metadata["perturbation"] == "P2"
         environment.reset(options={"task": task_of(sample)})
         info: dict[str, Any] = {}
         for turn in sample.player_turns:

@@ -7,6 +7,7 @@ import contextlib
 import sys
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
+from random import Random
 
 from envs.base import EnvSpec, Task
 from evalharness.errors import UserError
@@ -38,6 +39,8 @@ class TaskSource:
         while True:
             self._start(seed)
             fresh = [task for task in await self._building[seed] if self.excluded.why_not(task) is None]
+            # A suite goes kind by kind; whoever takes half of it should get some of each kind.
+            Random(f"grounded tasks/{self.spec.family}/{seed}").shuffle(fresh)
             if fresh:
                 # Those that will be needed at this rate are built together; none on speculation.
                 more = -(-(self.needed() - len(fresh)) // len(fresh))
