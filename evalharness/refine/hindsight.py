@@ -19,7 +19,8 @@ from evalharness.protocol import react
 from evalharness.protocol.prompt import Message
 from evalharness.refine.draft import Turn
 from evalharness.refine.replayed import Thinker
-from evalharness.refine.thoughts import foretells
+from evalharness.refine.scene import mentions
+from evalharness.refine.thoughts import NUMBERED, foretells
 
 MOST_WORDS = 60
 _MAX_TOKENS = 96
@@ -38,8 +39,11 @@ def request(messages: Sequence[Message], turn: Turn, rule: str) -> list[Message]
     return [*before, {"role": "user", "content": f"{last['content']}\n\n{asked}"}]
 
 
-def usable(reply: str, turn: Turn) -> str | None:
-    """The thought in a model's reply; None where it has none that may be used."""
+def usable(reply: str, turn: Turn, conversation: str = "") -> str | None:
+    """The thought in a model's reply; None where it has none that may be used.
+
+    `conversation` is all that was said so far, errors included: a numbered thing that is not in it is invented.
+    """
     parsed = react.parse(f"{reply}\nAction: {turn.said}")
     text = " ".join(parsed.thought.split())
     if not text or len(text.split()) > MOST_WORDS or "action:" in text.lower():
@@ -48,6 +52,9 @@ def usable(reply: str, turn: Turn) -> str | None:
         not text.isprintable()
         or react.parse(f"Thought: {text}\nAction: {turn.said}").action != turn.said.strip()
     ):
+        return None
+    known = f"{conversation}\n{turn.scene.seen}\n{turn.said}"
+    if any(not mentions(known, name) for name in NUMBERED.findall(text.lower())):
         return None
     return None if foretells(text, turn.scene, turn.said) else text
 
@@ -84,7 +91,7 @@ async def thinking(
                 reply = await session.reply(request(messages, turn, rule), turn=number + 1)
             except (ContextOverflowError, PolicyStoppedError):
                 return None
-            return usable(reply.text, turn)
+            return usable(reply.text, turn, "\n".join(message["content"] for message in messages))
 
         yield think
 

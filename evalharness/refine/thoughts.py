@@ -13,7 +13,7 @@ from evalharness.refine.scene import Scene, mentions
 from evalharness.refine.slips import Slip
 from evalharness.refine.worlds import World
 
-_NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
+NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
 _AGAIN = ("That did not work either. ", "Still not right. ", "")
 
 
@@ -33,7 +33,7 @@ def later_names(scene: Scene, own: str) -> list[str]:
         parsed = scene.parse(step.action)
         found.update(dict.fromkeys(parsed.arguments.values() if parsed else [step.action]))
     for step in scene.steps[scene.at :]:
-        found.update(dict.fromkeys(_NUMBERED.findall(step.observation.lower())))
+        found.update(dict.fromkeys(NUMBERED.findall(step.observation.lower())))
     known = f"{scene.seen}\n{own.lower()}"
     return [name for name in found if len(name) > 1 and not mentions(known, name)]
 
