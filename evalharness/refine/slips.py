@@ -158,9 +158,9 @@ def _place(scene: Scene, world: World, rng: Random) -> Iterator[Slip]:
             "I am no longer where that can be done.",
         )  # fmt: skip
         thoughts = (
-            f"I can do it at once: {step.action}.",
-            f"I try to {_lower(step.action)} from here.",
-            f"Perhaps this works now: {step.action}.",
+            f"I can do it at once: {_bare(step.action)}.",
+            f"I try it from here: {_bare(step.action)}.",
+            f"Perhaps this works now: {_bare(step.action)}.",
         )
         yield Slip("place", step.action, why, thoughts)
 
@@ -176,7 +176,10 @@ def _logic(scene: Scene, world: World, valid: Sequence[str]) -> Iterator[Slip]:
                     "That changed nothing and brought me no nearer to the goal.",
                     "I knew that already.",
                 ),
-                (f"I am not sure how to go on. I try: {action}.", f"Before I go on, {_lower(action)}."),
+                (
+                    f"I am not sure how to go on. I try: {_bare(action)}.",
+                    f"Before I go on I try: {_bare(action)}.",
+                ),
             )
     for detour in world.detours(scene, valid):
         wording = (f"Perhaps I should {_lower(detour.action)}.", f"I could {_lower(detour.action)} first.")
@@ -195,8 +198,12 @@ def _logic(scene: Scene, world: World, valid: Sequence[str]) -> Iterator[Slip]:
         yield Slip("logic", detour.action, why, wording, detour.back, True, detour.unless)
 
 
+def _bare(action: str) -> str:
+    return action.strip().rstrip(".")
+
+
 def _lower(action: str) -> str:
-    action = action.strip().rstrip(".")
+    action = _bare(action)
     return action[:1].lower() + action[1:]
 
 

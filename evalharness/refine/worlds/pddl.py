@@ -75,6 +75,8 @@ def _blocks(scene: Scene, name: str, slots: dict[str, str]) -> list[str]:
     block = slots["block"]
     match name:
         case "unstack" if goes_on:
+            if f"{block} is on {goes_on}" not in scene.goal:
+                return [f"{block} on {slots['under']} is in the way. It can lie on {goes_on} for now."]
             return [
                 f"{block} is on {slots['under']} and must be on {goes_on}, which is clear. I take it off."
             ]
@@ -83,28 +85,23 @@ def _blocks(scene: Scene, name: str, slots: dict[str, str]) -> list[str]:
                 f"{block} on {slots['under']} is in the way. I take it off first.",
                 f"I need what is under {block}, so I unstack it from {slots['under']}.",
             ]
-        case "pickup":
-            return (
-                [
-                    f"{block} is on the table and clear. It must be on {goes_on}, so I pick it up.",
-                    f"{goes_on} is ready for {block}. I take {block} from the table.",
-                ]
-                if goes_on
-                else [f"{block} is clear. I pick it up."]
-            )
-        case "putdown":
+        case "pickup" if goes_on:
             return [
-                f"I hold {block}. I put it on the table.",
-                f"{block} goes to the table for now.",
+                f"{block} is on the table and clear. It goes on {goes_on}, so I pick it up.",
+                f"{goes_on} is ready for {block}. I take {block} from the table.",
             ]
-        case "stack":
+        case "pickup":
+            return [f"{block} is clear. I pick it up."]
+        case "putdown":
+            return [f"I hold {block}. I put it on the table.", f"{block} goes to the table for now."]
+        case "stack" if f"{block} is on {slots['under']}" in scene.goal:
             return [
                 f"I hold {block}, and {slots['under']} is clear. {block} must be on {slots['under']}.",
-                f"{slots['under']} is clear, so {block} goes on it.",
+                f"{slots['under']} is clear, so {block} goes on it, as the goal says.",
             ]
-    return [
-        f"I {scene.action}",
-    ]
+        case "stack":
+            return [f"I hold {block}. I put it on {slots['under']} for now, which is clear."]
+    return [f"I {scene.action}"]
 
 
 _REASONS = {

@@ -95,13 +95,13 @@ def _thoughts(scene: Scene) -> list[str]:
             ]
         case "pour":
             return [
-                f"I need it in the {slots['container']}. I pour it: {slots['substance']}.",
-                f"The {slots['container']} takes it. I pour.",
+                f"I need {slots['substance']} in the {slots['container']}. I pour it.",
+                f"To {gist}, {slots['substance']} goes into the {slots['container']}.",
             ]
         case "mix":
             return [
                 f"All that is needed is in the {slots['container']}. I mix it.",
-                f"Mixing in the {slots['container']} makes what I need.",
+                f"To {gist} I mix what is in the {slots['container']}.",
             ]
         case "activate":
             return [
@@ -115,13 +115,11 @@ def _thoughts(scene: Scene) -> list[str]:
         case "use":
             return [
                 f"The {slots['tool']} tells me about the {slots['object']}. I use it.",
-                f"To {gist} I use the {slots['tool']} on it.",
+                f"To {gist} I use the {slots['tool']} on the {slots['object']}.",
             ]
         case "connect":
-            return [
-                f"The circuit needs a connection here: {slots['terminal']} to {slots['terminal_of_another']}.",
-                f"I connect {slots['terminal']} next.",
-            ]
+            ends = f"{slots['terminal']} to {slots['terminal_of_another']}"
+            return [f"The circuit needs a connection: {ends}.", f"To {gist} I connect {ends}."]
         case "wait" | "wait1":
             return [
                 "This takes time. I wait.",
