@@ -36,6 +36,7 @@ COMMANDS = (
     "perturb",
     "audit",
     "suite",
+    "refine",
     "server",
     "data",
     "conform",
