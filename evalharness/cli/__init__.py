@@ -36,7 +36,6 @@ COMMANDS = (
     "perturb",
     "audit",
     "suite",
-    "refine",
     "server",
     "data",
     "conform",
