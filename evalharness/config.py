@@ -6,14 +6,17 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from envs.base import EnvSpec
 from evalharness.errors import UserError
 
 SCRIPTED = ("oracle", "random", "reference")
+MAX_TURNS = 30
+"""Turns of an episode at most, where the user names no limit."""
 
 
 class RunConfig(BaseModel):
@@ -28,11 +31,14 @@ class RunConfig(BaseModel):
     model_name: str | None = None
     """The name the endpoint serves the model by, and the name shown in tables."""
     tasks: str = "all"
-    suite: Literal["agentboard", "open"] = "agentboard"
+    suite: str = "agentboard"
     suite_seed: int = Field(default=0, ge=0)
+    questions: str | None = None
+    """How many tasks are drawn where a family draws them from its suite: a number, `all`; None: its own number."""
     limit: int | None = Field(default=None, ge=1)
     samples: int = Field(default=1, ge=1)
-    max_turns: int = Field(default=30, ge=1)
+    max_turns: int | None = Field(default=None, ge=1)
+    """None: each family's own limit, which is 30 unless it says less."""
     temperature: float = Field(default=0.0, ge=0)
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_tokens: int = Field(default=256, ge=1)
@@ -92,6 +98,25 @@ class RunConfig(BaseModel):
             )
         return self
 
+    @field_validator("suite")
+    @classmethod
+    def _known_suite(cls, name: str) -> str:
+        from envs import specs
+        from evalharness.suites.selection import nearest, suites_of
+
+        if name not in (known := suites_of(specs())):
+            raise ValueError(f"no such suite{nearest(name, known)}")
+        return name
+
+    @field_validator("questions", mode="before")
+    @classmethod
+    def _a_number_or_all(cls, value: Any) -> Any:
+        if value is None or value == "all":
+            return value
+        if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) < 1:
+            raise ValueError("give a number above 0, or all")
+        return str(int(str(value)))
+
     @field_validator("perturb")
     @classmethod
     def _normal_perturb(cls, name: str | None) -> str | None:
@@ -102,10 +127,19 @@ class RunConfig(BaseModel):
     def identity(self) -> dict[str, Any]:
         """The part of the configuration that results depend on, as JSON data."""
         data: dict[str, Any] = self.model_dump(mode="json", exclude=set(self._OPERATIONAL))
+        data["max_turns"] = (
+            self.max_turns or MAX_TURNS
+        )  # families with less are in the manifest's `turn_limits`
+        if self.questions is None:
+            del data["questions"]
         if self.is_endpoint:
             # A server that comes back on another port is the same model; its name is what counts.
             data["model"] = "endpoint"
         return data
+
+    def turn_limit(self, spec: EnvSpec) -> int:
+        """Turns of an episode of that family: what the user says, else the family's own limit."""
+        return self.max_turns or min(spec.max_turns, MAX_TURNS)
 
     @property
     def is_endpoint(self) -> bool:
@@ -130,7 +164,9 @@ class RunConfig(BaseModel):
         if self.output is not None:
             return self.output
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.display_name).strip("-.")[:60] or "model"
-        key = json.dumps({**self.identity(), "endpoint": self.model}, sort_keys=True)
+        # A limit of 30 that was asked for is another one than none where a family has less of its own.
+        asked = {"asked_turns": MAX_TURNS} if self.max_turns == MAX_TURNS else {}
+        key = json.dumps({**self.identity(), "endpoint": self.model, **asked}, sort_keys=True)
         if self.perturb is not None:
             name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.perturb)[:40]
         return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"

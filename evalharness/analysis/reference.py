@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 MAX_TURNS = 30
-"""Floors and ceilings hold for this turn limit only."""
+"""Of the published protocol. Stored floors and ceilings are for it, or for a family's own limit (their `max_turns`)."""
 
 
 @dataclass(frozen=True)
 class TaskReference:
-    """One task under a limit of 30 turns. Rates are fractions 0..1."""
+    """One task under the limit of `max_turns`. Rates are fractions 0..1."""
 
     task_id: str
     task_hash: str
@@ -40,6 +40,8 @@ class TaskReference:
     """Where they differ: which plan, which subgoals (numbers from 0) were never completed."""
     labels: str = ""
     """Who wrote the task's labels, as `Task.labels`; empty where it was not noted."""
+    max_turns: int = MAX_TURNS
+    """Floor and ceiling hold for this turn limit only."""
 
 
 def reference_folder() -> Path:
@@ -73,6 +75,7 @@ def load_reference(suite: str, suite_seed: int = 0) -> Mapping[str, TaskReferenc
                 label_agrees=row["label_agrees"] == "true",
                 why=row["why"],
                 labels=row.get("labels", ""),
+                max_turns=int(row.get("max_turns") or MAX_TURNS),
             )
             for row in csv.DictReader(file)
         }
@@ -104,18 +107,22 @@ def chance_corrected(score: float, floor: float, ceiling: float) -> float | None
 
 
 def family_reference(
-    task_hashes: Sequence[tuple[str, str]], reference: Mapping[str, TaskReference], rates: Mapping[str, float]
+    task_hashes: Sequence[tuple[str, str]],
+    reference: Mapping[str, TaskReference],
+    rates: Mapping[str, float],
+    max_turns: int = MAX_TURNS,
 ) -> dict[str, Any] | None:
     """Floor, ceiling and chance-corrected rates over the tasks played (id and content hash of each).
 
-    None unless every one of them has a reference of the same content.
+    None unless every one of them has a reference of the same content and turn limit.
     """
     rows = [reference.get(task_id) for task_id, _ in task_hashes]
-    if not rows or any(
-        row is None or row.task_hash != sha for row, (_, sha) in zip(rows, task_hashes, strict=True)
-    ):
-        return None
-    return corrected_rates([row for row in rows if row is not None], rates)
+    known = [
+        row
+        for row, (_, sha) in zip(rows, task_hashes, strict=True)
+        if row is not None and row.task_hash == sha and row.max_turns == max_turns
+    ]
+    return corrected_rates(known, rates) if known and len(known) == len(rows) else None
 
 
 def corrected_rates(known: Sequence[TaskReference], rates: Mapping[str, float | None]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ held-out score is AgentRefine's (ICLR 2025): families weighted by their number o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from evalharness import stats
@@ -30,6 +30,8 @@ class Scored(Protocol):
     def progress(self) -> float: ...
     @property
     def grounding_accuracy(self) -> float: ...
+    @property
+    def figures(self) -> Mapping[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class EpisodeScore:
     completion_tokens: int
     format_errors: int
     trimmed: bool
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """A family's own numbers about an episode, 0..1."""
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
@@ -71,6 +75,7 @@ class EpisodeScore:
             completion_tokens=sum(turn.completion_tokens or 0 for turn in episode.turns),
             format_errors=sum(bool(turn.format_errors) for turn in episode.turns),
             trimmed=bool(episode.trims),
+            figures=dict(episode.figures),
         )
 
 
@@ -109,7 +114,22 @@ def family_score(episodes: Sequence[Scored]) -> dict[str, Any]:
         "solved_rate": _mean([e.solved for e in episodes]),
         "easy": _rates([e for e in episodes if e.difficulty == "easy"]),
         "hard": _rates([e for e in episodes if e.difficulty == "hard"]),
+        **_figures(episodes),
     }
+
+
+def _figures(episodes: Sequence[Scored]) -> dict[str, Any]:
+    """Means of the family's own figures over the episodes that have them, each with its interval over tasks."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for episode in episodes:
+        for name, value in episode.figures.items():
+            found.setdefault(name, {}).setdefault(episode.task_id, []).append(float(value))
+    means = {name: [_mean(values) for values in tasks.values()] for name, tasks in sorted(found.items())}
+    told = {
+        name: {"n": len(values), "mean": _mean(values), "ci95": stats.score_mean(values)}
+        for name, values in means.items()
+    }
+    return {"figures": told} if told else {}
 
 
 def held_out_score(

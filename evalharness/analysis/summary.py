@@ -9,6 +9,7 @@ from typing import Any
 
 from evalharness.analysis.reference import MAX_TURNS, family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.records.manifest import turn_limits
 from evalharness.records.store import (
     ERRORS,
     SUMMARY,
@@ -43,7 +44,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
     failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
     config = manifest["identity"]["config"]
     samples = config["samples"]
-    comparable = config["max_turns"] == MAX_TURNS
+    limits = turn_limits(manifest)
     reference = load_reference(manifest["suite"], config["suite_seed"])
     families: dict[str, Any] = {}
     for family, count in manifest["counts"].items():
@@ -55,9 +56,10 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         }
         if family in groups:
             families[family] |= family_score(groups[family])
-            if comparable:
-                played = [(s.task_id, s.task_hash) for s in groups[family]]
-                families[family]["reference"] = family_reference(played, reference, families[family])
+            played = [(s.task_id, s.task_hash) for s in groups[family]]
+            found = family_reference(played, reference, families[family], limits[family])
+            if found or limits[family] == MAX_TURNS:
+                families[family]["reference"] = found
     held_out, withheld = held_out_score(groups, {f: n * samples for f, n in manifest["held_out"].items()})
     return {
         "schema": SCHEMA,
@@ -65,7 +67,9 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "suite": manifest["suite"],
         "labels": {f: who for f, who in manifest["labels"].items() if who != "official"},
         "model": {"name": manifest["model_name"], **manifest["identity"]["model"]},
-        "max_turns": config["max_turns"],
+        "max_turns": max(limits.values()),
+        **({"turn_limits": limits} if len(set(limits.values())) > 1 else {}),
+        **({"scores": manifest["scores"]} if "scores" in manifest else {}),
         "perturbation": config.get("perturb"),
         "samples": samples,
         "families": families,

@@ -21,7 +21,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--suite-seed", type=int, default=0, metavar="N", help="which open suite (default: 0)"
     )
-    parser.add_argument("--max-turns", type=int, default=30, metavar="N", help="default: 30")
+    parser.add_argument(
+        "--max-turns", type=int, metavar="N", help="default: 30, or less where the family has less"
+    )
     add_data_option(parser)
     parser.set_defaults(run=run)
 
@@ -31,12 +33,14 @@ def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
     from envs import specs
+    from evalharness.config import MAX_TURNS
     from evalharness.report.text import printable
     from evalharness.suites.selection import find_task
 
     folder = data_folder(args)
     task = find_task(specs(), args.task, folder, args.suite_seed)
     environment = specs()[task.family].make(folder)
+    max_turns = args.max_turns or min(specs()[task.family].max_turns, MAX_TURNS)
     console = Console()
     try:
         observation, info = environment.reset(options={"task": task})
@@ -44,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
         console.print(Text(printable(observation)))
         console.print(Text("(an empty line lists the valid actions; 'quit' ends)", style="dim"))
         turn = 0
-        while turn < args.max_turns:
-            prompt = f"[{turn + 1}/{args.max_turns}] > "
+        while turn < max_turns:
+            prompt = f"[{turn + 1}/{max_turns}] > "
             try:
                 line = console.input(Text(prompt, style="cyan")) if sys.stdin.isatty() else input(prompt)
             except EOFError:

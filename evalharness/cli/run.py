@@ -59,9 +59,20 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="all, or a comma list of FAMILY, FAMILY:0-9 and task ids (default: all)",
     )
     add_suite_options(what)  # type: ignore[arg-type]
+    what.add_argument(
+        "--questions",
+        metavar="N|all",
+        help="how many tasks are drawn, by --suite-seed, where a family draws them from a larger suite "
+        "(default: as many as the family says)",
+    )
     what.add_argument("--limit", type=int, metavar="N", help="only the first N tasks of each family")
     what.add_argument("--samples", type=int, metavar="N", help="attempts at each task (default: 1)")
-    what.add_argument("--max-turns", type=int, metavar="N", help="turns of an episode (default: 30)")
+    what.add_argument(
+        "--max-turns",
+        type=int,
+        metavar="N",
+        help="turns of an episode (default: 30, or less where the family has less)",
+    )
     what.add_argument("--temperature", type=float, metavar="T", help="default: 0, greedy")
     what.add_argument("--top-p", type=float, metavar="P", help="default: 1")
     what.add_argument("--max-tokens", type=int, metavar="N", help="tokens of one reply (default: 256)")

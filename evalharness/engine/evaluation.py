@@ -66,7 +66,13 @@ def evaluate(
         if family not in specs:
             raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
     tasks = select(
-        specs, config.tasks, config.suite, data=data, suite_seed=config.suite_seed, limit=config.limit
+        specs,
+        config.tasks,
+        config.suite,
+        data=data,
+        suite_seed=config.suite_seed,
+        limit=config.limit,
+        questions=config.questions,
     )
     families = sorted({task.family for task in tasks})
     prompts = {family: load_prompt(specs[family], config.prompts) for family in families}
@@ -81,14 +87,14 @@ def evaluate(
     with RunStore(folder) as store, watch(progress):
         prepared = prepare(config, specs, set_status, serve=serve)
         manifest = make_manifest(
-            config, tasks, specs, {f: sha for f, (_, sha) in prompts.items()}, prepared.identity
+            config, tasks, specs, {f: sha for f, (_, sha) in prompts.items()}, prepared.identity, data
         )
         store.resume(manifest)
         for finished in read_episodes(folder):
             progress.count_episode(finished.family, finished.success, finished.progress)
         history = History.load(history_path())
         owed = [
-            Job(task, sample, history.expected_turns(task, config.max_turns))
+            Job(task, sample, history.expected_turns(task, config.turn_limit(specs[task.family])))
             for task in tasks
             for sample in range(config.samples)
             if (task.id, sample) not in store.done

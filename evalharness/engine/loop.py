@@ -175,4 +175,5 @@ async def play(
         environment_s=environment_s + sum(turn.environment_s for turn in turns),
         started=started,
         wall_s=time.perf_counter() - clock,
+        figures=dict(info.get("figures", {})),
     )

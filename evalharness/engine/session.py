@@ -193,7 +193,7 @@ class Engine:
                 prompt_hash=prompt_hash,
                 voice=self.voices[task.family],
                 sample=job.sample,
-                max_turns=self.config.max_turns,
+                max_turns=self.config.turn_limit(self.specs[task.family]),
                 on_turn=self.progress.count_turn,
             )
         finally:

@@ -83,6 +83,8 @@ class Episode:
     started: float
     """Unix time."""
     wall_s: float
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Further numbers about the whole episode, of a family that has some (`EnvSpec.scores`)."""
 
     @property
     def valid_turns(self) -> int:
@@ -106,7 +108,10 @@ class Episode:
         }
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        data = asdict(self)
+        if not self.figures:
+            del data["figures"]
+        return data
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Episode:
