@@ -215,7 +215,7 @@ class ScoreNames:
     success: str = "success"
     progress: str = "progress"
     figures: Mapping[str, str] = field(default_factory=dict)
-    """Key in `Info.figures` -> heading of its column. Shown as means, in percent."""
+    """Key in `Info.figures` -> what tables call it. Fractions 0..1 of an episode; shown as means, in percent."""
 
 
 @dataclass(frozen=True)

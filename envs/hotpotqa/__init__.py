@@ -43,7 +43,7 @@ SPEC = EnvSpec(
     scores=ScoreNames(
         "EM",
         "F1",
-        {"supporting_facts": "pages %", "joint": "joint %"},
+        {"supporting_facts": "supporting pages opened", "joint": "exact with all of them opened"},
     ),
     published=PublishedTable(
         "hotpotqa",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from envs.base import EnvSpec
@@ -14,10 +14,12 @@ from evalharness.analysis.reference import (
     TaskReference,
     chance_corrected,
     corrected_rates,
+    family_reference,
     load_reference,
 )
 from evalharness.analysis.score import family_score, group_by_family, held_out_score
-from evalharness.analysis.scored_run import ScoredRun, require_same
+from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
+from evalharness.draws import expected_tasks
 from evalharness.errors import UserError
 from evalharness.suites.selection import nearest
 
@@ -69,7 +71,16 @@ class Leaderboard:
     standings: tuple[Standing, ...]
     sorted_by: str | None
     held_out: tuple[str, ...]
-    """The families of the held-out score."""
+    """The families of the held-out score; none: the table has no such column."""
+    measures: Mapping[str, str] = field(default_factory=lambda: {measure: measure for measure in MEASURES})
+    """`success` and `progress` -> what the table calls them."""
+    notes: tuple[str, ...] = ()
+    """What has to be known to read the table as a whole."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """What has columns: the families, and `held_out` where there is such a score."""
+        return (*self.titles, HELD_OUT) if self.held_out else tuple(self.titles)
 
     def is_held_in(self, standing: Standing, column: str) -> bool:
         """The method was trained on tasks of the column's family, or of one of the held-out score's."""
@@ -78,7 +89,7 @@ class Leaderboard:
 
     @property
     def columns(self) -> list[str]:
-        return [f"{family}_{measure}" for family in (*self.titles, HELD_OUT) for measure in MEASURES]
+        return [f"{family}_{measure}" for family in self.groups for measure in MEASURES]
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row a model; fractions 0..1, None where there is none."""
@@ -115,6 +126,7 @@ class Leaderboard:
             "schema": SCHEMA,
             "families": dict(self.titles),
             "sorted_by": self.sorted_by,
+            **({"notes": list(self.notes), "measures": dict(self.measures)} if self.notes else {}),
             "rows": [asdict(standing) for standing in self.standings],
         }
 
@@ -126,15 +138,22 @@ class Benchmark:
     sizes: Mapping[str, int]
     held_out: Mapping[str, int]
     titles: Mapping[str, str]
+    apart: frozenset[str] = frozenset()
+    """Families that have a table of their own."""
 
     @classmethod
     def of(cls, specs: Mapping[str, EnvSpec]) -> Benchmark:
         """Of the published suite."""
-        sizes = {family: spec.expected[PUBLISHED_SUITE] for family, spec in specs.items()}
+        sizes = {
+            family: spec.expected[PUBLISHED_SUITE]
+            for family, spec in specs.items()
+            if PUBLISHED_SUITE in spec.expected
+        }
         return cls(
             sizes=sizes,
             held_out={family: n for family, n in sizes.items() if specs[family].held_out},
             titles={family: spec.title for family, spec in specs.items()},
+            apart=frozenset(family for family, spec in specs.items() if spec.published is not None),
         )
 
 
@@ -146,12 +165,18 @@ def make_leaderboard(
     sort: str | None = None,
 ) -> Leaderboard:
     """Raises UserError where rows do not belong in one table, or `sort` is no column."""
+    for run in runs:
+        if benchmark.apart.issuperset(run.manifest["counts"]):
+            family = min(run.manifest["counts"])
+            raise UserError(
+                f"{run.folder} has a table of its own: evalharness leaderboard --table {family} RUN"
+            )
     require_one_table(list(runs), published)
     rows = load_table(MAIN) if published else []
     reference = load_reference(PUBLISHED_SUITE)
     standings = [_published(row, benchmark, reference) for row in rows]
     standings += [_ours(run) for run in runs]
-    listed = {family for run in runs for family in run.manifest["counts"]}
+    listed = {family for run in runs for family in run.manifest["counts"]} - benchmark.apart
     order = [*family_columns(rows), *sorted(listed - set(family_columns(rows)))]
     names = dict(benchmark.titles)
     for run in runs:
@@ -165,6 +190,67 @@ def make_leaderboard(
     return _sorted(board, sort) if sort else board
 
 
+def make_own_leaderboard(
+    runs: Sequence[ScoredRun], spec: EnvSpec, *, published: bool = True, sort: str | None = None
+) -> Leaderboard:
+    """The table of a family that has published results of its own. Raises UserError as `make_leaderboard` does."""
+    table = spec.published
+    if table is None:
+        raise UserError(f"--table {spec.family}: {spec.title} is in the main table; leave --table out")
+    runs = [_only(run, spec.family) for run in runs]
+    rows = load_table(table.name) if published else []
+    if published:
+        for run in runs:
+            if run.manifest["suite"] != table.suite or run.perturbation is not None:
+                told = f"suite {run.suite}, perturbation {run.perturbation or 'none'}"
+                raise UserError(
+                    f"{run.folder} was played on {told}, the published rows on {table.suite} without any; leave it "
+                    "out, or rank runs alone with --no-published"
+                )
+    else:
+        require_one_table(runs, published=False)
+    n = expected_tasks(spec, table.suite, 0, None)
+    limit = min(spec.max_turns, MAX_TURNS)
+    board = Leaderboard(
+        titles={spec.family: spec.title},
+        standings=(*(_published_apart(row, spec, n, limit) for row in rows), *map(_ours, runs)),
+        sorted_by=None,
+        held_out=(),
+        measures={"success": spec.scores.success, "progress": spec.scores.progress},
+        notes=(table.note,) if published and table.note else (),
+    )
+    return _sorted(board, sort) if sort else board
+
+
+def _only(run: ScoredRun, family: str) -> ScoredRun:
+    """The run as if it had played that family alone."""
+    if not (scores := tuple(score for score in run.scores if score.family == family)):
+        raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
+    parts = ("counts", "expected", "titles", "labels")
+    kept = {part: {family: run.manifest[part][family]} for part in parts}
+    return replace(run, scores=scores, manifest={**run.manifest, **kept, "held_out": {}})
+
+
+def _published_apart(row: PublishedRow, spec: EnvSpec, n: int, max_turns: int) -> Standing:
+    assert spec.published is not None
+    values: dict[str, float | None] = {
+        f"{spec.family}_{measure}": round(row.numbers[column].value / 100, 6)
+        for measure, column in spec.published.columns.items()
+        if column in row.numbers
+    }
+    success = values.get(f"{spec.family}_success")
+    return Standing(
+        name=row.names["method"],
+        series="published",
+        held_in=(),
+        values=values,
+        ci95={} if success is None else {f"{spec.family}_success": stats.wilson(round(success * n), n)},
+        chance_corrected={},
+        suite=spec.published.suite,
+        max_turns=max_turns,
+    )
+
+
 def require_one_table(runs: list[ScoredRun], published: bool) -> None:
     """Raises UserError where runs are not of one protocol, or (`published`) not of the published rows'."""
     if not published:
@@ -172,7 +258,7 @@ def require_one_table(runs: list[ScoredRun], published: bool) -> None:
             raise UserError("--no-published leaves nothing: name a run folder")
         advice = "one table holds runs of one protocol only"
         require_same(runs, "suite", lambda run: run.suite, advice)
-        require_same(runs, "turn limit", lambda run: run.max_turns, advice)
+        require_same_turns(runs, advice)
         require_same(runs, "perturbation", lambda run: run.perturbation or "none", advice)
         return
     for run in runs:
@@ -281,9 +367,8 @@ def _ours(run: ScoredRun) -> Standing:
     manifest = run.manifest
     samples = int(run.config["samples"])
     groups = group_by_family(run.scores)
-    reference = (
-        load_reference(manifest["suite"], run.config["suite_seed"]) if run.max_turns == MAX_TURNS else {}
-    )
+    reference = load_reference(manifest["suite"], run.config["suite_seed"])
+    limits = run.turn_limits
     values: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
     corrected: dict[str, float | None] = {}
@@ -291,9 +376,7 @@ def _ours(run: ScoredRun) -> Standing:
     ceilings: dict[str, float | None] = {}
     for family, scores in groups.items():
         score = family_score(scores)
-        rows = [reference.get(s.task_id) for s in scores]
-        same = all(r is not None and r.task_hash == s.task_hash for r, s in zip(rows, scores, strict=True))
-        found = corrected_rates([r for r in rows if r is not None], score) if same else None
+        found = family_reference([(s.task_id, s.task_hash) for s in scores], reference, score, limits[family])
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
             values[column] = score[rate]
@@ -336,7 +419,7 @@ def _notes(run: ScoredRun, played: Mapping[str, tuple[int, int]], withheld: str 
     partial = [f"{titles.get(f, f)} {n}/{of}" for f, (n, of) in played.items() if n != of]
     if partial:
         notes.append(f"not the whole family: {', '.join(partial)}")
-    if withheld:
+    if withheld and run.manifest["held_out"]:
         notes.append(f"held-out score withheld: {withheld}")
     if run.config["samples"] > 1 or run.config["temperature"] > 0:
         notes.append(f"mean of {run.config['samples']} samples at temperature {run.config['temperature']}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from evalharness.analysis.reference import MAX_TURNS, family_reference, load_reference
@@ -57,6 +58,8 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         if family in groups:
             families[family] |= family_score(groups[family])
             played = [(s.task_id, s.task_hash) for s in groups[family]]
+            if family in manifest.get("scores", {}):
+                families[family]["mean_turns"] = fmean(s.turns for s in groups[family])
             found = family_reference(played, reference, families[family], limits[family])
             if found or limits[family] == MAX_TURNS:
                 families[family]["reference"] = found

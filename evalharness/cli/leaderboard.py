@@ -6,11 +6,12 @@ import argparse
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, csv_text, write_json, write_text
 
 if TYPE_CHECKING:
+    from envs.base import EnvSpec
     from evalharness.analysis.standings import Leaderboard
 
 _DESCRIPTION = """\
@@ -30,6 +31,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="run folders")
     parser.add_argument(
         "--sort", metavar="COLUMN", help="held_out_success, alfworld_progress, ...: best first, not grouped"
+    )
+    parser.add_argument(
+        "--table",
+        metavar="FAMILY",
+        help="the table of a family that has published results of its own, instead of the main one",
     )
     parser.add_argument(
         "--no-published", action="store_true", help="your runs alone (of any one suite and turn limit)"
@@ -59,17 +65,17 @@ def _show(args: argparse.Namespace) -> int:
 
     from envs import specs
     from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.analysis.standings import Benchmark, make_leaderboard
+    from evalharness.analysis.standings import Benchmark, make_leaderboard, make_own_leaderboard
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
     from evalharness.report.terminal import make_console
 
-    board = make_leaderboard(
-        [load_scored_run(folder) for folder in args.runs],
-        Benchmark.of(specs()),
-        published=not args.no_published,
-        sort=args.sort,
-    )
+    runs = [load_scored_run(folder) for folder in args.runs]
+    how: dict[str, Any] = {"published": not args.no_published, "sort": args.sort}
+    if args.table is None:
+        board = make_leaderboard(runs, Benchmark.of(specs()), **how)
+    else:
+        board = make_own_leaderboard(runs, _spec_of(args.table), **how)
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:
@@ -88,6 +94,17 @@ def _show(args: argparse.Namespace) -> int:
     if args.output not in (None, "-"):
         print(f"wrote {args.output}", file=sys.stderr)
     return 0
+
+
+def _spec_of(family: str) -> EnvSpec:
+    from envs import specs
+    from evalharness.errors import UserError
+    from evalharness.suites.selection import nearest
+
+    apart = sorted(name for name, spec in specs().items() if spec.published is not None)
+    if family not in apart:
+        raise UserError(f"--table {family}: no such table{nearest(family, apart)}")
+    return specs()[family]
 
 
 def _format_of(output: str | None) -> str:
