@@ -55,7 +55,9 @@ def key_of(title: str) -> int:
 
 def words_of(text: str) -> list[str]:
     """Words as the index of titles holds them: no capitals, no accents, letters and digits alone."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+    plain = text.casefold()
+    if not plain.isascii():
+        plain = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
     return _WORD.findall(plain)
 
 

@@ -85,7 +85,7 @@ def test_the_answer_does_not_stand_in_the_question(seed: int) -> None:
     assert Counter(t.payload["answer"] for t in tasks if t.kind == "yes/no") == {"yes": 20, "no": 20}
 
 
-def test_a_guesser_who_knows_the_commonest_answers_is_right_on_one_in_five_at_most() -> None:
+def test_a_guesser_who_knows_the_commonest_answers_is_right_on_less_than_one_in_four() -> None:
     """Guessing one of two alternatives, and for a bridge the answer that is most common among questions so worded."""
     tasks = suite(0)
     wordings: dict[str, Counter[str]] = {}
@@ -100,9 +100,7 @@ def test_a_guesser_who_knows_the_commonest_answers_is_right_on_one_in_five_at_mo
         for task in tasks
         if task.kind != "bridge"
     )
-    assert pairs == 45
-    assert bridges <= 40
-    assert (pairs + bridges) / len(tasks) <= 0.25
+    assert (pairs, bridges) == (45, 22)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
