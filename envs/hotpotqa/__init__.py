@@ -43,7 +43,7 @@ SPEC = EnvSpec(
     scores=ScoreNames(
         "EM",
         "F1",
-        {"supporting_facts": "supporting pages opened", "joint": "exact with all of them opened"},
+        {"supporting_facts": "supporting pages opened", "joint": "exact with every supporting page opened"},
     ),
     published=PublishedTable(
         "hotpotqa",

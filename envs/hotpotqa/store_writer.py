@@ -151,7 +151,8 @@ class StoreWriter:
 
     def _drop_repeated(self) -> None:
         self._connection.execute(
-            "DELETE FROM pages WHERE key IN (SELECT key FROM pages GROUP BY key HAVING count(*) > 1) AND EXISTS (SELECT 1 FROM pages AS other WHERE other.key = pages.key"
+            "DELETE FROM pages WHERE key IN (SELECT key FROM pages GROUP BY key HAVING count(*) > 1)"
+            " AND EXISTS (SELECT 1 FROM pages AS other WHERE other.key = pages.key"
             " AND other.title = pages.title AND other.id < pages.id)"
         )
 

@@ -48,16 +48,18 @@ function heading(run, several) {
 
 const letter = run => String.fromCharCode(65 + run.number);
 
+const USUAL = { success: 'success', progress: 'progress' };
+
 // Families whose scores have names of their own stand in tables of their own.
 function scores(data, runs) {
   const names = family => runs.map(run => run.summary.scores?.[family]).find(Boolean);
   const usual = data.families.filter(family => !names(family)), apart = data.families.filter(names);
-  return [usual.length && scoreTable(data, runs, usual, { success: 'success', progress: 'progress', figures: {} }),
+  return [usual.length && scoreTable(data, runs, usual, USUAL),
     ...apart.map(family => scoreTable(data, runs, [family], names(family)))].filter(Boolean);
 }
 
 function scoreTable(data, runs, families, names) {
-  const several = runs.length > 1, body = h('tbody', {}), figures = Object.keys(names.figures);
+  const several = runs.length > 1, body = h('tbody', {});
   for (const family of families) {
     runs.filter(run => run.summary.families[family]).forEach((run, i) => {
       const entry = run.summary.families[family], reference = entry.reference;
@@ -69,11 +71,10 @@ function scoreTable(data, runs, families, names) {
         h('td', {}, rate('success_rate', 'success')), h('td', {}, rate('progress_rate', 'progress')),
         h('td.n', {}, entry.n === entry.expected ? entry.n : `${entry.n}/${entry.expected}`),
         h('td.n', {}, percent(entry.grounding_accuracy)),
-        figures.map(name => h('td.n', {}, entry.figures?.[name] ? percent(entry.figures[name].mean) : '–')),
         h('td.n', {}, reference ? `${percent(reference.chance_corrected.success_rate)} / ${percent(reference.chance_corrected.progress_rate)}` : '–')));
     });
   }
-  for (const run of runs.filter(run => !figures.length && run.summary.held_out)) {
+  for (const run of runs.filter(run => names === USUAL && run.summary.held_out)) {
     const held = run.summary.held_out;
     body.append(h('tr.total', {}, h('th', { scope: 'row' }, 'Held-out'),
       several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))),
@@ -83,7 +84,7 @@ function scoreTable(data, runs, families, names) {
   return scrolled(h('table.scores', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
     several && h('th', { scope: 'col' }, 'run'),
     [names.success, names.progress].map(name => h('th', { scope: 'col' }, name)),
-    ['n', 'grounding', ...figures.map(name => names.figures[name]), 'corrected'].map(name =>
+    ['n', 'grounding', 'corrected'].map(name =>
       h('th.n', { scope: 'col' }, name)))), body));
 }
 
