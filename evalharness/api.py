@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.analysis.comparison import Comparison, compare_runs
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
-from evalharness.analysis.standings import Benchmark, Leaderboard, make_leaderboard
+from evalharness.analysis.standings import (
+    Benchmark,
+    Leaderboard,
+    make_leaderboard,
+    make_own_leaderboard,
+    own_table,
+)
 from evalharness.analysis.summary import earlier_timing, is_complete, summarize
 from evalharness.config import make_config
 from evalharness.data import data_folder
@@ -116,11 +122,19 @@ def compare(baseline: AnyRun, run: AnyRun) -> Comparison:
 
 
 def leaderboard(
-    runs: Sequence[AnyRun] = (), *, published: bool = True, sort: str | None = None
+    runs: Sequence[AnyRun] = (),
+    *,
+    published: bool = True,
+    sort: str | None = None,
+    table: str | None = None,
 ) -> Leaderboard:
-    """`runs` among the published rows, or alone. Raises `UserError` where they do not belong in one table."""
+    """`runs` among the published rows, or alone; `table`: the family whose own table is meant, not the main one.
+
+    Raises `UserError` where they do not belong in one table.
+    """
     from envs import specs
 
-    return make_leaderboard(
-        [_scores(run) for run in runs], Benchmark.of(specs()), published=published, sort=sort
-    )
+    scored = [_scores(run) for run in runs]
+    if table is not None:
+        return make_own_leaderboard(scored, own_table(specs(), table), published=published, sort=sort)
+    return make_leaderboard(scored, Benchmark.of(specs()), published=published, sort=sort)

@@ -190,6 +190,14 @@ def make_leaderboard(
     return _sorted(board, sort) if sort else board
 
 
+def own_table(specs: Mapping[str, EnvSpec], family: str) -> EnvSpec:
+    """The family of that name, if it has a table of its own; else raises UserError."""
+    apart = sorted(name for name, spec in specs.items() if spec.published is not None)
+    if family not in apart:
+        raise UserError(f"--table {family}: no such table{nearest(family, apart)}")
+    return specs[family]
+
+
 def make_own_leaderboard(
     runs: Sequence[ScoredRun], spec: EnvSpec, *, published: bool = True, sort: str | None = None
 ) -> Leaderboard:

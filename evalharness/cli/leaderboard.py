@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from evalharness.cli.common import add_json_option, csv_text, write_json, write_text
 
 if TYPE_CHECKING:
-    from envs.base import EnvSpec
     from evalharness.analysis.standings import Leaderboard
 
 _DESCRIPTION = """\
@@ -65,7 +64,7 @@ def _show(args: argparse.Namespace) -> int:
 
     from envs import specs
     from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.analysis.standings import Benchmark, make_leaderboard, make_own_leaderboard
+    from evalharness.analysis.standings import Benchmark, make_leaderboard, make_own_leaderboard, own_table
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
     from evalharness.report.terminal import make_console
@@ -75,7 +74,7 @@ def _show(args: argparse.Namespace) -> int:
     if args.table is None:
         board = make_leaderboard(runs, Benchmark.of(specs()), **how)
     else:
-        board = make_own_leaderboard(runs, _spec_of(args.table), **how)
+        board = make_own_leaderboard(runs, own_table(specs(), args.table), **how)
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:
@@ -94,17 +93,6 @@ def _show(args: argparse.Namespace) -> int:
     if args.output not in (None, "-"):
         print(f"wrote {args.output}", file=sys.stderr)
     return 0
-
-
-def _spec_of(family: str) -> EnvSpec:
-    from envs import specs
-    from evalharness.errors import UserError
-    from evalharness.suites.selection import nearest
-
-    apart = sorted(name for name, spec in specs().items() if spec.published is not None)
-    if family not in apart:
-        raise UserError(f"--table {family}: no such table{nearest(family, apart)}")
-    return specs()[family]
 
 
 def _format_of(output: str | None) -> str:
