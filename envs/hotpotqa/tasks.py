@@ -89,7 +89,7 @@ def _official(data: Path | None) -> list[Task]:
     questions, pages = data_files(data)
     for path, what in ((questions, "questions"), (pages, "page store")):
         if not path.is_file():
-            raise MissingDataError(f"HotpotQA's {what} is not at {path}", _HOW)
+            raise MissingDataError(f"HotpotQA: no {what} at {path}", _HOW)
     sha256 = _opened(pages).sha256
     try:
         rows = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
