@@ -83,8 +83,9 @@ class Corpus:
         ]
 
     def title(self, number: int) -> str:
+        """No title comes twice: a Wikipedia has none twice either."""
         words = self.stream.choices(self.words, cum_weights=self.weights, k=self.stream.randint(1, 4))
-        return f"{' '.join(words).capitalize()} {number % 997}"
+        return f"{' '.join(words).capitalize()} {number % 997} ({self.words[number // 997]})"
 
     def pages(self, count: int) -> Iterator[Page]:
         for number in range(count):
