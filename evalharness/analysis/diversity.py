@@ -125,7 +125,7 @@ def _message(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def family_instructions() -> dict[str, str]:
-    """Name -> the instruction of each family that `all` means; of each kind where its kinds have instructions of their own."""
+    """Name -> the instruction of each family of `all`; of each kind where kinds have instructions of their own."""
     from envs import specs
     from evalharness.protocol.prompt import load_prompt
     from evalharness.protocol.surface import ActionSurface
