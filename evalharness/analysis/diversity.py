@@ -147,13 +147,15 @@ def _message(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def family_instructions() -> dict[str, str]:
-    """Name -> the instruction of each installed family; of each kind where its kinds have instructions of their own."""
+    """Name -> the instruction of each family of `all`; of each kind where kinds have instructions of their own."""
     from envs import specs
     from evalharness.protocol.prompt import load_prompt
     from evalharness.protocol.surface import ActionSurface
 
     found = {}
     for spec in specs().values():
+        if not spec.in_all:
+            continue
         prompt = load_prompt(spec)
         surface = ActionSurface(spec.actions)
         kinds = [kind for kind, variant in prompt.variants.items() if variant.instruction is not None]
