@@ -97,13 +97,13 @@ def _import(args: argparse.Namespace) -> int:
 
 def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> int:
     """By the family's own importer."""
-    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     from envs import specs
     from envs.base import ImportRefusedError
     from evalharness.data.importer import locked
     from evalharness.errors import UserError, nearest
+    from evalharness.report.terminal import make_console, say
     from evalharness.report.text import printable
 
     importers = {name: spec.import_data for name, spec in specs().items() if spec.import_data is not None}
@@ -115,7 +115,7 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder), Progress(*columns, console=Console(stderr=True)) as bars:
+        with locked(folder), Progress(*columns, console=make_console(stderr=True)) as bars:
             task = bars.add_task(family, total=None)
             told = importers[family](
                 Path(source).expanduser(),
@@ -129,7 +129,8 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
             f"the import into {folder} stopped: {error}; fix that and run the same command again"
         ) from error
     if args.json != "-":
-        print("\n".join(printable(line, single_line=True) for line in told))
+        for line in told:
+            say(line, stderr=False)
     write_json(args.json, {"schema": 1, "data": str(folder), "family": family, "done": list(told)})
     return 0
 
