@@ -152,7 +152,7 @@ def performance(outcome: Outcome) -> dict[str, Any]:
 
 
 def episodes_of(outcome: Outcome) -> int:
-    return sum(family["n"] for family in outcome.summary["families"].values())
+    return sum(family["episodes"] for family in outcome.summary["families"].values())
 
 
 def a_whole_suite(options: argparse.Namespace) -> list[Figure]:

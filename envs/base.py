@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import gymnasium
 
@@ -92,6 +92,11 @@ class Info(TypedDict):
     """The last action was grounded: the environment understood it and could carry it out."""
     subgoals_completed: tuple[int, ...]
     """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
+    no_effect: NotRequired[bool]
+    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
+    logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
+    published_valid: NotRequired[bool]
+    """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
 
 
 class AnyText(gymnasium.spaces.Space[str]):
@@ -208,6 +213,9 @@ class Wording:
     """Regular expression for the words that go before a number in a numbered name."""
     case_matters: bool = False
     """The environment takes its actions in their own case only."""
+    unread_from: str = ""
+    """Regular expression for where the environment stops to read an action. Outer white space and final periods are
+    left to the environment in any case: it forgives them, or refuses them, under a perturbation as without one."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +241,9 @@ class EnvSpec:
     generate: Callable[[int], Iterable[Task]] | None = None
     """(suite seed) -> the open suite's tasks as its generator finds them, without a look at anything stored. With it
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
+    open_version: int = 1
+    """Of the open suite, of every seed: raised when its tasks or their scoring change, so that what was frozen by an
+    earlier version is made again."""
     wording: Wording = field(default_factory=Wording)
     """What perturbations need to know, and which there are."""
     prompt_file: Path | None = None

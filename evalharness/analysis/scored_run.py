@@ -23,6 +23,9 @@ class TaskScore:
     samples: int
     success: float
     progress: float
+    kind: str
+    attempts: Mapping[str, tuple[float, ...]]
+    """`success`, `progress` -> the value of each sample."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class ScoredRun:
     manifest: Mapping[str, Any]
     scores: tuple[EpisodeScore, ...]
     """Sorted by task and sample."""
+    repeats: tuple[ScoredRun, ...] = ()
+    """The runs that this one is made of, where several were read as one (`evalharness.analysis.repeats`)."""
 
     @property
     def name(self) -> str:
@@ -77,6 +82,11 @@ class ScoredRun:
                 samples=len(group),
                 success=sum(s.success for s in group) / len(group),
                 progress=sum(s.progress for s in group) / len(group),
+                kind=group[0].kind,
+                attempts={
+                    "success": tuple(float(s.success) for s in group),
+                    "progress": tuple(s.progress for s in group),
+                },
             )
             for task_id, group in groups.items()
         }

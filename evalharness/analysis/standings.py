@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from math import hypot
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness import stats
+from evalharness.analysis.completeness import Played, played
+from evalharness.analysis.deviations import deviations
 from evalharness.analysis.published import MAIN, PublishedRow, family_columns, load_table
 from evalharness.analysis.reference import (
     TaskReference,
@@ -20,6 +23,7 @@ from evalharness.analysis.reference import (
 from evalharness.analysis.score import family_score, group_by_family, held_out_score
 from evalharness.analysis.scored_run import ScoredRun, require_same
 from evalharness.errors import UserError, nearest
+from evalharness.protocol.prompt import load_prompt
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,10 +43,10 @@ class Standing:
     series: str
     """The base model of a published row; `our runs` for a run folder."""
     held_in: tuple[str, ...]
-    """Families that the method's training data was sampled from, as far as published."""
+    """Families that the method's training data was sampled from: as published, or as the user declares of a run."""
     values: Mapping[str, float | None]
     ci95: Mapping[str, tuple[float, float]]
-    """Of a published row for success alone: Wilson's, derived from the printed rate (of the held-out score: from the
+    """Of a published row for success alone: derived from the printed rate (of the held-out score: from the
     printed rates of its families) and the number of tasks."""
     chance_corrected: Mapping[str, float | None]
     """0 is what chance reaches, 1 what the best known plans reach; None where no reference is stored."""
@@ -52,10 +56,12 @@ class Standing:
     max_turns: int
     folder: str | None = None
     """None for a published row."""
-    played: Mapping[str, tuple[int, int]] | None = None
-    """Family -> (episodes played, episodes of the whole family), of a run."""
+    played: Mapping[str, Played] | None = None
+    """Family -> how much of it a run has played."""
     labels: Mapping[str, str] | None = None
     """Family -> who wrote its labels, of a run."""
+    deviations: tuple[str, ...] = ()
+    """How a run leaves the protocol of the other rows, prompts say, and yet may stand beside them."""
     notes: tuple[str, ...] = ()
 
     @property
@@ -65,6 +71,15 @@ class Standing:
     def has_own_labels(self, column: str) -> bool:
         """The column's family is scored by labels of this project: not on the published scale."""
         return "ours" in (self.labels or {}).get(column.rpartition("_")[0], "")
+
+    @property
+    def incomplete(self) -> tuple[str, ...]:
+        """Families of which a run has played a part only: no rate of theirs is the family's."""
+        return tuple(f for f, part in (self.played or {}).items() if not part.complete)
+
+    def is_incomplete(self, column: str) -> bool:
+        """A part of the column's family stands there for the whole."""
+        return column.rpartition("_")[0] in self.incomplete
 
 
 @dataclass(frozen=True)
@@ -100,7 +115,12 @@ class Leaderboard:
                 "max_turns": standing.max_turns,
                 "held_in": " ".join(standing.held_in),
                 "labels": _pairs(standing.labels or {}),
-                "played": _pairs({f: f"{n}/{of}" for f, (n, of) in (standing.played or {}).items()}),
+                "played": _pairs(
+                    {f: f"{part.tasks}/{part.of}" for f, part in (standing.played or {}).items()}
+                ),
+                "samples": max((part.samples for part in (standing.played or {}).values()), default=None),
+                "incomplete": " ".join(standing.incomplete),
+                "deviations": "; ".join(standing.deviations),
                 "notes": "; ".join(standing.notes),
                 "ci95_from": "episodes" if standing.ours else "printed rates",
             }
@@ -126,7 +146,9 @@ class Leaderboard:
             "schema": SCHEMA,
             "families": dict(self.titles),
             "sorted_by": self.sorted_by,
-            "rows": [asdict(standing) for standing in self.standings],
+            "rows": [
+                asdict(standing) | {"incomplete": list(standing.incomplete)} for standing in self.standings
+            ],
         }
 
 
@@ -137,6 +159,8 @@ class Benchmark:
     sizes: Mapping[str, int]
     held_out: Mapping[str, int]
     titles: Mapping[str, str]
+    prompts: Mapping[str, str]
+    """Family -> SHA-256 of its prompt file as it comes with the harness."""
 
     @classmethod
     def of(cls, specs: Mapping[str, EnvSpec]) -> Benchmark:
@@ -146,6 +170,7 @@ class Benchmark:
             sizes=sizes,
             held_out={family: n for family, n in sizes.items() if specs[family].held_out},
             titles={family: spec.title for family, spec in specs.items()},
+            prompts={family: load_prompt(spec).sha256 for family, spec in specs.items()},
         )
 
 
@@ -155,18 +180,26 @@ def make_leaderboard(
     *,
     published: bool = True,
     sort: str | None = None,
+    held_in: Mapping[Path, Sequence[str]] | None = None,
 ) -> Leaderboard:
-    """Raises UserError where rows do not belong in one table, or `sort` is no column."""
+    """`held_in`: folder of a run -> families that its model was trained on, as the user declares.
+
+    Raises UserError where rows do not belong in one table, or `sort` or a declared family is none.
+    """
     require_one_table(list(runs), published)
     rows = load_table(MAIN) if published else []
     reference = load_reference(PUBLISHED_SUITE)
     standings = [_published(row, benchmark, reference) for row in rows]
-    standings += [_ours(run) for run in runs]
+    declared = held_in or {}
+    standings += [_ours(run, benchmark.prompts, declared.get(run.folder, ())) for run in runs]
     listed = {family for run in runs for family in run.manifest["counts"]}
     order = [*family_columns(rows), *sorted(listed - set(family_columns(rows)))]
     names = dict(benchmark.titles)
     for run in runs:
         names |= run.titles
+    for family in {family for families in declared.values() for family in families}:
+        if family not in order:
+            raise UserError(f"--held-in {family}: no such family{nearest(family, order)}")
     board = Leaderboard(
         titles={family: names.get(family, family) for family in order},
         standings=tuple(standings),
@@ -202,9 +235,10 @@ def _sorted(board: Leaderboard, column: str) -> Leaderboard:
     if column not in board.columns:
         raise UserError(f"--sort {column}: no such column{nearest(column, board.columns)}")
 
-    def key(standing: Standing) -> float:
+    def key(standing: Standing) -> tuple[bool, bool, float]:
+        # A part of a family is no better than the whole of it, whatever its rate.
         value = standing.values.get(column)
-        return -1.0 if value is None else value
+        return value is not None, not standing.is_incomplete(column), value or 0.0
 
     ordered = sorted(board.standings, key=key, reverse=True)
     return replace(board, standings=tuple(ordered), sorted_by=column)
@@ -233,10 +267,10 @@ def _published(row: PublishedRow, benchmark: Benchmark, reference: Mapping[str, 
     for family, n in benchmark.sizes.items():
         rate = values.get(f"{family}_success")
         if rate is not None:
-            intervals[f"{family}_success"] = stats.wilson(round(rate * n), n)
+            intervals[f"{family}_success"] = stats.success_interval(round(rate * n), n)
     held_out, tasks = values[f"{HELD_OUT}_success"], sum(benchmark.held_out.values())
     if held_out is not None:
-        intervals[f"{HELD_OUT}_success"] = stats.wilson(round(held_out * tasks), tasks)
+        intervals[f"{HELD_OUT}_success"] = stats.success_interval(round(held_out * tasks), tasks)
     corrected = _published_corrected(values, intervals, benchmark, reference)
     return Standing(
         name=row.names["method"],
@@ -328,7 +362,7 @@ def _attempts(reference: Mapping[str, TaskReference], families: Iterable[str]) -
     return sum(row.floor_samples for id_, row in reference.items() if id_.split("/")[0] in families)
 
 
-def _ours(run: ScoredRun) -> Standing:
+def _ours(run: ScoredRun, prompts: Mapping[str, str], held_in: Sequence[str]) -> Standing:
     manifest = run.manifest
     samples = int(run.config["samples"])
     groups = group_by_family(run.scores)
@@ -348,7 +382,7 @@ def _ours(run: ScoredRun) -> Standing:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
             values[column] = score[rate]
             intervals[column] = score[f"{rate}_ci95"]
-    held_out, withheld = held_out_score(groups, {f: n * samples for f, n in manifest["held_out"].items()})
+    held_out, withheld = held_out_score(groups, manifest["held_out"], samples)
     for measure in MEASURES:
         column = f"{HELD_OUT}_{measure}"
         values[column] = held_out[f"{measure}_rate"] if held_out else None
@@ -357,13 +391,12 @@ def _ours(run: ScoredRun) -> Standing:
     if held_out:
         sizes = manifest["held_out"]
         corrected.add_held_out(values, intervals, sizes, _attempts(reference, sizes))
-    played = {
-        family: (len(groups.get(family, ())), n * samples) for family, n in manifest["expected"].items()
-    }
+    parts = {family: played(groups.get(family, ()), n, samples) for family, n in manifest["expected"].items()}
+    leaves = deviations(manifest["identity"], prompts, run.titles)
     return Standing(
         name=run.name,
         series=OURS,
-        held_in=(),
+        held_in=tuple(held_in),
         values=values,
         ci95=intervals,
         chance_corrected=corrected.rates,
@@ -371,24 +404,26 @@ def _ours(run: ScoredRun) -> Standing:
         suite=run.suite,
         max_turns=run.max_turns,
         folder=str(run.folder),
-        played=played,
+        played=parts,
         labels=manifest["labels"],
-        notes=tuple(_notes(run, played, withheld)),
+        deviations=leaves,
+        notes=tuple(_notes(run, parts, withheld, held_in)),
     )
 
 
-def _notes(run: ScoredRun, played: Mapping[str, tuple[int, int]], withheld: str | None) -> list[str]:
+def _notes(
+    run: ScoredRun, parts: Mapping[str, Played], withheld: str | None, held_in: Sequence[str]
+) -> list[str]:
     titles = run.titles
     notes = []
     if ours := [titles.get(f, f) for f, labels in run.manifest["labels"].items() if "ours" in labels]:
         notes.append(f"labels: ours for {', '.join(ours)} (progress there is not on the published scale)")
-    partial = [f"{titles.get(f, f)} {n}/{of}" for f, (n, of) in played.items() if n != of]
-    if partial:
+    if partial := [f"{titles.get(f, f)} {part.described}" for f, part in parts.items() if not part.complete]:
         notes.append(f"not the whole family: {', '.join(partial)}")
+    if held_in:
+        notes.append(f"held-in as declared: {', '.join(titles.get(f, f) for f in held_in)}")
     if withheld:
         notes.append(f"held-out score withheld: {withheld}")
-    if run.config["samples"] > 1 or run.config["temperature"] > 0:
-        notes.append(f"mean of {run.config['samples']} samples at temperature {run.config['temperature']}")
     if run.perturbation:
         notes.append(f"perturbation {run.perturbation}")
     return notes

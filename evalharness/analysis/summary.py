@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,9 @@ from typing import Any
 from envs.base import MAX_TURNS
 from evalharness.analysis.reference import family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
-from evalharness.records.store import (
-    ERRORS,
-    SUMMARY,
-    read_episodes,
-    read_lines,
-    read_manifest,
-    write_atomically,
-)
+from evalharness.errors import DamageWarning
+from evalharness.records.shapes import check_timing, read_object
+from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance")
@@ -26,9 +22,7 @@ TIMING = ("wall_s", "sessions", "efficiency", "performance")
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
     """Family -> episodes that were given up and have not been played since."""
-    given_up = {
-        (line["task_id"], line["sample"]) for _, line in read_lines(folder / ERRORS) if line.get("final")
-    }
+    given_up = {(line["task_id"], line["sample"]) for line in read_failures(folder) if line.get("final")}
     counts: dict[str, int] = {}
     for task_id, _ in given_up - done:
         family = task_id.split("/")[0]
@@ -50,8 +44,10 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
     for family, count in manifest["counts"].items():
         families[family] = {
             "n": 0,
-            "selected": count * samples,
-            "expected": manifest["expected"][family] * samples,
+            "selected": count,
+            "expected": manifest["expected"][family],
+            "episodes": 0,
+            "episodes_selected": count * samples,
             "infrastructure_failures": failures.get(family, 0),
         }
         if family in groups:
@@ -59,7 +55,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
             if comparable:
                 played = [(s.task_id, s.task_hash) for s in groups[family]]
                 families[family]["reference"] = family_reference(played, reference, families[family])
-    held_out, withheld = held_out_score(groups, {f: n * samples for f, n in manifest["held_out"].items()})
+    held_out, withheld = held_out_score(groups, manifest["held_out"], samples)
     return {
         "schema": SCHEMA,
         "run": str(folder),
@@ -91,13 +87,19 @@ def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:
 
 def earlier_timing(folder: Path) -> dict[str, Any]:
     """What the last sitting that played anything wrote down of itself; it cannot be recomputed."""
+    path = folder / SUMMARY
     try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        return {key: summary[key] for key in TIMING if key in summary}
-    except (OSError, ValueError, TypeError):
+        summary = read_object(path.read_bytes())
+        found = {key: summary[key] for key in TIMING if key in summary}
+        check_timing(found)
+    except OSError:
         return {}
+    except ValueError as error:
+        warnings.warn(f"{path} is damaged ({error}); its times are left out", DamageWarning, stacklevel=2)
+        return {}
+    return found
 
 
 def is_complete(summary: Mapping[str, Any]) -> bool:
     """Every selected episode was played."""
-    return all(f["n"] == f["selected"] for f in summary["families"].values())
+    return all(f["episodes"] == f["episodes_selected"] for f in summary["families"].values())

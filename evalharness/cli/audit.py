@@ -52,7 +52,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from rich.console import Console
     from rich.table import Table
 
     from envs.base import MAX_TURNS
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         data=data,
         suite_seed=seed,
         floor_samples=args.floor_samples,
-        watch=lambda progress: watch(progress, names, Console(stderr=True)),
+        watch=lambda progress: watch(progress, names, make_console(stderr=True)),
     )
     out = make_console(stderr=args.json == "-")
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)

@@ -50,22 +50,28 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from envs import specs
     from evalharness.analysis.best_of_n import best_of_n, require_greedy
     from evalharness.analysis.scored_run import load_scored_run
     from evalharness.engine.study import study_folder
     from evalharness.policy.resolve import prepare
+    from evalharness.protocol.prompt import load_prompt
     from evalharness.report.best_of_n import print_best_of_n
+    from evalharness.report.terminal import make_console
 
     runs = _runs(args)
     greedy = load_scored_run(args.greedy) if args.greedy else None
     if greedy is not None:  # before hours of playing, not after them
-        model = prepare(runs[_SAMPLES], specs(), lambda text: None).identity
-        require_greedy(greedy, runs[_SAMPLES].identity(), model)
+        samples, installed = runs[_SAMPLES], specs()
+        model = prepare(samples, installed, lambda text: None).identity
+        prompts = {
+            family: load_prompt(installed[family], samples.prompts).sha256
+            for family in greedy.manifest["counts"]
+            if family in installed
+        }
+        require_greedy(greedy, samples.identity(), model, prompts)
     folder = study_folder(runs[_SAMPLES], "bon")
-    out = Console(stderr="-" in (args.json, args.csv, args.tasks_csv))
+    out = make_console(stderr="-" in (args.json, args.csv, args.tasks_csv))
     elsewhere = {_GREEDY: args.greedy.absolute()} if args.greedy else None
     played = play_study("bon", folder, runs, args, elsewhere=elsewhere)
     if not played.stopped:

@@ -100,8 +100,11 @@ def require_writable(option: str, target: str | None) -> None:
 
 
 def write_text(option: str, target: str, text: str) -> None:
+    from evalharness.report.text import printable
+
     if target == "-":
-        sys.stdout.write(text)
+        # Into a pipe or a file goes what was asked for; what a person sees cannot steer the terminal.
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
         return
     try:
         Path(target).write_text(text, encoding="utf-8")
@@ -137,10 +140,11 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
         return suite
     if (data / "agentboard").is_dir():
         return "agentboard"
-    print(
+    from evalharness.report.terminal import say
+
+    say(
         "evalharness: no published data imported, so this is the open suite "
-        "(get the published one with: evalharness data import DIR)",
-        file=sys.stderr,
+        "(get the published one with: evalharness data import DIR)"
     )
     return "open"
 

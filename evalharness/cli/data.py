@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json, write_text
 
 if TYPE_CHECKING:
     from evalharness.data import FamilyCheck, PublishedFamily
@@ -76,7 +76,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _path(args: argparse.Namespace) -> int:
-    print(data_folder(args))
+    write_text("", "-", f"{data_folder(args)}\n")
     return 0
 
 
@@ -88,7 +88,6 @@ def _import(args: argparse.Namespace) -> int:
 
 
 def _fetch(args: argparse.Namespace) -> int:
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         DownloadColumn,
@@ -102,6 +101,7 @@ def _fetch(args: argparse.Namespace) -> int:
     from evalharness.data.fetch import fetch_published
     from evalharness.data.importer import require_known
     from evalharness.data.table import Download
+    from evalharness.report.terminal import make_console
 
     chosen = require_known(args.families, published())
     columns = (
@@ -111,7 +111,7 @@ def _fetch(args: argparse.Namespace) -> int:
         TransferSpeedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bars:
+    with Progress(*columns, console=make_console(stderr=True)) as bars:
         tasks: dict[str, Any] = {}
 
         def progress(download: Download, done: int, total: int | None) -> None:
@@ -175,13 +175,13 @@ def _status(args: argparse.Namespace) -> int:
 def _print_checks(
     args: argparse.Namespace, checks: Mapping[str, FamilyCheck], imported: Mapping[str, int] | None = None
 ) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from evalharness.data.source import display
+    from evalharness.report.terminal import make_console
 
-    console = Console(stderr=args.json == "-", highlight=False)
+    console = make_console(stderr=args.json == "-")
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     table.add_column("family", no_wrap=True)
     table.add_column("state", no_wrap=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -59,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
     from evalharness.report import diversity as pictures
     from evalharness.report import plots
+    from evalharness.report.terminal import say
 
     if args.limit < 1:
         raise UserError("--limit is at least 1")
@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         sources = [diversity.read_thoughts(path, args.limit) for path in args.sources]
         rows, lines, name = diversity.thought_map(sources, args.embedding)
         for line in lines:
-            print(pictures.shown(line, 200), file=sys.stderr)
+            say(pictures.shown(line, 200))
         with plots.style():
             return _save(args.output, "thoughts", rows, pictures.draw_thoughts(rows, lines, name))
     texts = diversity.family_instructions()
@@ -85,6 +85,7 @@ def _save(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], figure: Fi
     from evalharness.cli.common import csv_text, write_text
     from evalharness.errors import UserError
     from evalharness.report.plots import save_figure
+    from evalharness.report.terminal import say
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -93,5 +94,5 @@ def _save(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], figure: Fi
     stem = folder / name
     write_text("-o", str(stem.with_suffix(".csv")), csv_text(rows))
     save_figure(figure, stem)
-    print(f"wrote {stem}.png, .svg, .csv", file=sys.stderr)
+    say(f"wrote {stem}.png, .svg, .csv")
     return 0

@@ -35,12 +35,11 @@ def run(args: argparse.Namespace) -> int:
     from contextlib import nullcontext
     from dataclasses import asdict
 
-    from rich.console import Console
-
     from evalharness.doctor import machine_findings, probe_families
+    from evalharness.report.terminal import make_console
 
     data = data_folder(args)
-    console = Console(stderr=args.json == "-", highlight=False)
+    console = make_console(stderr=args.json == "-")
     findings = list(machine_findings())
     console.print(_findings(findings))
     with console.status("playing one turn of each family") if console.is_terminal else nullcontext():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import types
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
@@ -111,11 +110,13 @@ def shown(default: Any) -> str:
 
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
+    from evalharness.report.terminal import say
+
     flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
     in_file = read_config(args.config) if args.config else {}
     if not args.suite and "suite" not in in_file:
         flags["suite"] = chosen_suite(args, data_folder(args))
     config = make_config(flags | own, args.config)
     for line in config.doubts():
-        print(f"evalharness: {line}", file=sys.stderr)
+        say(f"evalharness: {line}")
     return config

@@ -1,13 +1,13 @@
-"""Parsers whose options may be added late.
+"""Parsers whose options may be added late, and whose errors cannot steer a terminal.
 
-Those made of `RunConfig` import pydantic and numpy; `evalharness --help` and the other commands do not wait for them.
+Options made of `RunConfig` import pydantic and numpy; `evalharness --help` and the other commands do not wait for them.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 AddOptions = Callable[[argparse.ArgumentParser], None]
 
@@ -31,6 +31,12 @@ class CommandParser(argparse.ArgumentParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         self.complete()
         return super().parse_known_args(args, namespace)
+
+    def error(self, message: str) -> NoReturn:
+        """What it refuses can hold anything; it says so without obeying it."""
+        from evalharness.report.text import printable
+
+        super().error(printable(message, single_line=True))
 
 
 def add_late(parser: argparse.ArgumentParser, add_options: AddOptions) -> None:

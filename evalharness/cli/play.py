@@ -34,17 +34,17 @@ def _add_turns(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
     from rich.text import Text
 
     from envs import specs
+    from evalharness.report.terminal import make_console
     from evalharness.report.text import printable
     from evalharness.suites.selection import find_task
 
     folder = data_folder(args)
     task = find_task(specs(), args.task, folder, args.suite_seed)
     environment = specs()[task.family].make(folder)
-    console = Console()
+    console = make_console()
     try:
         observation, info = environment.reset(options={"task": task})
         console.print(Text(f"Goal: {printable(environment.goal)}", style="bold"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -47,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.engine.study import run_folders
     from evalharness.errors import UserError
     from evalharness.report import plots
+    from evalharness.report.terminal import say
 
     plots.style()  # before the work, not after it: raises where matplotlib is missing
     runs = [load_scored_run(folder) for folder in run_folders(args.runs)]
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         write_text("-o", str(stem.with_suffix(".csv")), csv_text(rows))
         with plots.style():
             plots.save_figure(plots.DRAW[name](rows, titles), stem)
-        print(f"wrote {stem}.png, .svg, .csv", file=sys.stderr)
+        say(f"wrote {stem}.png, .svg, .csv")
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 _DESCRIPTION = """\
@@ -40,9 +39,10 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.report.terminal import say
     from evalharness.report.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.report.viewer.page import write_page
 
     size = write_page(args.output, load_bundle(args.runs, prompts=args.prompts, behaviour=behaviour_figures))
-    print(f"wrote {args.output} ({size / 1e6:.1f} MB)", file=sys.stderr)
+    say(f"wrote {args.output} ({size / 1e6:.1f} MB)")
     return 0

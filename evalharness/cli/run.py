@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from evalharness.cli.common import data_folder, require_writable, write_json
@@ -28,29 +27,28 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from evalharness.cli.common import titles
     from evalharness.cli.options import config_of
     from evalharness.engine import evaluation
     from evalharness.report.live import watch
     from evalharness.report.table import print_summary
+    from evalharness.report.terminal import make_console, say
 
     config = config_of(args)
     require_writable("--json", args.json)
-    out = Console(stderr=args.json == "-")
+    out = make_console(stderr=args.json == "-")
     names = titles()
     kept: list[Path] = []
     try:
         outcome = evaluation.evaluate(
             config,
             data=data_folder(args),
-            watch=lambda progress: watch(progress, names, Console(stderr=True)),
+            watch=lambda progress: watch(progress, names, make_console(stderr=True)),
             on_folder=kept.append,
         )
     except (KeyboardInterrupt, SystemExit):
         where = f"finished episodes are in {kept[0]}" if kept else "nothing had been played yet"
-        print(f"evalharness: stopped; {where}", file=sys.stderr)
+        say(f"evalharness: stopped; {where}")
         raise
     print_summary(out, outcome.summary, names)
     if outcome.nothing_to_play:
@@ -58,6 +56,6 @@ def run(args: argparse.Namespace) -> int:
     out.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
     write_json(args.json, outcome.summary)
     if outcome.stopped:
-        print(f"evalharness: the run stopped early: {outcome.stopped}", file=sys.stderr)
-        print("evalharness: finished episodes are kept; the same command continues", file=sys.stderr)
+        say(f"evalharness: the run stopped early: {outcome.stopped}")
+        say("evalharness: finished episodes are kept; the same command continues")
     return outcome.exit_status

@@ -54,16 +54,15 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from evalharness.analysis.scored_run import load_scored_run
     from evalharness.analysis.sweep import UNPERTURBED, sweep_of
     from evalharness.engine.study import study_folder
     from evalharness.report.sweep import print_sweep
+    from evalharness.report.terminal import make_console
 
     runs = _columns(args)
     folder = study_folder(runs[UNPERTURBED], f"sweep-{args.family}")
-    out = Console(stderr="-" in (args.json, args.csv))
+    out = make_console(stderr="-" in (args.json, args.csv))
     played = play_study("sweep", folder, runs, args)
     begun = {name: o.folder for name, o in played.runs.items() if _any_played(o.summary)}
     if UNPERTURBED in begun:

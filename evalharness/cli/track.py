@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 _DESCRIPTION = """\
@@ -29,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.analysis.summary import summarize
     from evalharness.exports.trackers import track
     from evalharness.records.store import read_manifest
+    from evalharness.report.terminal import say
 
     count = track(args.to, args.project, read_manifest(args.folder), summarize(args.folder))
-    print(f"{args.to}: sent {count} numbers to {args.project}", file=sys.stderr)
+    say(f"{args.to}: sent {count} numbers to {args.project}")
     return 0

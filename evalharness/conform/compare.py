@@ -105,7 +105,7 @@ class Comparison:
         self._compare("observation", recorded.observation, observation, *at)
         self._compare("progress", recorded.progress, info["progress"], *at)
         self._compare("done", recorded.done, terminated, *at)
-        self._compare("valid", recorded.valid, info["valid"], *at)
+        self._compare("valid", recorded.valid, info.get("published_valid", info["valid"]), *at)
         self.steps_replayed += 1
         self.steps_matched += len(self.failures()) == before
         self.ended = self.ended or terminated

@@ -123,7 +123,7 @@ async def play(
         )
         terminated = False
         completed: tuple[int, ...] = ()
-        valid = False
+        valid, no_effect = False, None
         simulated = waited = 0.0
         if parsed.action is None:
             observation = react.correction(parsed)
@@ -134,6 +134,7 @@ async def play(
             waited = time.perf_counter() - asked - simulated
             observation = voice.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
+            no_effect = info.get("no_effect")
         conversation.append(parsed.kept, observation)
         turn = Turn(
             turn=number,
@@ -145,6 +146,7 @@ async def play(
             valid=valid,
             format_errors=parsed.errors,
             subgoals_completed=completed,
+            no_effect=no_effect,
             finish_reason=reply.finish_reason,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,

@@ -5,7 +5,15 @@ from __future__ import annotations
 from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Standing
 from evalharness.report.document import asset, document
 from evalharness.report.document import safe as _safe
-from evalharness.report.leaderboard import CORRECTED_NOTE, DERIVED_MARK, footnotes, percent
+from evalharness.report.leaderboard import (
+    CORRECTED_NOTE,
+    DERIVED_MARK,
+    HELD_IN,
+    HELD_IN_NOTE,
+    footnotes,
+    marks,
+    percent,
+)
 
 
 def _heading(text: str, kind: str, classes: str = "") -> str:
@@ -22,8 +30,9 @@ def _head(board: Leaderboard) -> str:
     return f"<thead><tr>{''.join(cells)}</tr></thead>"
 
 
-def _number(value: float | None, text: str, classes: str) -> str:
+def _number(value: float | None, text: str, classes: str, *, part: bool = False) -> str:
     attribute = f' class="{classes}"' if classes else ""
+    attribute += " data-part" if part else ""
     return f'<td data-value="{"" if value is None else f"{value:.6f}"}"{attribute}>{text}</td>'
 
 
@@ -40,16 +49,17 @@ def _row(standing: Standing, board: Leaderboard) -> str:
     ]
     for column in board.columns:
         value = standing.values.get(column)
-        text = percent(value)
-        if standing.has_own_labels(column):
-            text += "#"
+        text = percent(value) + marks(board, standing, column).replace(HELD_IN, "")
+        part = standing.is_incomplete(column)
         held_out = column.startswith(HELD_OUT)
         if standing.ours or held_out:
             text += _interval(standing.ci95.get(column), standing)
-        cells.append(_number(value, text, "held-in" if board.is_held_in(standing, column) else ""))
+        held_in = "held-in" if board.is_held_in(standing, column) else ""
+        cells.append(_number(value, text, held_in, part=part))
         corrected = standing.chance_corrected.get(column)
         limits = standing.chance_corrected_ci95.get(column) if standing.ours or held_out else None
-        cells.append(_number(corrected, percent(corrected) + _interval(limits, standing), "corrected"))
+        shown = percent(corrected) + _interval(limits, standing)
+        cells.append(_number(corrected, shown, "corrected", part=part))
     attribute = ' class="own"' if standing.ours else ""
     return f"<tr{attribute}>{''.join(cells)}</tr>"
 
@@ -116,7 +126,7 @@ def _mark(measure: str, x: float, y: float, title: str) -> str:
 def page(board: Leaderboard) -> str:
     """The whole document. Every text in it is escaped, and its policy forbids loading anything."""
     rows = "".join(_row(standing, board) for standing in board.standings)
-    notes = "".join(f"<li>{_safe(note)}</li>" for note in footnotes(board) if not note.startswith("*"))
+    notes = "".join(f"<li>{_safe(note)}</li>" for note in footnotes(board) if note != HELD_IN_NOTE)
     if any(standing.held_in for standing in board.standings):
         notes = "<li><u>Underlined</u>: the method's training data was sampled from this family.</li>" + notes
     notes += f"<li>{_safe(CORRECTED_NOTE)}</li>"

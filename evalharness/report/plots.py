@@ -175,7 +175,7 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     figure, panels = _measure_panels(
         rows,
         {**titles, "held_out": "held-out"},
-        "Success and progress by family (lines: 95 %; hatched: trained on it)",
+        "Success and progress by family (lines: 95 %; hatched: trained on it; \u2020: a part of the family)",
         1.4 + 0.5 * len(runs),
     )
     published = [row["run"] for row in rows if row["source"] == "published"]
@@ -191,7 +191,10 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
                 low, high = 100 * row["ci95_low"], 100 * row["ci95_high"]
                 axes.hlines(y, low, high, color="black", linewidth=1)
                 end = max(x, high)
-            axes.annotate(f"{x:.0f}", (end, y), (2, 0), textcoords="offset points", va="center", fontsize=7)
+            part = "\u2020" if row["incomplete"] else ""
+            axes.annotate(
+                f"{x:.0f}{part}", (end, y), (2, 0), textcoords="offset points", va="center", fontsize=7
+            )
         axes.set_yticks(range(len(runs)), [_label(run) for run in runs])
         axes.set_ylim(len(runs) - 0.5, -0.5)
         axes.set_xlim(0, 112)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.analysis.comparison import MEASURES, Difference
+from evalharness.analysis.difference import MEASURES, Difference
 from evalharness.analysis.sweep import UNPERTURBED, Column, Sweep
 from evalharness.report.comparison import p_value
 from evalharness.report.study_table import percent, plain_table

@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evalharness.analysis.completeness import Played
 from evalharness.report.text import duration, printable
 
 
@@ -29,11 +30,11 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
     """Success, progress and grounding in percent, each with its 95 % interval; what the numbers are not, below."""
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
-    table.add_column("n", justify="right", no_wrap=True)
+    table.add_column("tasks", justify="right", min_width=6)
     for name in ("success %", "progress %", "grounding %"):
         table.add_column(f"{name} [95% CI]", no_wrap=True)
     for family, entry in summary["families"].items():
-        count = str(entry["n"]) if entry["n"] == entry["expected"] else f"{entry['n']}/{entry['expected']}"
+        count = str(Played(entry["n"], entry["expected"], entry["episodes"], summary["samples"]))
         rates = _rates(entry, "success_rate", "progress_rate", "grounding_accuracy")
         table.add_row(titles.get(family, family), count, *rates)
     if summary["held_out"]:
@@ -90,8 +91,11 @@ def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]
                 f"{title}: {entry['infrastructure_failures']} episodes could not be played (infrastructure; see "
                 "errors.jsonl); they are in no mean, and the same command tries them again"
             )
-        elif entry["n"] < entry["selected"]:
-            found.append(f"{title}: {entry['selected'] - entry['n']} episodes are still to play")
+        elif entry["episodes"] < entry["episodes_selected"]:
+            missing = entry["episodes_selected"] - entry["episodes"]
+            found.append(
+                f"{title}: {missing} {'episode is' if missing == 1 else 'episodes are'} still to play"
+            )
     return found
 
 
@@ -115,7 +119,7 @@ def performance_lines(performance: Mapping[str, Any] | None) -> list[str]:
     if performance is None or performance["efficiency"] is None:
         return []
     parts = sorted(performance["time"].items(), key=lambda part: -part[1])
-    spent = ", ".join(f"{_PARTS[name]} {share:.0%}" for name, share in parts if share >= 0.005)
+    spent = ", ".join(f"{_PARTS.get(name, name)} {share:.0%}" for name, share in parts if share >= 0.005)
     lines = [f"efficiency {performance['efficiency']:.2f}, bound by {_BOUNDS[performance['bound']]}"]
     if spent:
         lines[0] += f" · time: {spent}"
@@ -167,8 +171,60 @@ def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Re
     return Group(table, "", Text(FLOOR_NOTE, style="dim")) if table.row_count else None
 
 
+def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+    """The same rates with the kinds of tasks as the evidence; None where that changes no interval."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("by kind", no_wrap=True)
+    table.add_column("kinds", justify="right", no_wrap=True)
+    for name in ("success %", "progress %"):
+        table.add_column(f"{name} [95% CI]", no_wrap=True)
+    for title, entry in _with_held_out(summary, titles):
+        by_task, intervals = (
+            [entry.get(f"{measure}_rate_{name}") for measure in ("success", "progress")]
+            for name in ("ci95", "ci95_by_kind")
+        )
+        if None not in intervals and intervals != by_task:
+            rates = [
+                _percent(entry[f"{m}_rate"], i)
+                for m, i in zip(("success", "progress"), intervals, strict=True)
+            ]
+            table.add_row(title, str(entry["kinds"]), *rates)
+    return table if table.row_count else None
+
+
+def errors_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+    """How much of a rate's error is other tasks', how much another run's; None where tasks were attempted once."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("standard error, points", "attempts", "other tasks", "another run"):
+        table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
+    for title, entry in _with_held_out(summary, titles):
+        for measure in ("success", "progress"):
+            if (found := entry.get(f"{measure}_rate_variance")) is not None:
+                table.add_row(
+                    f"{title}, {measure}",
+                    f"{found['repeats']:g}",
+                    f"{100 * found['standard_error_tasks']:.1f}",
+                    f"{100 * found['standard_error_runs']:.1f}",
+                )
+    return table if table.row_count else None
+
+
+def _with_held_out(
+    summary: Mapping[str, Any], titles: Mapping[str, str]
+) -> list[tuple[str, Mapping[str, Any]]]:
+    rows = [(titles.get(family, family), entry) for family, entry in summary["families"].items()]
+    return [*rows, ("held-out", summary["held_out"])] if summary["held_out"] else rows
+
+
 def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[str, str]) -> None:
     console.print(family_table(summary, titles))
+    if (kinds := kinds_table(summary, titles)) is not None:
+        console.print()
+        console.print(kinds)
+        console.print(Text("for other kinds of tasks like these: whole kinds are the evidence", style="dim"))
+    if (errors := errors_table(summary, titles)) is not None:
+        console.print()
+        console.print(errors)
     if (reference := reference_table(summary, titles)) is not None:
         console.print()
         console.print(reference)

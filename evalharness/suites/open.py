@@ -103,13 +103,14 @@ def suite_file(family: str, suite_seed: int) -> Path:
     return suite_folder(suite_seed) / f"{family}.jsonl"
 
 
-def dumps(family: str, suite_seed: int, rows: Sequence[Proven]) -> str:
+def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
     """A head with the content hash of all tasks, then a line a task."""
     head = {
         "schema": SCHEMA,
         "suite": "open",
         "suite_seed": suite_seed,
-        "family": family,
+        "family": spec.family,
+        "version": spec.open_version,
         "tasks": len(rows),
         "tasks_sha256": tasks_hash([row.task for row in rows]),
     }
@@ -124,7 +125,7 @@ def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path 
     path = (folder or suite_folder(suite_seed)) / f"{spec.family}.jsonl"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, dumps(spec.family, suite_seed, rows))
+        write_whole(path, dumps(spec, suite_seed, rows))
     except OSError as error:
         raise UserError(f"cannot write the suite to {path}: {error.strerror}") from None
     return path
@@ -137,11 +138,15 @@ def read_frozen(spec: EnvSpec, suite_seed: int) -> list[Proven] | None:
     try:
         head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         rows = [Proven(Task.from_json(line["task"]), Proof(**line["proof"])) for line in lines]
-        promised = head["tasks_sha256"]
+        promised, version = head["tasks_sha256"], head.get("version", 1)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is no frozen suite ({error}); {again}") from None
+    if version != spec.open_version:
+        raise UserError(
+            f"{path} is version {version} of the open {spec.title} suite, this is version {spec.open_version}; {again}"
+        )
     if promised != tasks_hash([row.task for row in rows]):
         raise UserError(f"{path} does not match its content hash; {again}")
     return rows

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
@@ -12,6 +12,10 @@ from evalharness.errors import UserError, nearest
 from evalharness.suites.open import load_open
 
 SUITES: tuple[Suite, ...] = get_args(Suite)
+
+
+_LOG = logging.getLogger("evalharness")
+"""Shown on standard error by the command line."""
 
 
 def _positions(family: str, text: str, size: int) -> list[int]:
@@ -36,7 +40,7 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
     """
     try:
         if suite == "open":
-            return load_open(spec, suite_seed, lambda text: print(f"evalharness: {text}", file=sys.stderr))
+            return load_open(spec, suite_seed, _LOG.info)
         return spec.load_tasks(suite, data, suite_seed)
     except MissingDataError as error:
         raise UserError(str(error)) from None

@@ -255,10 +255,26 @@ def test_thought_action_consistency_is_about_the_names_in_the_action() -> None:
     assert [turn.names_arguments for turn in facts] == [True, False, None, None, None]
 
 
+def test_valid_actions_without_effect_are_counted_apart_from_errors() -> None:
+    made = episode([("a", "o", 0, True), ("b", "o", 0, True), ("c", "o", 0, False), ("d", "o", 0, True)])
+    told = (True, False, False, None)
+    turns = tuple(replace(turn, no_effect=flag) for turn, flag in zip(made.turns, told, strict=True))
+    found = figures(replace(made, turns=turns))
+    assert found["no_effect_rate"] == (1, 2)  # of the valid ones whose effect the world told
+    assert found["error_turn_rate"] == (1, 4)
+    assert figures(made)["no_effect_rate"] == (0, 0)  # nothing told, no row
+    assert Episode.from_json(replace(made, turns=turns).to_json()).turns == turns
+    older = replace(made, turns=turns).to_json()
+    for turn in older["turns"]:
+        del turn["no_effect"]
+    assert Episode.from_json(older).turns == made.turns
+
+
 def test_columns_of_an_episode() -> None:
     made = episode([("a", "o", 0.0, False), ("a", "o", 0.0, False), ("b", "p", 0.5, True)])
     assert episode_columns(Read(made, read_turns(made))) == {
-        "error_turns": 2, "longest_error_run": 2, "repeated_turns": 0, "longest_loop": 0, "help_turns": 0,
+        "error_turns": 2, "longest_error_run": 2, "no_effect_turns": None, "repeated_turns": 0, "longest_loop": 0,
+        "help_turns": 0,
         "distinct_observations": 2, "distinct_actions": 2, "distinct_places": None, "first_progress_turn": 3,
     }  # fmt: skip
 
@@ -353,6 +369,8 @@ def test_the_tables_hold_the_columns_and_older_tables_are_made_anew(tmp_path: Pa
     assert episodes["first_progress_turn"].tolist() == [2, pd.NA]
     assert episodes["repeated_turns"].tolist() == [2, 2]
     assert turns["repeated"].tolist() == [False, True, True] * 2
+    assert episodes["no_effect_turns"].tolist() == [pd.NA, pd.NA]
+    assert turns["no_effect"].tolist() == [pd.NA] * 6
     old = pd.read_parquet(folder / "turns.parquet").drop(columns=["repeated"])
     old.to_parquet(folder / "turns.parquet")
     assert (folder / "turns.parquet").stat().st_mtime_ns >= (folder / EPISODES).stat().st_mtime_ns

@@ -14,7 +14,7 @@ import pytest
 
 from envs import specs
 from evalharness.cli import main
-from evalharness.conform import load_policies, read_transcripts
+from evalharness.conform import Comparison, load_policies, read_transcripts
 from evalharness.conform.rules import ComparisonRule, ExceptionRule, Policy
 from evalharness.errors import UserError
 
@@ -290,6 +290,19 @@ def test_a_wrong_exceptions_file_is_one_clear_line(tmp_path: Path, text: str, me
 
 
 # -- rules
+
+
+@pytest.mark.parametrize(("info", "same"), [({}, False), ({"published_valid": True}, True)])
+def test_where_the_published_rule_of_validity_is_a_second_reading_it_is_compared(
+    tmp_path: Path, info: dict[str, bool], same: bool
+) -> None:
+    file = tmp_path / "recorded.jsonl"
+    file.write_text(
+        '{"task": "jericho", "id": 0, "steps": [{"action": "qwerty", "obs": "Eh?", "valid": true}]}'
+    )
+    comparison = Comparison(read_transcripts(file)[0], Policy())
+    comparison.step(0, "Eh?", False, {"progress": 0.0, "success": False, "valid": False, **info})
+    assert comparison.matched == same
 
 
 def test_every_shipped_policy_is_valid_and_every_rule_has_its_reason() -> None:

@@ -12,8 +12,6 @@ import pytest
 from chat_server import ChatServer
 from command_line import evalharness, surroundings
 from made_runs import make_task
-from test_performance import TITLES, measured
-from test_scheduler import compass, jobs_of
 
 from envs import specs
 from envs.base import EnvSpec, Task
@@ -27,6 +25,8 @@ from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, load_prompt
 from evalharness.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.workers.timing import CallTimes, FamilyTimes, Latencies
+from tests.engine.test_efficiency import TITLES, measured
+from tests.engine.test_scheduler import compass, jobs_of
 
 __all__ = ["compass"]
 

@@ -56,6 +56,9 @@ def test_each_plot_is_png_svg_and_csv_with_the_numbers_it_shows(tmp_path: Path) 
         for r in rows(out / "families.csv")
         if r["run"] == "GPT-4o" and r["measure"] == "success"
     }
+    parts = {(r["source"], r["incomplete"]) for r in rows(out / "families.csv")}
+    assert parts == {("published", "False"), ("run", "True")}
+    assert "\u2020" in (out / "families.svg").read_text(encoding="utf-8")
     assert published["alfworld"] == 0.664
     assert published["held_out"] == pytest.approx(0.4575, abs=1e-4)
 

@@ -10,13 +10,13 @@ from statistics import stdev
 import numpy as np
 import pytest
 from made_runs import made_episode, make_run, make_task
-from test_audit import row
-from test_leaderboard import SIZES, board, complete_run
 
 from evalharness import stats
 from evalharness.analysis.reference import TaskReference, corrected_rates, load_reference, write_reference
 from evalharness.cli import main
 from evalharness.engine.audit import judge
+from tests.analysis.test_leaderboard import SIZES, board, complete_run
+from tests.engine.test_audit import row
 
 
 def family(name: str) -> list[TaskReference]:

@@ -56,6 +56,11 @@ class Read:
     def distinct_observations(self) -> int:
         return len({turn.observation for turn in self.episode.turns})
 
+    def no_effect_turns(self) -> int | None:
+        """None where the environment does not tell."""
+        told = [turn.no_effect for turn in self.episode.turns if turn.no_effect is not None]
+        return sum(told) if told else None
+
     def distinct_places(self) -> int | None:
         """None where the environment does not tell places."""
         places = {turn.place for turn in self.turns} - {None}
@@ -97,6 +102,11 @@ def _format_error(kind: FormatError) -> Figure:
 def _invalid(read: Read) -> Ratio:
     spoken = [turn for turn in read.episode.turns if turn.action is not None]
     return sum(not turn.valid for turn in spoken), len(spoken)
+
+
+def _no_effect(read: Read) -> Ratio:
+    told = [turn.no_effect for turn in read.episode.turns if turn.valid and turn.no_effect is not None]
+    return sum(told), len(told)
 
 
 def _error_runs(low: int, high: int | None) -> Figure:
@@ -159,6 +169,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
     *map(_format_error, FormatError),
     Figure("invalid_action_rate", "actions that are not valid", True, "", "turns with an action", _invalid),
+    Figure("no_effect_rate", "valid actions without effect", True, "", "valid actions", _no_effect),
     Figure("error_turn_rate", "error turns", True, "", "turns", lambda r: _turns(r, sum(t.error for t in r.turns))),
     Figure(
         "error_run_length", "mean error run, turns", False, "turns", "error runs",
@@ -216,6 +227,7 @@ def episode_columns(read: Read) -> dict[str, Any]:
     return {
         "error_turns": sum(turn.error for turn in read.turns),
         "longest_error_run": max(read.error_runs, default=0),
+        "no_effect_turns": read.no_effect_turns(),
         "repeated_turns": sum(turn.repeated for turn in read.turns),
         "longest_loop": read.loop,
         "help_turns": sum(turn.help for turn in read.turns),
