@@ -195,6 +195,10 @@ class Perturbation:
     """The emphasised format rules are left out of the prompt."""
     source: str = "ours"
     """Who published it."""
+    recalled: bool = False
+    """Published, but its wording is from memory: no source at hand has it, only the numbers of its columns."""
+    in_first_average: bool = False
+    """One of those that the first version of its paper averages over; the last version averages over all columns."""
 
 
 @dataclass(frozen=True)

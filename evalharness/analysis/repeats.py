@@ -16,10 +16,17 @@ _MAY_DIFFER = ("seed", "samples")
 
 def load_repeats(text: str) -> ScoredRun:
     """The run in the folder `text`, or the repeats in several folders joined with commas, as one."""
-    folders = [text] if Path(text).exists() else text.split(",")
+    folders = text.split(",") if "," in text and not _is_there(text) else [text]
     if "" in folders:
         raise UserError(f"{text!r} has an empty part; repeats are run folders joined with commas: A1,A2,A3")
     return join_repeats([load_scored_run(Path(folder)) for folder in folders])
+
+
+def _is_there(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # too long for one name: several folders, then
+        return False
 
 
 def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:

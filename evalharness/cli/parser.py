@@ -26,6 +26,12 @@ class CommandParser(argparse.ArgumentParser):
         if add_options is not None:
             add_options(self)
 
+    def error(self, message: str) -> NoReturn:
+        """What is refused can hold anything: it is shown, not obeyed."""
+        from evalharness.report.text import printable
+
+        super().error(printable(message, single_line=True))
+
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:

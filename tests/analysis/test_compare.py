@@ -253,6 +253,8 @@ def test_repeats_that_share_a_seed_are_told(tmp_path: Path) -> None:
         ("a,a", "is given twice"),
         ("a,", "has an empty part"),
         ("a,nowhere", "nowhere"),
+        ("a," + "x" * 300, "xxx"),
+        ("", "empty part"),
     ],
 )
 def test_what_is_no_repeat_is_refused(
