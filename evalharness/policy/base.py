@@ -68,14 +68,14 @@ class Environment(Protocol):
     async def reference_plans(self) -> dict[str, list[str]]: ...
 
 
-class Session(Protocol):
-    """A policy playing one episode."""
+class Player(Protocol):
+    """A policy's side of one episode, or of one conversation without an environment."""
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         """Answer the conversation so far; `turn` counts from 1."""
 
 
 class Policy(Protocol):
-    def session(self, task: Task, sample: int, environment: Environment) -> Session: ...
+    def player(self, task: Task, sample: int, environment: Environment) -> Player: ...
 
     async def close(self) -> None: ...
