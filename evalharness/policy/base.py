@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from envs.base import Task
+from evalharness.errors import InfrastructureError
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import FailedTry
 from evalharness.workers.timing import CallTimes
@@ -38,6 +39,13 @@ class RequestForm:
     """As the chat completions API takes it, for servers that can be held to a JSON schema."""
     max_tokens: int | None = None
     """None: as the sampling says."""
+
+
+class PolicyError(InfrastructureError):
+    """The policy gave no usable reply, and not for anything the model did: the episode is started over."""
+
+    refuses_all = False
+    """Further requests would be refused, too: no other episode can be played now."""
 
 
 class ContextOverflowError(Exception):

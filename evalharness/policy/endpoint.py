@@ -17,8 +17,8 @@ from typing import Any
 import aiohttp
 
 from envs.base import Task
-from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import ContextOverflowError, Environment, Player, Reply, RequestForm
+from evalharness.errors import UserError
+from evalharness.policy.base import ContextOverflowError, Environment, Player, PolicyError, Reply, RequestForm
 from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
 from evalharness.policy.patience import Patience, pause_before_retry
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
@@ -37,7 +37,7 @@ _KEEP_ALIVE = 4.0
 on a connection that is just being closed fails, and only the server's side could tell whether it had been read."""
 
 
-class EndpointError(InfrastructureError):
+class EndpointError(PolicyError):
     """The endpoint did not give a usable answer within the bounds set for retrying."""
 
     def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
@@ -50,6 +50,8 @@ class EndpointError(InfrastructureError):
 
 class RefusedError(EndpointError):
     """The endpoint has refused every request for so long that further ones would be refused, too."""
+
+    refuses_all = True
 
 
 @dataclass(frozen=True)
