@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import MAX_TURNS
-from evalharness.analysis.reference import family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.analysis.task_range import family_range, load_ranges
 from evalharness.errors import DamageWarning
 from evalharness.records.shapes import check_timing, read_object
 from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
@@ -39,7 +39,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
     config = manifest["identity"]["config"]
     samples = config["samples"]
     comparable = config["max_turns"] == MAX_TURNS
-    reference = load_reference(manifest["suite"], config["suite_seed"])
+    ranges = load_ranges(manifest["suite"], config["suite_seed"])
     families: dict[str, Any] = {}
     for family, count in manifest["counts"].items():
         families[family] = {
@@ -54,7 +54,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
             families[family] |= family_score(groups[family])
             if comparable:
                 played = [(s.task_id, s.task_hash) for s in groups[family]]
-                families[family]["reference"] = family_reference(played, reference, families[family])
+                families[family]["reference"] = family_range(played, ranges, families[family])
     held_out, withheld = held_out_score(groups, manifest["held_out"], samples)
     return {
         "schema": SCHEMA,

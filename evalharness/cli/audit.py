@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.table import Table
 
     from envs.base import MAX_TURNS
-    from evalharness.analysis.reference import write_reference
+    from evalharness.analysis.task_range import write_ranges
     from evalharness.engine.audit import audit, totals
     from evalharness.errors import UserError
     from evalharness.report.live import watch
@@ -115,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
         f"ceiling: best known plans within {MAX_TURNS} turns; floor: {args.floor_samples} random attempts a task"
     )
     if args.csv:
-        write_reference(args.csv, rows)
+        write_ranges(args.csv, rows)
     write_json(args.json, {"suite": suite, "families": summary, "tasks": [asdict(row) for row in rows]})
     return 0
 

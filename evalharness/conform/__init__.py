@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from evalharness.conform.compare import ReplayCheck, Mismatch, FamilyResult
+from evalharness.conform.compare import FamilyResult, Mismatch, ReplayCheck
 from evalharness.conform.replay import conform
 from evalharness.conform.rules import Tolerance, load_tolerances
 from evalharness.conform.transcripts import Transcript, read_transcripts
 
 __all__ = [
-    "ReplayCheck",
-    "Mismatch",
     "FamilyResult",
+    "Mismatch",
+    "ReplayCheck",
     "Tolerance",
     "Transcript",
     "conform",

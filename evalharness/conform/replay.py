@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from envs.base import EnvSpec, Task
-from evalharness.conform.compare import ReplayCheck, FamilyResult
+from evalharness.conform.compare import FamilyResult, ReplayCheck
 from evalharness.conform.rules import Tolerance
 from evalharness.conform.transcripts import Transcript
 from evalharness.errors import UserError, nearest

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.conform.compare import FIELDS, Mismatch, FamilyResult
+from evalharness.conform.compare import FIELDS, FamilyResult, Mismatch
 from evalharness.conform.rules import Tolerance
 
 CONTEXT = 60
@@ -70,7 +70,9 @@ def _table(results: Mapping[str, FamilyResult]) -> Table:
     return table
 
 
-def _reasons(console: Console, results: Mapping[str, FamilyResult], tolerances: Mapping[str, Tolerance]) -> None:
+def _reasons(
+    console: Console, results: Mapping[str, FamilyResult], tolerances: Mapping[str, Tolerance]
+) -> None:
     """Which rules of comparison a family has, and which exceptions really covered something."""
     lines = []
     for family, result in results.items():
