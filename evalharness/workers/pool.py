@@ -52,7 +52,7 @@ class _Held:
 
 @dataclass
 class EnvironmentPool:
-    """Gives every episode an environment. A worker that broke is replaced when its place is next asked for.
+    """Gives every episode an environment. A worker that broke is replaced when its slot is next asked for.
 
     Starts with `size` workers at most and may be grown to `max_workers`.
     """
@@ -129,7 +129,7 @@ class EnvironmentPool:
 
     @contextlib.asynccontextmanager
     async def environment(self) -> AsyncIterator[RemoteEnvironment]:
-        """Wait for a free place and hold it for one episode."""
+        """Wait for a free slot and hold it for one episode."""
         async with self._changed:
             while (held := self._pick()) is None:
                 await self._changed.wait()

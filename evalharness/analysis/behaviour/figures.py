@@ -62,7 +62,7 @@ class Read:
         return sum(told) if told else None
 
     def distinct_places(self) -> int | None:
-        """None where the environment does not tell places."""
+        """None where the environment does not say where the agent is."""
         places = {turn.place for turn in self.turns} - {None}
         return len(places) or None
 
