@@ -15,7 +15,7 @@ from evalharness.analysis.difference import (
     adjusted,
     difference_of,
 )
-from evalharness.analysis.scored_run import ScoredRun, require_same
+from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
 from evalharness.errors import UserError
 
 if TYPE_CHECKING:
@@ -94,12 +94,7 @@ def compare_runs(runs: Sequence[ScoredRun]) -> list[Comparison]:
 
 def require_comparable(runs: list[ScoredRun]) -> None:
     require_same(runs, "suite", lambda r: r.suite, "their tasks are not the same")
-    require_same(
-        runs,
-        "turn limit",
-        lambda r: r.max_turns,
-        "run one of them again with the --max-turns of the other",
-    )
+    require_same_turns(runs, "run one of them again with the --max-turns of the other")
     for run in runs[1:]:
         for family, labels in runs[0].manifest["labels"].items():
             other = run.manifest["labels"].get(family, labels)

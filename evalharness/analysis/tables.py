@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,7 @@ def _episode_row(episode: Episode) -> dict[str, Any]:
         "subgoals": list(episode.subgoals),
         "prompt_tokens": episode.prompt_tokens,
         "completion_tokens": episode.completion_tokens,
+        "figures": json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None,
         "task_hash": episode.task_hash,
         "prompt_hash": episode.prompt_hash,
         "policy_s": episode.policy_s,
@@ -104,7 +106,7 @@ def _schemas() -> tuple[Any, Any]:
         **{"turns": whole, "valid_turns": whole, "grounding_accuracy": real, "format_error_turns": whole},
         **{"ended_by": text, "trims": whole, "goal": text, "first_observation": text},
         **{"subgoals": pa.list_(text), "prompt_tokens": whole, "completion_tokens": whole},
-        **{"task_hash": text, "prompt_hash": text},
+        **{"figures": text, "task_hash": text, "prompt_hash": text},
         **dict.fromkeys(["policy_s", "environment_s", "worker_s", "started", "wall_s"], real),
         **dict.fromkeys(["error_turns", "longest_error_run", "no_effect_turns"], whole),
         **dict.fromkeys(["repeated_turns", "longest_loop"], whole),

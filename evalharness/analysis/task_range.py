@@ -15,13 +15,14 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
+from envs.base import MAX_TURNS
 from evalharness import stats
 from evalharness.paths import ranges_folder
 
 
 @dataclass(frozen=True)
 class TaskRange:
-    """One task under a limit of 30 turns. Rates are fractions 0..1."""
+    """One task under the limit of `max_turns`. Rates are fractions 0..1."""
 
     task_id: str
     task_hash: str
@@ -44,6 +45,8 @@ class TaskRange:
     """Who wrote the task's labels, as `Task.labels`; empty where it was not noted."""
     floor_progress_sd: float | None = None
     """Standard deviation (of a sample) of the attempts' progress; None where it was not noted."""
+    max_turns: int = MAX_TURNS
+    """Floor and ceiling hold for this turn limit only."""
 
     def floor_variance(self, measure: str) -> float | None:
         """Squared standard error of `floor_success` or `floor_progress`; None where fewer than two attempts were made.
@@ -86,6 +89,7 @@ def load_ranges(suite: str, suite_seed: int = 0) -> Mapping[str, TaskRange]:
                 why=row["why"],
                 labels=row.get("labels", ""),
                 floor_progress_sd=_optional(row.get("floor_progress_sd") or ""),
+                max_turns=int(row.get("max_turns") or MAX_TURNS),
             )
             for row in csv.DictReader(file)
         }
@@ -117,18 +121,22 @@ def chance_corrected(score: float, floor: float, ceiling: float) -> float | None
 
 
 def family_range(
-    task_hashes: Sequence[tuple[str, str]], ranges: Mapping[str, TaskRange], rates: Mapping[str, Any]
+    task_hashes: Sequence[tuple[str, str]],
+    ranges: Mapping[str, TaskRange],
+    rates: Mapping[str, Any],
+    max_turns: int = MAX_TURNS,
 ) -> dict[str, Any] | None:
     """Floor, ceiling and chance-corrected rates over the tasks played (id and content hash of each).
 
-    None unless every one of them has a stored range of the same content.
+    None unless every one of them has a stored range of the same content and turn limit.
     """
     rows = [ranges.get(task_id) for task_id, _ in task_hashes]
-    if not rows or any(
-        row is None or row.task_hash != sha for row, (_, sha) in zip(rows, task_hashes, strict=True)
-    ):
-        return None
-    return corrected_rates([row for row in rows if row is not None], rates)
+    known = [
+        row
+        for row, (_, sha) in zip(rows, task_hashes, strict=True)
+        if row is not None and row.task_hash == sha and row.max_turns == max_turns
+    ]
+    return corrected_rates(known, rates) if known and len(known) == len(rows) else None
 
 
 def corrected_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> dict[str, Any]:

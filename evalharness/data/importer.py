@@ -47,7 +47,7 @@ def import_published(
         raise UserError(f"{source} is an archive: files in it cannot be linked; import it without --link")
     try:
         data.mkdir(parents=True, exist_ok=True)
-        with _locked(data):
+        with locked(data):
             return _import(source, data, families, link)
     except OSError as error:
         raise UserError(
@@ -214,7 +214,7 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """One import at a time; the lock goes with the process that holds it."""
     with (folder / ".lock").open("w") as lock:
         try:

@@ -186,4 +186,5 @@ async def play(
         started=started,
         wall_s=time.perf_counter() - clock,
         worker_s=max(0.0, worker_s) + sum(turn.worker_s for turn in turns),
+        figures=dict(info.get("figures", {})),
     )

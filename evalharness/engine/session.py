@@ -202,7 +202,7 @@ class Engine:
                 prompt=self.prompts[task.family],
                 voice=self.voices[task.family],
                 sample=job.sample,
-                max_turns=self.config.max_turns,
+                max_turns=self.config.turn_limit(self.specs[task.family]),
                 on_turn=self.progress.count_turn,
             )
         finally:

@@ -48,14 +48,14 @@ def plan_hash(plan: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(plan).encode()).hexdigest()
 
 
-def prove(environment: TextEnv, task: Task) -> Proof:
+def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof:
     """Play the oracle's plan.
 
-    Raises UnprovenTaskError unless it solves the task with full progress in 3 to 30 turns, at its last action.
+    Raises UnprovenTaskError unless it solves the task with full progress in 3 to `max_turns` turns, at its last action.
     """
     environment.reset(options={"task": task})
     plan = environment.oracle()
-    if not MIN_TURNS <= len(plan) <= MAX_TURNS:
+    if not MIN_TURNS <= len(plan) <= max_turns:
         raise UnprovenTaskError(f"{task.id}: a plan of {len(plan)} turns")
     for turn, action in enumerate(plan, 1):
         _, _, terminated, _, info = environment.step(action)
@@ -82,7 +82,7 @@ def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = la
     rows: list[Proven] = []
     try:
         for task in generate(spec, suite_seed):
-            rows.append(Proven(task, prove(environment, task)))
+            rows.append(Proven(task, prove(environment, task, min(spec.max_turns, MAX_TURNS))))
             on_task(rows[-1])
     finally:
         environment.close()

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.errors import UserError
+from evalharness.records.manifest import turn_limits
 from evalharness.records.shapes import read_episode
 from evalharness.records.store import EPISODES, EpisodeKey, read_manifest
 from evalharness.report.terminal import say
@@ -95,7 +96,7 @@ class Viewed:
             raise UserError("these runs are of different suites; look at each by itself")
         for folder, manifest in zip(self.folders, manifests, strict=True):
             self._titles |= manifest["titles"]
-            limit = manifest["identity"]["config"]["max_turns"]
+            limit = max(turn_limits(manifest).values())
             self.feeds.append(Feed(folder, RunRecords(self.tasks, self.prompts, limit)))
         self.refresh()
 
