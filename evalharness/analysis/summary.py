@@ -19,7 +19,7 @@ from evalharness.records.store import SUMMARY, read_episodes, read_failures, rea
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance")
-"""Keys that only the sitting itself knows."""
+"""Keys that only the run itself knows."""
 
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
@@ -93,7 +93,7 @@ def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def earlier_timing(folder: Path) -> dict[str, Any]:
-    """What the last sitting that played anything wrote down of itself; it cannot be recomputed."""
+    """What the last call that played anything wrote down of itself; it cannot be recomputed."""
     path = folder / SUMMARY
     try:
         summary = read_object(path.read_bytes())

@@ -48,7 +48,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a row a task as CSV")
     parser.add_argument(
-        "--all-rows", action="store_true", help="print every task, not only the remarkable ones"
+        "--all-rows",
+        action="store_true",
+        help="print every task, not only unsolved or disputed ones",
     )
     add_data_option(parser)
     add_json_option(parser)

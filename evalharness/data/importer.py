@@ -51,7 +51,7 @@ def import_published(
             return _import(source, data, families, link)
     except OSError as error:
         raise UserError(
-            f"the import into {data} stopped: {error}; mend that and run the same command again"
+            f"the import into {data} stopped: {error}; fix this and run the same command again"
         ) from error
 
 

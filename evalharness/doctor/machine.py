@@ -30,8 +30,8 @@ class Finding:
     state: Literal["ok", "gap", "note"]
     """`note`: not there and not needed by everybody."""
     detail: str
-    mend: str | None = None
-    """The command that mends it."""
+    fix: str | None = None
+    """The command that fixes it."""
 
 
 def machine_findings() -> Iterator[Finding]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Told apart with any colour vision: Okabe & Ito, "Color Universal Design" (2008). Lines differ in dashes as well."""
+"""Distinct with any colour vision: Okabe & Ito, "Color Universal Design" (2008). Lines differ in dashes as well."""
 _DASHES = ("-", "--", "-.", ":")
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -243,7 +243,7 @@ def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure
     panels = list(dict.fromkeys((row["run"], row["family"]) for row in rows))
     measures = _values(rows, "measure")
     figure = _figure(
-        3.6 * len(measures), 3.1 * len(panels) + 0.4, "From the environment's own words to others (%)"
+        3.6 * len(measures), 3.1 * len(panels) + 0.4, "Scores without and with the perturbation (%)"
     )
     grid = figure.subplots(len(panels), len(measures), squeeze=False)
     names = [name for name in _values(rows, "perturbation") if name != UNPERTURBED]

@@ -218,7 +218,7 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
 
 
 def load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> list[Task]:
-    """A family's tasks of an open suite. One that is not frozen yet is built now, of which `making` is told.
+    """A family's tasks of an open suite. One that is not frozen yet is built now, which `making` reports.
 
     Raises UserError and InvalidTaskError.
     """
