@@ -98,7 +98,7 @@ def _joined(runs: AnyRun | Sequence[AnyRun]) -> ScoredRun:
 def run(model: str, *, data: str | Path | None = None, show_progress: bool = False, **options: Any) -> Run:
     """Evaluate `model`, or continue: the options are those of `evalharness run`, `max_turns` for `--max-turns`.
 
-    Returns when every episode is played. Raises `UserError` for what the caller can mend, and `InfrastructureError`
+    Returns when every episode is played. Raises `UserError` for what the caller can fix, and `InfrastructureError`
     when a server, simulator or disk left episodes unplayed (what was finished is kept; the same call continues).
     """
     folder = data_folder() if data is None else Path(data)

@@ -13,15 +13,15 @@ from evalharness import stats
 from evalharness.analysis.completeness import Played, played
 from evalharness.analysis.deviations import deviations
 from evalharness.analysis.published import MAIN, PublishedRow, family_columns, load_table
-from evalharness.analysis.reference import (
-    TaskReference,
+from evalharness.analysis.score import family_score, group_by_family, held_out_score
+from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
+from evalharness.analysis.task_range import (
+    TaskRange,
     chance_corrected,
     corrected_interval,
     corrected_rates,
-    load_reference,
+    load_ranges,
 )
-from evalharness.analysis.score import family_score, group_by_family, held_out_score
-from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
 from evalharness.errors import UserError, nearest
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites.draws import expected_tasks
@@ -50,7 +50,7 @@ class Standing:
     """Of a published row for success alone: derived from the printed rate (of the held-out score: from the
     printed rates of its families) and the number of tasks."""
     chance_corrected: Mapping[str, float | None]
-    """0 is what chance reaches, 1 what the best known plans reach; None where no reference is stored."""
+    """0 is what chance reaches, 1 what the best known plans reach; None where no floor and ceiling are stored."""
     chance_corrected_ci95: Mapping[str, tuple[float, float]]
     """They hold the floor's own error, too: it was measured with a few attempts a task."""
     suite: str
@@ -212,8 +212,8 @@ def make_leaderboard(
             )
     require_one_table(list(runs), published)
     rows = load_table(MAIN) if published else []
-    reference = load_reference(PUBLISHED_SUITE)
-    standings = [_published(row, benchmark, reference) for row in rows]
+    ranges = load_ranges(PUBLISHED_SUITE)
+    standings = [_published(row, benchmark, ranges) for row in rows]
     declared = held_in or {}
     standings += [_ours(run, benchmark.prompts, declared.get(run.folder, ())) for run in runs]
     listed = {family for run in runs for family in run.manifest["counts"]} - benchmark.apart
@@ -357,7 +357,7 @@ def _held_out_mean(
     return total / sum(sizes.values()) if sizes else None
 
 
-def _published(row: PublishedRow, benchmark: Benchmark, reference: Mapping[str, TaskReference]) -> Standing:
+def _published(row: PublishedRow, benchmark: Benchmark, ranges: Mapping[str, TaskRange]) -> Standing:
     values: dict[str, float | None] = {
         column: round(printed.value / 100, 6) for column, printed in row.numbers.items()
     }
@@ -371,7 +371,7 @@ def _published(row: PublishedRow, benchmark: Benchmark, reference: Mapping[str, 
     held_out, tasks = values[f"{HELD_OUT}_success"], sum(benchmark.held_out.values())
     if held_out is not None:
         intervals[f"{HELD_OUT}_success"] = stats.success_interval(round(held_out * tasks), tasks)
-    corrected = _published_corrected(values, intervals, benchmark, reference)
+    corrected = _published_corrected(values, intervals, benchmark, ranges)
     return Standing(
         name=row.names["method"],
         series=row.names["series"],
@@ -395,10 +395,8 @@ class _Corrected:
     floor_errors: dict[str, float | None] = field(default_factory=dict)
     ceilings: dict[str, float | None] = field(default_factory=dict)
 
-    def add(
-        self, family: str, known: Sequence[TaskReference], rates: Mapping[str, Any], *, shown: bool
-    ) -> None:
-        """`known`: the reference of every task of the family. What is not `shown` counts in the held-out score only."""
+    def add(self, family: str, known: Sequence[TaskRange], rates: Mapping[str, Any], *, shown: bool) -> None:
+        """`known`: the range of every task of the family. What is not `shown` counts in the held-out score only."""
         found = corrected_rates(known, rates)
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
@@ -439,41 +437,41 @@ def _published_corrected(
     values: Mapping[str, float | None],
     intervals: Mapping[str, tuple[float, float]],
     benchmark: Benchmark,
-    reference: Mapping[str, TaskReference],
+    ranges: Mapping[str, TaskRange],
 ) -> _Corrected:
-    """For families whose reference is complete, by the published labels where they are public.
+    """For families whose ranges are complete, by the published labels where they are public.
 
     Where they are not, floor and ceiling by ours count in the held-out score (Jericho: 20 of 282 tasks), but the
     family itself gets no corrected rate: the two scales differ.
     """
     corrected = _Corrected()
     for family, n in benchmark.sizes.items():
-        rows = [row for task_id, row in reference.items() if task_id.split("/")[0] == family]
+        rows = [row for task_id, row in ranges.items() if task_id.split("/")[0] == family]
         if len(rows) != n:
             continue
         rates: dict[str, Any] = {f"{m}_rate": values.get(f"{family}_{m}") for m in MEASURES}
         rates["success_rate_ci95"] = intervals.get(f"{family}_success")
         corrected.add(family, rows, rates, shown=all(row.labels == "official" for row in rows))
-    corrected.add_held_out(values, intervals, benchmark.held_out, _attempts(reference, benchmark.held_out))
+    corrected.add_held_out(values, intervals, benchmark.held_out, _attempts(ranges, benchmark.held_out))
     return corrected
 
 
-def _attempts(reference: Mapping[str, TaskReference], families: Iterable[str]) -> int:
-    return sum(row.floor_samples for id_, row in reference.items() if id_.split("/")[0] in families)
+def _attempts(ranges: Mapping[str, TaskRange], families: Iterable[str]) -> int:
+    return sum(row.floor_samples for id_, row in ranges.items() if id_.split("/")[0] in families)
 
 
 def _ours(run: ScoredRun, prompts: Mapping[str, str], held_in: Sequence[str]) -> Standing:
     manifest = run.manifest
     samples = int(run.config["samples"])
     groups = group_by_family(run.scores)
-    reference = load_reference(manifest["suite"], run.config["suite_seed"])
+    ranges = load_ranges(manifest["suite"], run.config["suite_seed"])
     limits = run.turn_limits
     values: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
     corrected = _Corrected()
     for family, scores in groups.items():
         score = family_score(scores)
-        rows = [reference.get(s.task_id) for s in scores]
+        rows = [ranges.get(s.task_id) for s in scores]
         same = all(
             r is not None and r.task_hash == s.task_hash and r.max_turns == limits[family]
             for r, s in zip(rows, scores, strict=True)
@@ -492,7 +490,7 @@ def _ours(run: ScoredRun, prompts: Mapping[str, str], held_in: Sequence[str]) ->
             intervals[column] = held_out[f"{measure}_rate_ci95"]
     if held_out:
         sizes = manifest["held_out"]
-        corrected.add_held_out(values, intervals, sizes, _attempts(reference, sizes))
+        corrected.add_held_out(values, intervals, sizes, _attempts(ranges, sizes))
     parts = {family: played(groups.get(family, ()), n, samples) for family, n in manifest["expected"].items()}
     leaves = deviations(manifest["identity"], prompts, run.titles)
     return Standing(

@@ -10,8 +10,8 @@ from statistics import fmean
 from typing import Any
 
 from envs.base import MAX_TURNS
-from evalharness.analysis.reference import family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.analysis.task_range import family_range, load_ranges
 from evalharness.errors import DamageWarning
 from evalharness.records.manifest import turn_limits
 from evalharness.records.shapes import check_timing, read_object
@@ -19,7 +19,7 @@ from evalharness.records.store import SUMMARY, read_episodes, read_failures, rea
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance")
-"""Keys that only the sitting itself knows."""
+"""Keys that only the run itself knows."""
 
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
@@ -41,7 +41,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
     config = manifest["identity"]["config"]
     samples = config["samples"]
     limits = turn_limits(manifest)
-    reference = load_reference(manifest["suite"], config["suite_seed"])
+    ranges = load_ranges(manifest["suite"], config["suite_seed"])
     families: dict[str, Any] = {}
     for family, count in manifest["counts"].items():
         families[family] = {
@@ -57,7 +57,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
             played = [(s.task_id, s.task_hash) for s in groups[family]]
             if family in manifest.get("scores", {}):
                 families[family]["mean_turns"] = fmean(s.turns for s in groups[family])
-            found = family_reference(played, reference, families[family], limits[family])
+            found = family_range(played, ranges, families[family], limits[family])
             if found or limits[family] == MAX_TURNS:
                 families[family]["reference"] = found
     held_out, withheld = held_out_score(groups, manifest["held_out"], samples)
@@ -93,7 +93,7 @@ def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def earlier_timing(folder: Path) -> dict[str, Any]:
-    """What the last sitting that played anything wrote down of itself; it cannot be recomputed."""
+    """What the last call that played anything wrote down of itself; it cannot be recomputed."""
     path = folder / SUMMARY
     try:
         summary = read_object(path.read_bytes())

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.analysis.behaviour import Read, episode_columns, read_turns, reading, turn_columns
+from evalharness.analysis.behaviour import Read, action_reader, episode_columns, read_turns, turn_columns
 from evalharness.errors import InfrastructureError
 from evalharness.records.episode import Episode
 from evalharness.records.shapes import read_episode
@@ -36,7 +36,7 @@ def sorted_episodes(folder: Path) -> Iterator[Episode]:
 
 def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """An episode's row of `episodes.parquet` and its rows of `turns.parquet`."""
-    facts = read_turns(episode, reading(episode.family, episode.perturbation))
+    facts = read_turns(episode, action_reader(episode.family, episode.perturbation))
     row = _episode_row(episode) | episode_columns(Read(episode, facts))
     turns = zip(_turn_rows(episode), facts, strict=True)
     return row, [turn | turn_columns(fact) for turn, fact in turns]

@@ -18,7 +18,7 @@ from evalharness.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from evalharness.analysis.reference import TaskReference
+    from evalharness.analysis.task_range import TaskRange
 
 _DESCRIPTION = """\
 Replay the known plans of every task, and a uniformly random policy beside them. For each task: can it be solved
@@ -48,7 +48,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a row a task as CSV")
     parser.add_argument(
-        "--all-rows", action="store_true", help="print every task, not only the remarkable ones"
+        "--all-rows",
+        action="store_true",
+        help="print every task, not only unsolved or disputed ones",
     )
     add_data_option(parser)
     add_json_option(parser)
@@ -60,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.table import Table
 
-    from evalharness.analysis.reference import write_reference
+    from evalharness.analysis.task_range import write_ranges
     from evalharness.engine.audit import audit, totals
     from evalharness.errors import UserError
     from evalharness.report.live import watch
@@ -120,12 +122,12 @@ def run(args: argparse.Namespace) -> int:
         f"ceiling: best known plans within {_limits(rows)} turns; floor: {args.floor_samples} random attempts a task"
     )
     if args.csv:
-        write_reference(args.csv, rows)
+        write_ranges(args.csv, rows)
     write_json(args.json, {"suite": suite, "families": summary, "tasks": [asdict(row) for row in rows]})
     return 0
 
 
-def _limits(rows: Sequence[TaskReference]) -> str:
+def _limits(rows: Sequence[TaskRange]) -> str:
     return " or ".join(map(str, sorted({row.max_turns for row in rows}, reverse=True)))
 
 

@@ -1,4 +1,4 @@
-"""`evalharness doctor`: what works here, and the command that mends what does not."""
+"""`evalharness doctor`: what works here, and the command that fixes what does not."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "doctor",
-        help="say what works on this machine, and how to mend the rest",
+        help="say what works on this machine, and how to fix the rest",
         description="Look at Python, packages, Java, GPU, server and disk, and really play one turn of each family. "
-        "Every gap comes with the command that mends it. "
+        "Every gap comes with the command that fixes it. "
         "Exit status 0 when every family has a suite that plays, else 1.",
     )
     add_data_option(parser)
@@ -102,25 +102,25 @@ def _suite_text(suite: SuiteProbe, ok: bool) -> Text:
 
     if not suite.plays:
         return Text(_plain(suite.problem or "does not play"), style="yellow" if ok else "red")
-    told = Text(f"plays, {suite.tasks} tasks", style="green")
-    return told.append(f"; {_plain(suite.problem)}" if suite.problem else "", style="red")
+    text = Text(f"plays, {suite.tasks} tasks", style="green")
+    return text.append(f"; {_plain(suite.problem)}" if suite.problem else "", style="red")
 
 
 def _summary(findings: Sequence[Finding], probes: Sequence[FamilyProbe], ok: bool) -> Iterator[Text]:
     """What to do, each command once, and the verdict."""
     from rich.text import Text
 
-    mends: dict[str, list[str]] = {}
+    fixes: dict[str, list[str]] = {}
     for finding in findings:
-        if finding.mend:
-            mends.setdefault(finding.mend, []).append(finding.name)
+        if finding.fix:
+            fixes.setdefault(finding.fix, []).append(finding.name)
     for probe in probes:
         for suite in probe.suites:
-            if suite.mend:
-                mends.setdefault(suite.mend, []).append(probe.family)
-    if mends:
-        yield Text("\nto mend:", style="bold")
-    for command, names in mends.items():
+            if suite.fix:
+                fixes.setdefault(suite.fix, []).append(probe.family)
+    if fixes:
+        yield Text("\nto fix:", style="bold")
+    for command, names in fixes.items():
         yield Text(f"  {command}    ").append(f"({', '.join(names)})", style="dim")
     yield Text()
     if ok:

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _labels(runs: list[ScoredRun]) -> list[str]:
-    """The model's name, told apart where several runs are of one model: by perturbation, else by folder."""
+    """The model's name, made distinct where several runs are of one model: by perturbation, else by folder."""
     names = [run.name for run in runs]
     labels = []
     for run in runs:

@@ -32,7 +32,7 @@ class SuiteProbe:
     plays: bool
     problem: str | None
     """Why it does not play, or what is wrong with its data though it does."""
-    mend: str | None
+    fix: str | None
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def _probe(family: str, data: Path) -> FamilyProbe:
             found[answer["suite"]] = _suite(family, answer, data)
         if len(answers) < len(waiting):
             suite = waiting[len(answers)]
-            found[suite] = SuiteProbe(suite, 0, 0, plays=False, problem=end, mend=_trace(family, data))
+            found[suite] = SuiteProbe(suite, 0, 0, plays=False, problem=end, fix=_trace(family, data))
         waiting = waiting[len(answers) + 1 :]
         if waiting:
             answers, end = _run(family, data, waiting)
@@ -119,17 +119,17 @@ def _trace(family: str, data: Path) -> str:
 
 def _suite(family: str, answer: dict[str, Any], data: Path) -> SuiteProbe:
     problem = answer.get("missing") or answer.get("error") or (None if answer["tasks"] else "it has no tasks")
-    mend = _trace(family, data) if "error" in answer else None
+    fix = _trace(family, data) if "error" in answer else None
     # Also where it plays: a changed label file makes other tasks of the same number.
     if answer["suite"] == "agentboard" and (trouble := _data_problem(family, data)):
-        problem, mend = trouble, "evalharness data import DIR"
+        problem, fix = trouble, "evalharness data import DIR"
     return SuiteProbe(
         answer["suite"],
         answer["tasks"],
         answer["expected"],
         plays=answer.get("plays", False),
         problem=problem,
-        mend=mend,
+        fix=fix,
     )
 
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from envs import specs
 from envs.base import MAX_TURNS, Suite
-from evalharness.analysis.reference import TaskReference
 from evalharness.analysis.tables import sorted_episodes
+from evalharness.analysis.task_range import TaskRange
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Watch, evaluate, unwatched
 from evalharness.records.episode import Episode
@@ -67,16 +67,14 @@ def _disagreement(reading: Reading) -> str | None:
     return None
 
 
-def judge(
-    replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: int = MAX_TURNS
-) -> TaskReference:
-    """The reference of one task from its replayed plans and its random attempts, under a turn limit."""
+def judge(replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: int = MAX_TURNS) -> TaskRange:
+    """The range of one task from its replayed plans and its random attempts, under a turn limit."""
     readings = [_read(episode, max_turns) for episode in replays if episode.turns]
     lengths = [reading.turns for reading in readings if reading.success]
     reasons = [reason for reading in readings if (reason := _disagreement(reading))]
     n = len(attempts)
     first = replays[0]
-    return TaskReference(
+    return TaskRange(
         task_id=first.task_id,
         task_hash=first.task_hash,
         difficulty=first.difficulty,
@@ -109,7 +107,7 @@ def audit(
     floor_samples: int = 5,
     limit: int | None = None,
     watch: Watch = unwatched,
-) -> list[TaskReference]:
+) -> list[TaskRange]:
     """Audit `families` (as `--tasks` names them) and return a row a task, in order.
 
     `folder` gets the two runs it is made of, and continues them when it holds them already. A task whose
@@ -135,7 +133,7 @@ def audit(
     ]
 
 
-def totals(rows: Sequence[TaskReference]) -> dict[str, dict[str, Any]]:
+def totals(rows: Sequence[TaskRange]) -> dict[str, dict[str, Any]]:
     """Family -> number of tasks, ceilings and floors (fractions), disagreements."""
     result = {}
     for family, group in groupby(rows, key=lambda row: row.task_id.split("/")[0]):

@@ -117,7 +117,7 @@ def _repeated(rows: list[Standing]) -> set[str]:
 
 
 def _mark(measure: str, x: float, y: float, title: str) -> str:
-    """A disc or a square: told apart without colour too."""
+    """A disc or a square: distinct without colour too."""
     name = f"<title>{_safe(title)}</title>"
     if measure == "success":
         return f'<rect class="success" x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9">{name}</rect>'

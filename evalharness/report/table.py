@@ -190,9 +190,9 @@ FLOOR_NOTE = (
 )
 
 
-def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+def range_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
     """Score between floor (chance) and ceiling (best known plans), in percent, with the corrected score's 95 %
-    interval; None where no reference is stored."""
+    interval; None where no floor and ceiling are stored."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
     table.add_column("rate", no_wrap=True)
@@ -200,18 +200,18 @@ def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Re
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("chance-corrected [95% CI]", no_wrap=True)
     for family, entry in summary["families"].items():
-        reference = entry.get("reference")
-        if reference is None:
+        task_range = entry.get("reference")
+        if task_range is None:
             continue
         names = summary.get("scores", {}).get(family, {})
         for rate, name in (("success_rate", "success"), ("progress_rate", "progress")):
             table.add_row(
                 titles.get(family, family) if name == "success" else "",
                 names.get(name, name),
-                _percent(reference["floor"][rate]),
+                _percent(task_range["floor"][rate]),
                 _percent(entry[rate]),
-                _percent(reference["ceiling"][rate]),
-                _percent(reference["chance_corrected"][rate], reference["chance_corrected_ci95"][rate]),
+                _percent(task_range["ceiling"][rate]),
+                _percent(task_range["chance_corrected"][rate], task_range["chance_corrected_ci95"][rate]),
             )
     return Group(table, "", Text(FLOOR_NOTE, style="dim")) if table.row_count else None
 
@@ -270,6 +270,6 @@ def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[
     if (errors := errors_table(summary, titles)) is not None:
         console.print()
         console.print(errors)
-    if (reference := reference_table(summary, titles)) is not None:
+    if (ranges := range_table(summary, titles)) is not None:
         console.print()
-        console.print(reference)
+        console.print(ranges)

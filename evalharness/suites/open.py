@@ -18,7 +18,7 @@ from typing import Any
 
 from envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, TextEnv, tasks_hash
 from evalharness.errors import UserError
-from evalharness.paths import home_folder, reference_folder, write_whole
+from evalharness.paths import home_folder, ranges_folder, write_whole
 
 SCHEMA = 1
 FROZEN_SEED = 0
@@ -167,7 +167,7 @@ class FrozenTask:
 @cache
 def frozen_proofs() -> Mapping[str, FrozenTask]:
     """Task id -> content hash and proof, of suite seed 0."""
-    with (reference_folder() / PROOFS).open(newline="", encoding="utf-8") as file:
+    with (ranges_folder() / PROOFS).open(newline="", encoding="utf-8") as file:
         return {
             row["task_id"]: FrozenTask(row["task_hash"], Proof(int(row["plan_turns"]), row["plan_sha256"]))
             for row in csv.DictReader(file)
@@ -218,7 +218,7 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
 
 
 def load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> list[Task]:
-    """A family's tasks of an open suite. One that is not frozen yet is built now, of which `making` is told.
+    """A family's tasks of an open suite. One that is not frozen yet is built now, which `making` reports.
 
     Raises UserError and InvalidTaskError.
     """

@@ -48,9 +48,9 @@ def _positions(family: str, text: str, size: int) -> list[int]:
 
 
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
-    """All tasks of a family. Raises UserError with the mending command when data is missing.
+    """All tasks of a family. Raises UserError with the command that fixes it when data is missing.
 
-    An open suite of a seed not used before is generated, proven and frozen, which can take minutes and is told on
+    An open suite of a seed not used before is generated, proven and frozen, which can take minutes and is reported on
     standard error.
     """
     if suite not in spec.expected:

@@ -294,7 +294,9 @@ class _RefusalError(PolicyError):
     refuses_all = True
 
 
-@pytest.mark.parametrize(("error", "most"), [(PolicyError, 2), (_RefusalError, 1), (InfrastructureError, None)])
+@pytest.mark.parametrize(
+    ("error", "most"), [(PolicyError, 2), (_RefusalError, 1), (InfrastructureError, None)]
+)
 async def test_a_policy_that_gives_no_reply_ends_the_run(
     compass: EnvSpec, error: type[InfrastructureError], most: int | None
 ) -> None:

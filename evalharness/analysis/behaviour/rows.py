@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evalharness import stats
 from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, count_all
-from evalharness.analysis.behaviour.turns import read_turns, reading
+from evalharness.analysis.behaviour.turns import action_reader, read_turns
 from evalharness.errors import UserError
 from evalharness.records.manifest import turn_limits
 from evalharness.records.store import read_episodes, read_manifest
@@ -87,7 +87,7 @@ def load_behaviour(folder: Path) -> RunBehaviour:
     found: dict[str, dict[str, Counts]] = {}
     hashes: dict[str, str] = {}
     for episode in read_episodes(folder):
-        turns = read_turns(episode, reading(episode.family, episode.perturbation))
+        turns = read_turns(episode, action_reader(episode.family, episode.perturbation))
         counts = np.array(count_all(Read(episode, turns, limits[episode.family])), dtype=np.float64)
         tasks = found.setdefault(episode.family, {})
         tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts

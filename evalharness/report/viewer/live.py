@@ -67,7 +67,7 @@ class Feed:
                 self.lines += 1
                 key = (episode.task_id, episode.sample)
                 if key in self._read:
-                    continue  # damage, which the summary tells when it is computed
+                    continue  # damage, which the summary reports when it is computed
                 self._read.add(key)
                 self.records.add(episode)
                 found += 1
@@ -154,7 +154,7 @@ def _json(packed: bytes) -> web.Response:
 
 @web.middleware
 async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answers only to the address that we told: a page elsewhere whose name was made to point here gets nothing."""
+    """Answers only to the address that we printed: a page elsewhere whose name was made to point here gets nothing."""
     if request.host.rsplit(":", 1)[0] not in (HOST, "localhost"):
         raise web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
     try:
