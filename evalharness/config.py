@@ -15,6 +15,11 @@ from envs.base import MAX_TURNS
 from evalharness.errors import UserError
 
 SCRIPTED = ("oracle", "random", "reference")
+SAMPLING = (
+    *("temperature", "top_p", "top_k", "min_p"),
+    *("presence_penalty", "frequency_penalty", "repetition_penalty"),
+)
+"""How the next token is drawn."""
 
 
 class RunConfig(BaseModel):
@@ -38,6 +43,17 @@ class RunConfig(BaseModel):
     top_p: float = Field(default=1.0, gt=0, le=1)
     max_tokens: int = Field(default=256, ge=1)
     seed: int = Field(default=0, ge=0)
+    top_k: int = Field(default=-1, ge=-1)
+    """Only the K likeliest tokens are drawn from; -1: all."""
+    min_p: float = Field(default=0.0, ge=0, le=1)
+    """Only tokens at least P times as likely as the likeliest are drawn from."""
+    presence_penalty: float = Field(default=0.0, ge=-2, le=2)
+    frequency_penalty: float = Field(default=0.0, ge=-2, le=2)
+    repetition_penalty: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """Above 1 a token that is already in the conversation is less likely, also at temperature 0."""
+    sampling: str | None = None
+    """A file (JSON or YAML) with values of the options above, or `model`: what the checkpoint recommends. An option
+    that is given itself counts more than either."""
     perturb: str | None = None
     """Names of perturbations joined with `+`: `P1`, `P1+P4`."""
     prompts: Path | None = None
@@ -78,6 +94,19 @@ class RunConfig(BaseModel):
             values = {**values, "model": first, "more_endpoints": (*values.get("more_endpoints", ()), *more)}
         return values
 
+    @model_validator(mode="before")
+    @classmethod
+    def _sampling_from_file(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("sampling") in (None, "model"):
+            return values
+        stated = read_sampling(Path(str(values["sampling"])))
+        return {**stated, **values, "sampling": None}
+
+    @field_validator("top_k")
+    @classmethod
+    def _all_tokens(cls, top_k: int) -> int:
+        return top_k or -1
+
     @model_validator(mode="after")
     def _only_endpoints_come_in_numbers(self) -> RunConfig:
         if self.more_endpoints:
@@ -108,9 +137,20 @@ class RunConfig(BaseModel):
 
         return None if name is None else normal_name(name)
 
+    def sampling_fields(self) -> dict[str, float | None]:
+        """How replies are drawn, token limit and seed aside; None: left to the model's own recommendation."""
+        left_open = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
+        return {name: None if name in left_open else getattr(self, name) for name in SAMPLING}
+
     def identity(self) -> dict[str, Any]:
         """The part of the configuration that results depend on, as JSON data."""
         data: dict[str, Any] = self.model_dump(mode="json", exclude=set(self._OPERATIONAL))
+        if self.is_scripted:
+            # What came after these runs were first made, and changes nothing for them.
+            for name in (*SAMPLING[2:], "sampling"):
+                del data[name]
+        else:
+            data |= self.sampling_fields()
         if self.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
@@ -184,6 +224,23 @@ def read_config(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UserError(f"configuration file {path} is not a mapping of options to values")
     return {str(key).replace("-", "_"): value for key, value in data.items()}
+
+
+def read_sampling(path: Path) -> dict[str, Any]:
+    """What a file says of how replies are drawn; a checkpoint's `generation_config.json` is such a file."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"--sampling {path}: no such file; give a file of values, or model") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"--sampling {path} is not readable: {error}") from None
+    found = {name: data[name] for name in SAMPLING if data.get(name) is not None} if isinstance(data, dict) else {}
+    if not found:
+        raise UserError(f"--sampling {path} names none of {', '.join(SAMPLING)}")
+    # A generation_config.json holds much else, of which nothing is sampling.
+    if "transformers_version" not in data and (unknown := sorted(map(str, data.keys() - set(SAMPLING)))):
+        raise UserError(f"--sampling {path} names {unknown[0]!r}, which is none of {', '.join(SAMPLING)}")
+    return found
 
 
 def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:

@@ -71,6 +71,18 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--seed", type=int, metavar="N", help="of sampling and of the random policy (default: 0)"
     )
+    what.add_argument("--top-k", type=int, metavar="K", help="draw from the K likeliest tokens (default: all)")
+    what.add_argument(
+        "--min-p", type=float, metavar="P", help="draw from tokens at least P times as likely as the likeliest (0)"
+    )
+    for name, neutral in (("presence", 0), ("frequency", 0), ("repetition", 1)):
+        what.add_argument(f"--{name}-penalty", type=float, metavar="X", help=f"default: {neutral}, none")
+    what.add_argument(
+        "--sampling",
+        metavar="FILE|model",
+        help="the sampling options above from a JSON or YAML file, or as the checkpoint recommends them; an option "
+        "that is given itself counts more",
+    )
     what.add_argument(
         "--perturb",
         metavar="NAME[+NAME]",

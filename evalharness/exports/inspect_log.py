@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness._version import __version__
+from evalharness.config import SAMPLING
 from evalharness.exports.conversation import conversation, opening
 from evalharness.records.episode import Episode, Turn
 
@@ -189,7 +190,7 @@ def _specification(manifest: Mapping[str, Any], ids: list[str], samples: int) ->
     session = manifest["sessions"][0]
     sampling = {
         key: config[key]
-        for key in ("temperature", "top_p", "max_tokens", "seed")
+        for key in (*SAMPLING[:3], "frequency_penalty", "presence_penalty", "max_tokens", "seed")
         if config.get(key) is not None
     }
     specification = {

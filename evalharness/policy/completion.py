@@ -24,6 +24,10 @@ class TryFailedError(Exception):
         self.retry_after = retry_after
 
 
+class RefusedRequestError(UserError):
+    """The server refuses the request for good, and says that it is the request's own fault (400, 422)."""
+
+
 def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | bytearray) -> dict[str, Any]:
     """The fields of a Reply.
 
@@ -38,17 +42,13 @@ def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | 
         wait = retry_after(headers)
         busy = status == 429 or (status == 503 and wait is not None)
         raise TryFailedError("busy" if busy else "server_error", f"HTTP {status}: {message}", wait)
-    raise UserError(f"{url} refuses the request (HTTP {status}): {message}")
+    refused = RefusedRequestError if status in (400, 422) else UserError
+    raise refused(f"{url} refuses the request (HTTP {status}): {message}")
 
 
 def _is_context_overflow(message: str) -> bool:
     text = message.lower()
     return ("context" in text and ("length" in text or "window" in text)) or "max_model_len" in text
-
-
-def refuses_system_role(message: str) -> bool:
-    text = message.lower()
-    return "system" in text and ("role" in text or "support" in text)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -7,6 +7,7 @@ connections; aiohttp needs 0.2 ms and does several hundred (measured with 31-mes
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import time
@@ -19,8 +20,9 @@ import aiohttp
 from envs.base import Task
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.policy.base import ContextOverflowError, Environment, Reply, Session
-from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
+from evalharness.policy.completion import RefusedRequestError, TryFailedError, read_answer
 from evalharness.policy.patience import Patience, pause_before_retry
+from evalharness.policy.sampling import Sampling, beyond_openai, refused_fields, without
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
@@ -48,17 +50,6 @@ class EndpointError(InfrastructureError):
 
 class RefusedError(EndpointError):
     """The endpoint has refused every request for so long that further ones would be refused, too."""
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How replies are drawn. Greedy by default, as the published main results."""
-
-    temperature: float = 0.0
-    top_p: float = 1.0
-    max_tokens: int = 256
-    """Per reply: room for a thought and an action."""
-    seed: int = 0
 
 
 def merge_system(messages: list[Message]) -> list[Message]:
@@ -103,6 +94,8 @@ class ChatEndpoint:
         self.sampling = sampling
         self.max_model_len: int | None = None
         self.merges_system = False
+        self.left_out: set[str] = set()
+        """Fields that the server refuses, and that change nothing where they are missing."""
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._connections = connections
         self._timeout = timeout
@@ -147,18 +140,39 @@ class ChatEndpoint:
         self._patience = Patience(self._timeout, self._on_status)
 
     async def _say_ok(self) -> None:
-        """One real reply; finds out whether the chat template takes a system message."""
+        """One real reply; finds out what of a request this server does not take, and leaves it out from then on."""
+        while True:
+            try:
+                return await self._probe()
+            except RefusedRequestError as error:
+                refused, named = error, refused_fields(str(error), self._request([], 0, 1)) - self.left_out
+            if not named:
+                break
+            self.left_out |= named
+        # Templates refuse a system message in many words ("roles must alternate", say), and some servers refuse a
+        # field without naming it. Whatever was said, these are the two things that we can do about it.
+        named_only, more = self.left_out, beyond_openai(self._request([], 0, 1))
+        for merges_system, left_out in ((True, set[str]()), (False, more), (True, more)):
+            self.merges_system, self.left_out = merges_system, named_only | left_out
+            with contextlib.suppress(RefusedRequestError):
+                return await self._probe()
+        self.merges_system, self.left_out = False, named_only
+        raise refused
+
+    async def _probe(self) -> None:
         probe: list[Message] = [
             {"role": "system", "content": "You are a helpful assistant."},
             {"role": "user", "content": "Say ok."},
         ]
-        try:
-            await self._chat(probe, seed=0, max_tokens=4)
-        except UserError as error:
-            if not refuses_system_role(str(error)):
-                raise
-            self.merges_system = True
-            await self._chat(probe, seed=0, max_tokens=4)
+        await self._chat(probe, seed=0, max_tokens=4)
+
+    def facts(self) -> dict[str, Any]:
+        """How this server is asked, as far as only the start has shown it."""
+        return {
+            "sampling": without(self.sampling.fields(), self.left_out),
+            "left_out": sorted(self.left_out),
+            "system_in_first_message": self.merges_system,
+        }
 
     async def _settle_doubt(self) -> None:
         """After the server was away: is it still the same model? Raises UserError where it is not."""
@@ -193,16 +207,18 @@ class ChatEndpoint:
         return await self._chat(messages, seed=seed, max_tokens=self.sampling.max_tokens)
 
     async def _chat(self, messages: list[Message], *, seed: int, max_tokens: int) -> Reply:
-        payload: dict[str, Any] = {
+        request = without(self._request(messages, seed, max_tokens), self.left_out)
+        return await self._ask(json.dumps(request).encode())
+
+    def _request(self, messages: list[Message], seed: int, max_tokens: int) -> dict[str, Any]:
+        return {
             "model": self.model,
             "messages": merge_system(messages) if self.merges_system else messages,
-            "temperature": self.sampling.temperature,
-            "top_p": self.sampling.top_p,
+            **self.sampling.fields(),
             "max_tokens": max_tokens,
             "stop": list(STOP_SEQUENCES),
             "seed": seed,
         }
-        return await self._ask(json.dumps(payload).encode())
 
     async def _ask(self, body: bytes) -> Reply:
         """The same bytes at every try: with the seed in them, a turn that is asked again is the same request."""

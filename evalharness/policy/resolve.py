@@ -17,9 +17,10 @@ from envs.base import EnvSpec
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.policy.base import Policy
-from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint, Sampling
+from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.replicas import Replica, Replicas
+from evalharness.policy.sampling import Sampling
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 from evalharness.policy.served import ServedModel, describe, one_model
 
@@ -76,7 +77,7 @@ class Prepared:
 
 
 def sampling_of(config: RunConfig) -> Sampling:
-    return Sampling(config.temperature, config.top_p, config.max_tokens, config.seed)
+    return Sampling(**config.sampling_fields(), max_tokens=config.max_tokens, seed=config.seed)
 
 
 def prepare(
@@ -150,6 +151,15 @@ def _client(
     )
 
 
+def _how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
+    """How the servers are asked, each way once."""
+    ways: list[dict[str, Any]] = []
+    for client in clients:
+        if (way := client.facts()) not in ways:
+            ways.append(way)
+    return ways
+
+
 def _metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:
     from evalharness.server.metrics import metrics_url
 
@@ -191,7 +201,8 @@ def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
         group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
         try:
             await asyncio.gather(*(client.start() for client in clients))
-            yield Opened(group, failure=group.failure, metrics=_metrics_of(group))
+            facts = {"requests": _how_asked(clients)}
+            yield Opened(group, failure=group.failure, facts=facts, metrics=_metrics_of(group))
         finally:
             await group.close()
 
@@ -200,6 +211,7 @@ def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
 
 def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
     """A vLLM of our own: everything that can be checked is checked before it is started."""
+    from evalharness.server.arguments import option_names
     from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
 
@@ -209,6 +221,8 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
     if config.replicas > 1 and "--port" in " ".join(extra):
         raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
+    if config.sampling == "model" and "generation-config" not in option_names(extra):
+        extra += ["--generation-config", "auto"]
     identity: dict[str, Any] = {"kind": "vllm"}
     model = config.model
     hub_id = config.model != "demo" and not is_local(config.model)
@@ -262,6 +276,7 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
                 "vllm": servers[0].version,
                 "argv": servers[0].argv,
                 "replicas": len(servers),
+                "requests": _how_asked([replica.endpoint for replica in replicas]),
             }
             if config.cluster:
                 facts["servers"] = [server.base_url for server in servers]
