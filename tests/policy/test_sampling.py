@@ -49,7 +49,9 @@ async def test_a_request_says_all_of_it_neutral_values_too() -> None:
     assert endpoint.facts() == {"sampling": WHOLE, "left_out": [], "system_in_first_message": False}
 
 
-@pytest.mark.parametrize("message", ["Unrecognized request argument supplied: {}", "extra inputs are not permitted"])
+@pytest.mark.parametrize(
+    "message", ["Unrecognized request argument supplied: {}", "extra inputs are not permitted"]
+)
 async def test_what_a_server_refuses_is_left_out_from_the_start_on(message: str) -> None:
     server = ChatServer(choose_fault=refuses(message, "top_k", "min_p", "repetition_penalty"))
     async with server.running():
@@ -88,7 +90,12 @@ async def test_the_manifest_tells_how_the_server_was_asked(clean_home: Path, tmp
     server = ChatServer(choose_fault=refuses("what is {}?", "min_p"))
     async with server.running():
         config = RunConfig(
-            model=server.url, model_name="toy", suite="open", tasks="babyai:0", max_turns=1, output=tmp_path / "run"
+            model=server.url,
+            model_name="toy",
+            suite="open",
+            tasks="babyai:0",
+            max_turns=1,
+            output=tmp_path / "run",
         )
         import asyncio
 
@@ -100,7 +107,9 @@ async def test_the_manifest_tells_how_the_server_was_asked(clean_home: Path, tmp
 
 def test_a_file_fills_in_what_is_not_given_itself(tmp_path: Path) -> None:
     file = tmp_path / "generation_config.json"
-    file.write_text(json.dumps({"transformers_version": "5", "eos_token_id": 2, "temperature": 0.6, "top_k": 20}))
+    file.write_text(
+        json.dumps({"transformers_version": "5", "eos_token_id": 2, "temperature": 0.6, "top_k": 20})
+    )
     config = make_config({"model": "http://h/v1", "sampling": str(file), "temperature": 0.9})
     assert (config.temperature, config.top_k) == (0.9, 20)
     given = make_config({"model": "http://h/v1", "temperature": 0.9, "top_k": 20})
@@ -117,7 +126,9 @@ def test_a_file_fills_in_what_is_not_given_itself(tmp_path: Path) -> None:
         (None, "no such file"),
     ],
 )
-def test_a_file_that_says_something_else_is_refused(tmp_path: Path, content: str | None, message: str) -> None:
+def test_a_file_that_says_something_else_is_refused(
+    tmp_path: Path, content: str | None, message: str
+) -> None:
     file = tmp_path / "sampling.yaml"
     if content is not None:
         file.write_text(content)
