@@ -115,6 +115,14 @@ class RunConfig(BaseModel):
     """of sampling and of the random policy"""
     perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
     """the environment in other words: P1, P1+P4; see: evalharness perturb list"""
+    chat_template: Annotated[Path | None, Option("FILE", by_content=True)] = None
+    """a chat template (Jinja) in place of the checkpoint's own, for the vLLM that is started"""
+    chat_template_kwargs: Annotated[str, Option("JSON", model_only=True)] = ""
+    """arguments of the chat template: '{"enable_thinking": false}'
+
+    In YAML and Python a mapping will do."""
+    history_thinking: Annotated[Literal["strip", "keep"], Option(model_only=True)] = "strip"
+    """whether a reply's reasoning stays in the conversation"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
     """folder with a prompt file of your own, FAMILY.yaml, for each family that is played"""
     vllm_args: Annotated[str, Option("ARGS")] = ""
@@ -160,6 +168,18 @@ class RunConfig(BaseModel):
         stated = read_sampling(Path(str(values["sampling"])))
         return {**stated, **values, "sampling": None}
 
+    @field_validator("chat_template_kwargs", mode="before")
+    @classmethod
+    def _one_spelling(cls, given: Any) -> Any:
+        """The same arguments are the same run, however they are written."""
+        try:
+            kwargs = json.loads(given) if isinstance(given, str) and given.strip() else given or {}
+        except ValueError as error:
+            raise ValueError(f"is no JSON ({error})") from None
+        if not isinstance(kwargs, dict):
+            raise ValueError('is no JSON object such as {"enable_thinking": false}')
+        return json.dumps(kwargs, sort_keys=True) if kwargs else ""
+
     @field_validator("top_k")
     @classmethod
     def _all_tokens(cls, top_k: int) -> int:
@@ -180,6 +200,19 @@ class RunConfig(BaseModel):
             )
         return self
 
+    @model_validator(mode="after")
+    def _a_template_can_be_given(self) -> RunConfig:
+        if self.chat_template is not None and self.is_endpoint:
+            raise ValueError(
+                "--chat-template is for a vLLM that evalharness starts; start the endpoint's server with it: "
+                f"vllm serve ... --chat-template {self.chat_template}"
+            )
+        if self.chat_template is not None and self.cluster is not None:
+            raise ValueError(
+                "--chat-template cannot be given with --cluster: its nodes may not have the file"
+            )
+        return self
+
     @field_validator("output", mode="before")
     @classmethod
     def _names_a_folder(cls, folder: Any) -> Any:
@@ -194,6 +227,12 @@ class RunConfig(BaseModel):
         from evalharness.protocol.perturb import normal_name
 
         return None if name is None else normal_name(name)
+
+    @property
+    def template_kwargs(self) -> dict[str, Any]:
+        """What a request hands to the chat template."""
+        found: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
+        return found
 
     def sampling_fields(self) -> dict[str, Any]:
         """How replies are drawn, token limit and seed aside; None: left to the model's own recommendation."""

@@ -54,6 +54,10 @@ class EpisodeScore:
     completion_tokens: int
     format_errors: int
     trimmed: bool
+    reasoning_tokens: int = 0
+    reasoning_truncated: int = 0
+    """Turns that were cut off inside their reasoning."""
+    context_full: bool = False
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
@@ -74,6 +78,9 @@ class EpisodeScore:
             completion_tokens=episode.completion_tokens,
             format_errors=episode.format_error_turns,
             trimmed=bool(episode.trims),
+            reasoning_tokens=episode.reasoning_tokens,
+            reasoning_truncated=sum("reasoning_truncated" in turn.format_errors for turn in episode.turns),
+            context_full=episode.ended_by == "context_full",
         )
 
 

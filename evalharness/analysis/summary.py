@@ -63,6 +63,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "labels": {f: who for f, who in manifest["labels"].items() if who != "official"},
         "model": {"name": manifest["model_name"], **manifest["identity"]["model"]},
         "max_turns": config["max_turns"],
+        "max_tokens": config.get("max_tokens"),
         "perturbation": config.get("perturb"),
         "samples": samples,
         "families": families,
@@ -71,9 +72,12 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "turns": sum(s.turns for s in scores),
         "format_error_turns": sum(s.format_errors for s in scores),
         "trimmed_episodes": sum(s.trimmed for s in scores),
+        "context_full_episodes": sum(s.context_full for s in scores),
+        "reasoning_truncated_turns": sum(s.reasoning_truncated for s in scores),
         "tokens": {
             "prompt": sum(s.prompt_tokens for s in scores),
             "completion": sum(s.completion_tokens for s in scores),
+            "reasoning": sum(s.reasoning_tokens for s in scores),
         },
         **(timing or {}),
     }

@@ -57,6 +57,7 @@ def _episode_row(episode: Episode) -> dict[str, Any]:
         "subgoals": list(episode.subgoals),
         "prompt_tokens": episode.prompt_tokens,
         "completion_tokens": episode.completion_tokens,
+        "reasoning_tokens": episode.reasoning_tokens,
         "task_hash": episode.task_hash,
         "prompt_hash": episode.prompt_hash,
         "policy_s": episode.policy_s,
@@ -90,6 +91,8 @@ def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "latency_s": turn.latency_s,
             "environment_s": turn.environment_s,
             "worker_s": turn.worker_s,
+            "reasoning": turn.reasoning,
+            "reasoning_tokens": turn.reasoning_tokens,
         }
 
 
@@ -103,7 +106,7 @@ def _schemas() -> tuple[Any, Any]:
         **{"turns": whole, "valid_turns": whole, "grounding_accuracy": real, "format_error_turns": whole},
         **{"ended_by": text, "trims": whole, "goal": text, "first_observation": text},
         **{"subgoals": pa.list_(text), "prompt_tokens": whole, "completion_tokens": whole},
-        **{"task_hash": text, "prompt_hash": text},
+        **{"reasoning_tokens": whole, "task_hash": text, "prompt_hash": text},
         **dict.fromkeys(["policy_s", "environment_s", "worker_s", "started", "wall_s"], real),
         **dict.fromkeys(["error_turns", "longest_error_run", "repeated_turns", "longest_loop"], whole),
         **dict.fromkeys(["help_turns", "distinct_observations", "distinct_actions"], whole),
@@ -115,6 +118,7 @@ def _schemas() -> tuple[Any, Any]:
         **{"format_errors": pa.list_(text), "subgoals_completed": pa.list_(whole), "reply": text},
         **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole},
         **{"tries": whole, **dict.fromkeys(["policy_s", "latency_s", "environment_s", "worker_s"], real)},
+        **{"reasoning": text, "reasoning_tokens": whole},
         **{"error": flag, "progressed": flag, "repeated": flag, "place": text},
     }
     return pa.schema(list(episodes.items())), pa.schema(list(turns.items()))
@@ -146,7 +150,7 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     missing = ("distinct_places", "first_progress_turn")
     return (
         first.astype(dict.fromkeys(missing, "Int64")),
-        second.astype({"prompt_tokens": "Int64", "completion_tokens": "Int64"}),
+        second.astype(dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"), "Int64")),
     )
 
 

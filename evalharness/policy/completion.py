@@ -88,13 +88,15 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             raise TypeError("content is not text")
         # JSON can spell half a surrogate pair; nothing downstream could write it as UTF-8.
         text, reasoning = (part.encode("utf-8", "replace").decode() for part in (text, reasoning))
-        stopped_by = choice.get("stop_reason")
+        stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # vLLM; SGLang
         return {
-            "text": f"<think>{reasoning}</think>{text}" if reasoning else text,
+            "text": text,
+            "reasoning": reasoning,
             "finish_reason": _word(choice.get("finish_reason")) or "stop",
             "stopped_by": stopped_by if isinstance(stopped_by, str) else None,
             "prompt_tokens": _count(usage.get("prompt_tokens")),
             "completion_tokens": _count(usage.get("completion_tokens")),
+            "reasoning_tokens": _reasoning_tokens(usage),
         }
     # RecursionError: brackets nested some thousand deep.
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
@@ -106,6 +108,11 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
 def _word(value: Any) -> str:
     """A short ASCII word as it is, anything else as nothing."""
     return value if isinstance(value, str) and value.isascii() and len(value) <= 40 else ""
+
+
+def _reasoning_tokens(usage: Mapping[str, Any]) -> int | None:
+    details = usage.get("completion_tokens_details")
+    return _count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
 
 
 def _count(value: Any) -> int | None:

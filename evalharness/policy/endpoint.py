@@ -11,8 +11,8 @@ import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import aiohttp
@@ -24,6 +24,7 @@ from evalharness.policy.completion import RefusedRequestError, TryFailedError, r
 from evalharness.policy.patience import Patience, pause_before_retry
 from evalharness.policy.sampling import Sampling, beyond_openai, refused_fields, without
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
+from evalharness.policy.template import Template, examine, growing_conversations
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
 from evalharness.records.episode import FailedTry
@@ -80,15 +81,16 @@ class ChatEndpoint:
         timeout: float = 600.0,
         tries: int = 6,
         expected: ServedModel | None = None,
+        template_kwargs: Mapping[str, Any] | None = None,
         on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
     ) -> None:
         """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
         pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
         or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
-        where nobody else is answered either. `expected` is what the server said of its model before. `on_status` is
-        told in words what keeps failing ('': no more), `on_overload` that a try was refused because the server has
-        too much to do (429, 503)."""
+        where nobody else is answered either. `template_kwargs` go to the chat template. `expected` is what the server
+        said of its model before. `on_status` is told in words what keeps failing ('': no more), `on_overload` that a
+        try was refused because the server has too much to do (429, 503)."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -96,6 +98,9 @@ class ChatEndpoint:
         self.merges_system = False
         self.left_out: set[str] = set()
         """Fields that the server refuses, and that change nothing where they are missing."""
+        self.template: Template | None = None
+        """What the chat template does, where the server lets us see (`examine_template`)."""
+        self._template_kwargs = dict(template_kwargs or {})
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._connections = connections
         self._timeout = timeout
@@ -174,6 +179,16 @@ class ChatEndpoint:
             "system_in_first_message": self.merges_system,
         }
 
+    async def examine_template(self, *, keep_thinking: bool = False) -> Template | None:
+        """Send three growing conversations through the server's tokenizer, where it offers that."""
+        conversations = [
+            [merge_system(messages) if self.merges_system else messages for messages in grown]
+            for grown in growing_conversations(keep_thinking=keep_thinking)
+        ]
+        kwargs = self._template_kwargs
+        self.template = await examine(self._session, self.base_url, self.model, conversations, kwargs)
+        return self.template
+
     async def _settle_doubt(self) -> None:
         """After the server was away: is it still the same model? Raises UserError where it is not."""
         async with self._looking:
@@ -204,7 +219,8 @@ class ChatEndpoint:
 
         Raises ContextOverflowError, UserError (the server refuses the request for good), EndpointError.
         """
-        return await self._chat(messages, seed=seed, max_tokens=self.sampling.max_tokens)
+        reply = await self._chat(messages, seed=seed, max_tokens=self.sampling.max_tokens)
+        return self._with_open_reasoning(reply)
 
     async def _chat(self, messages: list[Message], *, seed: int, max_tokens: int) -> Reply:
         request = without(self._request(messages, seed, max_tokens), self.left_out)
@@ -218,7 +234,20 @@ class ChatEndpoint:
             "max_tokens": max_tokens,
             "stop": list(STOP_SEQUENCES),
             "seed": seed,
+            **({"chat_template_kwargs": self._template_kwargs} if self._template_kwargs else {}),
         }
+
+    def _with_open_reasoning(self, reply: Reply) -> Reply:
+        """Where the prompt itself begins the reasoning, a reply that was cut off inside it shows no marker."""
+        opened = self.template is not None and self.template.opens_reasoning
+        if (
+            opened
+            and reply.finish_reason == "length"
+            and not reply.reasoning
+            and "</think>" not in reply.text
+        ):
+            return replace(reply, text="", reasoning=reply.text)
+        return reply
 
     async def _ask(self, body: bytes) -> Reply:
         """The same bytes at every try: with the seed in them, a turn that is asked again is the same request."""

@@ -78,6 +78,7 @@ class _Server(_Stored):
     generation_tokens_per_s: float
     kv_cache_usage_peak: float
     prefix_cache_hit_rate: float | None
+    prefix_cache_expected: float | None = None
 
 
 class _Event(_Stored):
