@@ -20,7 +20,7 @@ import aiohttp
 from envs.base import Task
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError, Environment, Player, PolicyError, Reply, RequestForm
-from evalharness.policy.completion import TryFailedError, read_answer
+from evalharness.policy.completion import RequestFaultError, TryFailedError, read_answer
 from evalharness.policy.patience import Patience, pause_before_retry
 from evalharness.policy.sampling import Sampling, beyond_openai, refused_fields, without
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
