@@ -188,7 +188,7 @@ class Perturbation:
     upper_case: bool = False
     """The words of every action (not the names in it) are written in capitals."""
     reverse_actions: bool = False
-    """Actions are listed in the opposite order, in the prompt and by the environment; `check` stays the last."""
+    """Actions are listed in the opposite order, in the prompt and by the environment; the one for help stays last."""
     reorder_instruction: bool = False
     """The format rules come before the instruction, and each bulleted list of rules starts from its end."""
     drop_format_rules: bool = False
@@ -238,6 +238,12 @@ class EnvSpec:
     """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
     actions: Mapping[str, str]
     """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
+    help_action: str | None = None
+    """The name in `actions` of the action that lists the valid actions; None where there is none."""
+    short_title: str = ""
+    """At most four characters for narrow columns; by default the first four of the title."""
+    packages: tuple[str, ...] = ()
+    """Distributions on whose version its behaviour depends; a run's manifest records them."""
     generate: Callable[[int], Iterable[Task]] | None = None
     """(suite seed) -> the open suite's tasks as its generator finds them, without a look at anything stored. With it
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
@@ -259,3 +265,9 @@ class EnvSpec:
     place: Callable[[str, str], str | None] | None = None
     """(valid action in lower case, '' for the start; its observation) -> where the agent is then, None where these do
     not tell. Only for the analysis of behaviour; without it the family has no figures about places."""
+
+    def __post_init__(self) -> None:
+        if self.help_action is not None and self.help_action not in self.actions:
+            raise ValueError(f"{self.family}: help_action {self.help_action!r} is none of its actions")
+        if not self.short_title:
+            object.__setattr__(self, "short_title", self.title[:4])

@@ -38,11 +38,13 @@ SPEC = EnvSpec(
     title="ALFWorld",
     gym_id="evalharness/ALFWorld-v0",
     expected={"agentboard": 134, "open": 134},
+    packages=("textworld",),
     held_out=False,
     load_tasks=_load_tasks,
     make=_make,
     generate=_generate,
     actions=ACTIONS,
+    help_action="check",
     wording=WORDING,
     # Measured: 46 MB for the process, 1 MB and half a millisecond a step for each environment.
     envs_per_worker=64,

@@ -42,6 +42,7 @@ SPEC = EnvSpec(
         "check": "check valid actions",
         "look": "look around",
     },
+    help_action="check",
     wording=WORDING,
     envs_per_worker=32,
     cost=0.1,
