@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 import gymnasium
 
@@ -18,6 +18,8 @@ MAX_TURNS = 30
 """Turns of an episode in AgentBoard and AgentRefine: the default of a run, and the limit of open suites' plans."""
 MIN_TURNS = 3
 """Turns of the shortest plan that an open suite's task may have."""
+
+T = TypeVar("T")
 
 Suite = Literal["agentboard", "open"]
 Difficulty = Literal["easy", "hard"]
@@ -35,6 +37,13 @@ class MissingDataError(EvalharnessError):
 
 class InvalidTaskError(EvalharnessError):
     """A task cannot be played: its payload, files or labels are not what the adapter expects."""
+
+
+class NoEpisodeError(InvalidTaskError):
+    """An environment was asked about its episode before the first `reset` gave it a task."""
+
+    def __init__(self) -> None:
+        super().__init__('no episode yet: call reset(options={"task": task}) first')
 
 
 @dataclass(frozen=True)
@@ -79,7 +88,17 @@ def tasks_hash(tasks: Sequence[Task]) -> str:
     return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
 
 
-class Info(TypedDict):
+class OptionalInfo(TypedDict, total=False):
+    """What only some environments return beside the observation."""
+
+    no_effect: bool
+    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
+    logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
+    published_valid: bool
+    """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
+
+
+class Info(OptionalInfo):
     """What `reset` and `step` return beside the observation."""
 
     progress: float
@@ -92,11 +111,6 @@ class Info(TypedDict):
     """The last action was grounded: the environment understood it and could carry it out."""
     subgoals_completed: tuple[int, ...]
     """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
-    no_effect: NotRequired[bool]
-    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
-    logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
-    published_valid: NotRequired[bool]
-    """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
 
 
 class AnyText(gymnasium.spaces.Space[str]):
@@ -120,7 +134,8 @@ class TextEnv(gymnasium.Env[str, str]):
 
     * any string is survivable as an action; what the world cannot do yields an ordinary observation;
     * the same task and actions give the same observations, independent of earlier episodes;
-    * `reset(options={"task": task})` may be called any number of times on one instance;
+    * `reset(options={"task": task})` may be called any number of times on one instance; before the first call
+      everything else raises `NoEpisodeError`;
     * `terminated` means the task is solved or the world has ended; turn limits are the caller's
       business, so `truncated` is always false.
     """
@@ -163,6 +178,37 @@ class TextEnv(gymnasium.Env[str, str]):
         """Named plans that the audit of labels replays: the oracle's, and others that solve the task in the
         simulator's own eyes (a recorded solution, the direct way to the mission), where the two can differ."""
         return {"oracle": self.oracle()}
+
+    @staticmethod
+    def playing(part: T | None) -> T:
+        """`part` of the running episode, which an adapter has as None until the first `reset`.
+
+        Raises NoEpisodeError before that.
+        """
+        if part is None:
+            raise NoEpisodeError
+        return part
+
+    @staticmethod
+    def info(
+        *,
+        progress: float,
+        success: bool,
+        valid: bool,
+        solved: bool | None = None,
+        completed: tuple[int, ...] = (),
+        **further: Unpack[OptionalInfo],
+    ) -> dict[str, Any]:
+        """An `Info`; `solved` is as `success` where the simulator has no verdict of its own."""
+        info: Info = {
+            "progress": progress,
+            "success": success,
+            "solved": success if solved is None else solved,
+            "valid": valid,
+            "subgoals_completed": completed,
+            **further,
+        }
+        return dict(info)
 
 
 def task_of(options: Mapping[str, Any] | None) -> Task:
