@@ -17,7 +17,7 @@ def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.pddl.generate import generated
+    from envs.pddl.generator import generated
 
     return generated(seed)
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from envs.pddl.generate import open_tasks
+from envs.pddl.generator import open_tasks
 from envs.pddl.problem import DOMAINS, make_task
 from envs.pddl.syntax import PddlError
 

@@ -14,7 +14,7 @@ from envs.sciworld.tasks import load_tasks
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.sciworld.open_suite import generate_open
+    from envs.sciworld.generator import generate_open
 
     return generate_open(seed)
 

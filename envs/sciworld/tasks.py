@@ -19,7 +19,7 @@ def load_tasks(suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
         case "agentboard":
             return _published(data)
         case "open":
-            from envs.sciworld.open_suite import load_open
+            from envs.sciworld.generator import load_open
 
             return load_open(suite_seed)
 

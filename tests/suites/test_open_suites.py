@@ -21,7 +21,7 @@ from envs.jericho.quests import make_quest, themes
 from envs.pddl.engine import World as PddlWorld
 from envs.pddl.form import form
 from envs.pddl.syntax import parse_domain, parse_problem
-from envs.sciworld.open_suite import frozen_cases
+from envs.sciworld.generator import frozen_cases
 from evalharness.suites.open import check_frozen, frozen_proofs
 
 COUNTS = {"alfworld": 134, "babyai": 112, "jericho": 20, "pddl": 60, "sciworld": 90}

@@ -17,7 +17,7 @@ from pddl_worlds import EXAMPLES
 from envs.base import MAX_TURNS, Task
 from envs.pddl import SPEC
 from envs.pddl.form import form
-from envs.pddl.generate import HARD_BITS, excluded_forms, frozen, generate_open, table_row
+from envs.pddl.generator import HARD_BITS, excluded_forms, frozen, generate_open, table_row
 from envs.pddl.problem import DOMAINS, domain_text
 from envs.pddl.syntax import parse_domain, parse_problem
 

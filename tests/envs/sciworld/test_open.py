@@ -16,7 +16,7 @@ from envs.difficulty import search_bits
 from envs.sciworld import SPEC
 from envs.sciworld.adapter import ScienceWorldEnv
 from envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
-from envs.sciworld.open_suite import HARD_BITS, OpenCase, _of_kind, frozen_cases
+from envs.sciworld.generator import HARD_BITS, OpenCase, _of_kind, frozen_cases
 from envs.sciworld.oracle import play
 from envs.sciworld.progress import score_progress
 from envs.sciworld.readings import spelled_out

@@ -4,7 +4,7 @@ Kinds and their numbers are fixed in `QUOTA`. The variations of a kind are tried
 one is taken when the simulator's own solution, shortened by replay until no single action can be left out, has 3 to
 30 turns, and no task taken before is the same up to renaming. Where the goal asks to determine or measure something
 the plan keeps the simulator's experiment, although naming the answer would do. Suite seed 0 is frozen in
-`open_suite.json`; `python -m envs.sciworld.open_suite` makes that file anew (seven minutes of CPU time).
+`open_suite.json`; `python -m envs.sciworld.generator` makes that file anew (seven minutes of CPU time).
 """
 
 from __future__ import annotations

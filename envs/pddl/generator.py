@@ -91,7 +91,7 @@ def frozen() -> dict[str, Any]:
 
 
 def freeze(suite_seed: int) -> dict[str, Any]:
-    """The table to be frozen: `python -m envs.pddl.generate > envs/pddl/open_suite.json`."""
+    """The table to be frozen: `python -m envs.pddl.generator > envs/pddl/open_suite.json`."""
     return {"suite_seed": suite_seed, "tasks": [table_row(task) for task in generate_open(suite_seed)]}
 
 
