@@ -17,9 +17,9 @@ def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.alfworld.generator import generate_open
+    from envs.alfworld.generator import generate
 
-    return generate_open(seed)
+    return generate(seed)
 
 
 def _make(data: Path | None) -> TextEnv:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import Task, TextEnv, task_of
-from envs.jericho.actions import ACTIONS, acts, is_check, published_cut
+from envs.jericho import oracle
+from envs.jericho.actions import CHECK, acts, is_check, published_cut
 from envs.jericho.candidates import valid_commands
 from envs.jericho.interpreter import Interpreter
-from envs.jericho.labels import game_labels
 from envs.jericho.observation import CHECK_PREFIX, clean, refused, understood
 from envs.jericho.open_suite import RANDOM_SEED, story_of
 from envs.jericho.progress import Progress
@@ -73,11 +73,10 @@ class JerichoEnv(TextEnv):
         """Commands found to change the world, one for each effect, and `check`; takes 0.1 to 3.5 s."""
         if self._over:
             return []
-        return sorted([*valid_commands(self._game, self._observation), ACTIONS["check"]])
+        return sorted([*valid_commands(self._game, self._observation), CHECK])
 
     def oracle(self) -> list[str]:
-        payload = self.playing(self._task).payload
-        return list(payload["plan"] if "plan" in payload else game_labels()[payload["game"]].plan)
+        return oracle.plan(self.playing(self._task))
 
     def reference_plans(self) -> dict[str, list[str]]:
         """The oracle's plan; for a published game also the recorded solution of the whole of it (Jericho's own)."""

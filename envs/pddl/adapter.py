@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import InvalidTaskError, Task, TextEnv, task_of
-from envs.pddl.actions import resolve
+from envs.pddl.actions import CHECK, LOOK, resolve
 from envs.pddl.engine import World
 from envs.pddl.problem import DOMAINS, goal_text
 from envs.pddl.syntax import PddlError, parse_domain, parse_problem
 from envs.pddl.wording import action_text, atom_text
 
-CHECK = "check valid actions"
-LOOK = "look around"
 UNCLEAR = "The action is not valid and therefore takes no effect. Please check valid actions."
 NO_EFFECT = (
     "The action is not valid and therefore takes no effect. Please remember to satisfy the restriction of "

@@ -8,7 +8,7 @@ from typing import Any
 
 from envs.base import InvalidTaskError, Task, TextEnv, task_of
 from envs.sciworld import oracle
-from envs.sciworld.actions import HELP, carried_out
+from envs.sciworld.actions import CHECK, carried_out
 from envs.sciworld.progress import LabelProgress, score_progress
 from envs.sciworld.simulator import Simulator, SimulatorFault
 
@@ -50,7 +50,7 @@ class ScienceWorldEnv(TextEnv):
         self.playing(self._task)
         before = self._progress
         text = action.strip()
-        if text == HELP:
+        if text == CHECK:
             # Published rule: neither a step of the world nor scored.
             return self._help(), 0.0, self._ended(False), False, self._info(valid=True)
         try:
@@ -99,7 +99,7 @@ class ScienceWorldEnv(TextEnv):
 
     def _help(self) -> str:
         templates = [template for template in self._simulator.templates() if "reset" not in template]
-        return "Choose an action from these valid actions: " + ", ".join([*templates, HELP])
+        return "Choose an action from these valid actions: " + ", ".join([*templates, CHECK])
 
     def _success(self) -> bool:
         return self._solved if self._labels is None else self._labels.success

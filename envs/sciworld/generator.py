@@ -3,35 +3,25 @@
 Kinds and their numbers are fixed in `QUOTA`. The variations of a kind are tried in an order drawn from the suite seed;
 one is taken when the simulator's own solution, shortened by replay until no single action can be left out, has 3 to
 30 turns, and no task taken before is the same up to renaming. Where the goal asks to determine or measure something
-the plan keeps the simulator's experiment, although naming the answer would do. Suite seed 0 is frozen in
-`open_suite.json`; `python -m envs.sciworld.generator` makes that file anew (seven minutes of CPU time).
+the plan keeps the simulator's experiment, although naming the answer would do.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import random
 import re
-import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cache, partial
-from itertools import count
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 
-from envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
+from envs.base import MAX_TURNS, MIN_TURNS, Task
 from envs.difficulty import difficulty, search_bits
 from envs.sciworld.adapter import first_observation, start_score
-from envs.sciworld.kinds import EXAMPLE, FAMILY, OPEN_VERSION, PUBLISHED, QUOTA, simplifications
+from envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, simplifications
 from envs.sciworld.oracle import gold_path, play
 from envs.sciworld.readings import spelled_out
 from envs.sciworld.shorten import NOISE, Needs, shorten
 from envs.sciworld.simulator import Simulator
-
-FROZEN_SEED = 0
-FROZEN = Path(__file__).with_name("open_suite.json")
 
 HARD_BITS = 67.0
 """Bits of search (`envs.difficulty`) from which a task counts as hard. It makes 58 tasks hard; of the published ones
@@ -62,6 +52,25 @@ class OpenCase:
         )
         return renamed.lower()
 
+    def to_task(self, index: int) -> Task:
+        return Task(
+            id=f"{FAMILY}/open/{index:03d}",
+            family=FAMILY,
+            suite="open",
+            index=index,
+            goal=self.goal,
+            difficulty=difficulty(search_bits(self.choices), HARD_BITS),
+            kind=self.task,
+            labels="simulator",
+            payload={
+                "task": self.task,
+                "variation": self.variation,
+                "simplifications": self.simplifications,
+                "plan": list(self.plan),
+                "start_score": self.start_score,
+            },
+        )
+
 
 _FIND_OUT = re.compile("Your task is to (determine|measure) ")
 """Goals with an answer to be found by an experiment. The shortest plan
@@ -74,16 +83,9 @@ _NAME = re.compile(
 )
 
 
-def load_open(suite_seed: int) -> list[Task]:
-    """The suite of this seed: read from its table for seed 0, else made anew, which takes minutes."""
-    cases = frozen_cases() if suite_seed == FROZEN_SEED else generate_cases(suite_seed)
-    return [_task(index, case) for index, case in enumerate(cases)]
-
-
-def generate_open(suite_seed: int) -> Iterator[Task]:
-    """The tasks of a suite as they are found, without a look at the frozen table."""
-    for index, case in enumerate(generate_cases(suite_seed)):
-        yield _task(index, case)
+def generate(suite_seed: int) -> Iterator[Task]:
+    """The suite's tasks as they are found; minutes for all of them."""
+    return (case.to_task(index) for index, case in enumerate(generate_cases(suite_seed)))
 
 
 def generate_cases(suite_seed: int) -> Iterator[OpenCase]:
@@ -112,7 +114,7 @@ def _of_kind(simulator: Simulator, kind: str, suite_seed: int) -> Iterator[OpenC
 
 def _accept(simulator: Simulator, kind: str, variation: int) -> OpenCase | None:
     """The case of a variation when it is fit for the suite."""
-    bare = _task(0, OpenCase(kind, variation, simplifications(kind), "", (), ()))
+    bare = OpenCase(kind, variation, simplifications(kind), "", (), ()).to_task(0)
 
     def needs(actions: Sequence[str]) -> int | None:
         return play(simulator, bare, actions).success
@@ -174,60 +176,3 @@ def _start_score(simulator: Simulator, task: Task) -> float:
     _start(simulator, task)
     first_observation(simulator)
     return start_score(simulator)
-
-
-def _task(index: int, case: OpenCase) -> Task:
-    return Task(
-        id=f"{FAMILY}/open/{index:03d}",
-        family=FAMILY,
-        suite="open",
-        index=index,
-        goal=case.goal,
-        difficulty=difficulty(search_bits(case.choices), HARD_BITS),
-        kind=case.task,
-        labels="simulator",
-        payload={
-            "task": case.task,
-            "variation": case.variation,
-            "simplifications": case.simplifications,
-            "plan": list(case.plan),
-            "start_score": case.start_score,
-        },
-    )
-
-
-def content_hash(cases: Sequence[OpenCase]) -> str:
-    """SHA-256 over the canonical JSON of all cases."""
-    text = json.dumps([asdict(case) for case in cases], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-@cache
-def frozen_cases() -> tuple[OpenCase, ...]:
-    """The suite of seed 0 as it is kept in the repository, checked against its content hash."""
-    stored = json.loads(FROZEN.read_text(encoding="utf-8"))
-    cases = tuple(map(_read, stored["cases"]))
-    if content_hash(cases) != stored["sha256"]:
-        raise InvalidTaskError(f"{FROZEN.name} does not match its content hash; reinstall evalharness")
-    return cases
-
-
-def _read(row: Mapping[str, Any]) -> OpenCase:
-    return OpenCase(**{**row, "plan": tuple(row["plan"]), "choices": tuple(row["choices"])})
-
-
-def _freeze() -> None:
-    cases: list[OpenCase] = []
-    numbers = count(1)
-    for case in generate_cases(FROZEN_SEED):
-        cases.append(case)
-        print(
-            next(numbers), case.task, case.variation, f"{len(case.plan)} turns", file=sys.stderr, flush=True
-        )
-    head = {"suite_seed": FROZEN_SEED, "version": OPEN_VERSION, "sha256": content_hash(cases)}
-    lines = ",\n".join(json.dumps(asdict(case)) for case in cases)
-    FROZEN.write_text(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n', encoding="utf-8")
-
-
-if __name__ == "__main__":
-    _freeze()
