@@ -193,3 +193,7 @@ def test_a_game_is_a_function_of_its_description() -> None:
     assert build_game(again) == build_game(EXAMPLE)
     assert set(build_game(EXAMPLE)) == {"pddl_domain", "grammar", "pddl_problem"}
     assert re.search("Your task is to: clean some fork and put it in drawer.", build_game(EXAMPLE)["grammar"])
+
+
+def test_the_rooms_of_the_households_are_those_of_the_tables(suite: list[Task]) -> None:
+    assert {task.payload["household"]["room"] for task in suite} == set(ROOMS)
