@@ -16,10 +16,17 @@ _MAY_DIFFER = ("seed", "samples")
 
 def load_repeats(text: str) -> ScoredRun:
     """The run in the folder `text`, or the repeats in several folders joined with commas, as one."""
-    folders = [text] if Path(text).exists() else text.split(",")
+    folders = text.split(",") if "," in text and not _is_there(text) else [text]
     if "" in folders:
         raise UserError(f"{text!r} has an empty part; repeats are run folders joined with commas: A1,A2,A3")
     return join_repeats([load_scored_run(Path(folder)) for folder in folders])
+
+
+def _is_there(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # too long for one name: several folders, then
+        return False
 
 
 def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
@@ -27,9 +34,9 @@ def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
     first = runs[0]
     if len(runs) == 1:
         return first
-    places = [run.folder.resolve() for run in runs]
+    folders = [run.folder.resolve() for run in runs]
     for i, run in enumerate(runs):
-        if places[i] in places[:i]:
+        if folders[i] in folders[:i]:
             raise UserError(f"{run.folder} is given twice: a run is no repeat of itself")
     for run in runs[1:]:
         if differing := _differing(_identity(first), _identity(run)):

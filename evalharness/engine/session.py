@@ -20,10 +20,10 @@ from evalharness.engine.progress import Progress
 from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.engine.throttle import CEILING, Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.policy.base import Environment, Reply, Session
+from evalharness.policy.base import Environment, Player, Reply
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
-from evalharness.protocol.prompt import Message
+from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
 from evalharness.records.store import RunStore, read_manifest
 from evalharness.server.metrics import ServerInsight
@@ -39,7 +39,7 @@ _FEW_ENVIRONMENTS = 8
 class _Throttled:
     """A policy's session that waits for a place at the model before each turn, and notes how long all took."""
 
-    session: Session
+    session: Player
     throttle: Throttle
     times: FamilyTimes
     latencies: Latencies
@@ -48,13 +48,13 @@ class _Throttled:
         began = time.perf_counter()
         asked: float | None = None
         try:
-            async with self.throttle.place():
+            async with self.throttle.seat():
                 asked = time.perf_counter()
                 reply = await self.session.reply(messages, turn=turn)
                 seconds = time.perf_counter() - asked
         finally:  # what a failed request waited for was time all the same
             ended = time.perf_counter()
-            self.times.place_s += (asked or ended) - began
+            self.times.seat_s += (asked or ended) - began
             self.times.model_s += 0.0 if asked is None else ended - asked
         self.latencies.add(seconds)
         self.throttle.answered()
@@ -69,7 +69,7 @@ class Engine:
     specs: Mapping[str, EnvSpec]
     store: RunStore
     progress: Progress
-    prompts: Mapping[str, tuple[Any, str]]
+    prompts: Mapping[str, PromptFile]
     voices: Mapping[str, Voice]
     data: Path | None
     site: WorkerSite
@@ -79,7 +79,7 @@ class Engine:
     """Deaths and restarts of servers."""
     _longest_s: float = 0.0
     _wall_s: float = 0.0
-    _allowed_place_s: float = 0.0
+    _allowed_seat_s: float = 0.0
     _client_cpu_s: float = 0.0
     _down_s: float = 0.0
     _sessions: int = 1
@@ -131,7 +131,7 @@ class Engine:
             finally:
                 self._wall_s = self.progress.elapsed
                 self._client_cpu_s = time.process_time() - self._cpu_before
-                self._allowed_place_s = self._throttle.allowed_place_s()
+                self._allowed_seat_s = self._throttle.allowed_seat_s()
                 self._down_s = opened.down_s()
                 watching.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
@@ -183,12 +183,11 @@ class Engine:
 
     async def _play(self, job: Job, environment: RemoteEnvironment, opened: Opened) -> Episode:
         task: Task = job.task
-        prompt, prompt_hash = self.prompts[task.family]
         counts = self.progress.families[task.family]
         times = environment.times
 
-        def session(world: Environment) -> Session:
-            own = opened.policy.session(task, job.sample, world)
+        def session(world: Environment) -> Player:
+            own = opened.policy.player(task, job.sample, world)
             if self.config.is_scripted:
                 return own
             return _Throttled(own, self._throttle, times, self._latencies)
@@ -200,11 +199,10 @@ class Engine:
                 task,
                 environment,
                 session,
-                prompt=prompt,
-                prompt_hash=prompt_hash,
+                prompt=self.prompts[task.family],
                 voice=self.voices[task.family],
                 sample=job.sample,
-                max_turns=self.config.max_turns,
+                max_turns=self.config.turn_limit(self.specs[task.family]),
                 on_turn=self.progress.count_turn,
             )
         finally:
@@ -259,7 +257,7 @@ class Engine:
             workers={family: pool.size for family, pool in self._pools.items()},
             client_cpu_s=self._client_cpu_s,
             longest_episode_s=self._longest_s,
-            allowed_place_s=self._allowed_place_s,
+            allowed_seat_s=self._allowed_seat_s,
             concurrency=self._throttle.limit,
             highest_concurrency=self._throttle.highest,
             pinned=self._throttle.pinned is not None,

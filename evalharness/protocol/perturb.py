@@ -63,6 +63,7 @@ def _both(first: Perturbation, second: Perturbation, name: str) -> Perturbation:
         reorder_instruction=first.reorder_instruction or second.reorder_instruction,
         drop_format_rules=first.drop_format_rules or second.drop_format_rules,
         source=" + ".join(dict.fromkeys(filter(None, (first.source, second.source)))),
+        recalled=first.recalled or second.recalled,
     )
 
 

@@ -27,6 +27,14 @@ def published_table(sweep: Sweep) -> Table:
     return table
 
 
+def first_average_line(sweep: Sweep) -> str:
+    """The average of the paper's first version, beside that of the last one; "" where there is none."""
+    if sweep.first_average is None:
+        return ""
+    rates = ", ".join(f"{measure} {percent(sweep.first_average[measure])}" for measure in MEASURES)
+    return f"Average over {', '.join(sweep.first_average_of)} alone, as the paper's first version has it: {rates} %"
+
+
 def turned_table(sweep: Sweep) -> Table:
     """The same with a row a run, for more columns than a terminal is wide."""
     table = plain_table("", "n")
@@ -114,6 +122,8 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     if table.__rich_measure__(console, console.options.update(max_width=1000)).maximum > console.width:
         table = turned_table(sweep)
     console.print(table)
+    if first := first_average_line(sweep):
+        console.print(Text(first), style="dim")
     others = [sweep.std_sample[measure] for measure in MEASURES]
     sample = " and ".join(f"{100 * value:.2f}" for value in others if value is not None)
     console.print(

@@ -20,7 +20,7 @@ from evalharness.engine.loop import play
 from evalharness.engine.session import _Throttled
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.policy.base import Reply, Session
+from evalharness.policy.base import Player, Reply
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, load_prompt
 from evalharness.workers.process import RemoteEnvironment, WorkerProcess
@@ -66,11 +66,11 @@ async def test_time_in_the_simulator_is_its_own_and_the_wait_for_its_process_sta
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spec, world = specs()["alfworld"], Busy()
-    prompt, sha = load_prompt(spec)
+    prompt = load_prompt(spec)
     monkeypatch.setattr("evalharness.engine.loop.time.perf_counter", world.clock)
     episode = await play(
         make_task("alfworld", 0), world, lambda _: Speaker(),  # type: ignore[arg-type]
-        prompt=prompt, prompt_hash=sha, voice=Voice(spec), max_turns=2,
+        prompt=prompt, voice=Voice(spec), max_turns=2,
     )  # fmt: skip
     assert [(turn.environment_s, turn.worker_s) for turn in episode.turns] == [(0.5, 4.5), (0.0, 0.0)]
     assert (episode.environment_s, episode.worker_s) == (1.0, 9.0)
@@ -111,11 +111,11 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
             raise InfrastructureError("no")
 
     times = FamilyTimes()
-    session: Session = _Throttled(Failing(), Throttle(1), times, Latencies())
+    player: Player = _Throttled(Failing(), Throttle(1), times, Latencies())
     with pytest.raises(InfrastructureError):
-        await session.reply([], turn=1)
+        await player.reply([], turn=1)
     assert times.model_s > 0
-    assert times.place_s >= 0
+    assert times.seat_s >= 0
 
 
 async def test_a_try_that_failed_is_part_of_the_whole(tmp_path: Path) -> None:

@@ -28,8 +28,9 @@ class Contract:
     """An open task up to renaming: equal for two tasks that are the same but for names. Hashable."""
     goal_template: Callable[[Task], str]
     """The goal of an open task without the names in it."""
-    none_is_done_in_two_turns: Callable[[Sequence[Task]], None]
-    """Asserts that no open task can be solved in two turns, by trying all pairs of actions that could."""
+    none_is_done_in_two_turns: Callable[[Sequence[Task]], None] | None
+    """Asserts that no open task can be solved in two turns, by trying all pairs of actions that could. None where a
+    task can be solved by a guess."""
     things: Callable[[Task, TextEnv, str], int]
     """(task of any suite, environment, its first observation) -> how many objects its world has."""
     names: SearchStrategy[str]
@@ -40,6 +41,8 @@ class Contract:
     """Perturbations joined with `+` that are tested beside the single ones."""
     lists_other_words: bool = False
     """The environment lists some actions in other words than its templates, and takes both."""
+    valid_actions_follow_the_text: bool = False
+    """The valid actions are what the last observation suggests, so a refusal changes them too."""
     stride: int = 1
     """Of so many published tasks one is played under every perturbation: more than 1 where steps are slow."""
     slow: bool = False

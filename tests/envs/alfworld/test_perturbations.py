@@ -22,13 +22,8 @@ def test_the_published_perturbations_say_what_the_paper_says() -> None:
     assert said["P2"].action("go to shelf 1") == "move to shelf 1"
     assert said["P3"].action("take cup 1 from shelf 2") == "from shelf 2 take cup 1"
     assert said["P4"].action("take cup 1 from shelf 2") == "take cup1 from shelf2"
-    prompt, _ = load_prompt(SPEC)
-    assert (
-        "IMPORTANT"
-        not in said["P5"]
-        .prompt(prompt)
-        .messages(said["P5"].surface, said["P5"].surface, "g", "o")[1]["content"]
-    )
+    prompt = load_prompt(SPEC)
+    assert "IMPORTANT" not in said["P5"].prompt(prompt).messages(said["P5"].surface, "g", "o")[1]["content"]
     assert said["P4"].to_world("take cup 1 from shelf 2") == UNKNOWN_WORD
 
 
