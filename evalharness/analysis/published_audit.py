@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, pstdev, stdev
 
+from envs.base import EnvSpec
 from evalharness.analysis.published import (
     MAIN,
     Printed,
@@ -18,8 +19,8 @@ from evalharness.analysis.published import (
     load_table,
     table_names,
 )
+from evalharness.suites.draws import expected_tasks
 
-HOTPOTQA_QUESTIONS = 300
 _EPSILON = 1e-9
 SUMMARIES = ("average", "std")
 """Columns of the perturbation table over its other columns, all six of them (checked by this audit)."""
@@ -50,30 +51,47 @@ class Finding:
     detail: str
 
 
-def audit_published(sizes: Mapping[str, int]) -> list[Finding]:
-    """`sizes`: family -> its number of tasks. Sorted by kind, then in the order of the tables."""
+def own_tables(specs: Mapping[str, EnvSpec]) -> dict[str, tuple[str, int]]:
+    """Table of one family alone -> (its column of success, how many tasks it is over)."""
+    return {
+        spec.published.name: (
+            spec.published.columns["success"],
+            expected_tasks(spec, spec.published.suite, 0, None),
+        )
+        for spec in specs.values()
+        if spec.published is not None
+    }
+
+
+def audit_published(sizes: Mapping[str, int], own: Mapping[str, tuple[str, int]]) -> list[Finding]:
+    """`sizes`: family -> its number of tasks; `own`: as `own_tables`. Sorted by kind, then as the tables are."""
     rows = [row for name in table_names() for row in load_table(name)]
-    found = [finding for row in rows for finding in _row_findings(row, sizes)]
+    found = [finding for row in rows for finding in _row_findings(row, sizes, own)]
     found += _best_of_n_findings(rows)
     found += _cross_table_findings(rows)
     kinds = list(KINDS)
     return sorted(found, key=lambda finding: kinds.index(finding.kind))
 
 
-def _row_findings(row: PublishedRow, sizes: Mapping[str, int]) -> Iterator[Finding]:
+def _row_findings(
+    row: PublishedRow, sizes: Mapping[str, int], own: Mapping[str, tuple[str, int]]
+) -> Iterator[Finding]:
     if row.names.get("decoding") != "delta":
         for column, printed in row.numbers.items():
-            n = tasks_of(row, column, sizes)
+            n = tasks_of(row, column, sizes, own)
             if n and (found := count_problem(printed, n)):
                 yield Finding(row.table, row.label, column, printed.text, *found)
         yield from _order_findings(row)
     yield from _perturbation_findings(row)
 
 
-def tasks_of(row: PublishedRow, column: str, sizes: Mapping[str, int]) -> int | None:
+def tasks_of(
+    row: PublishedRow, column: str, sizes: Mapping[str, int], own: Mapping[str, tuple[str, int]]
+) -> int | None:
     """How many yes-or-no outcomes a column is the mean of; None for any other quantity."""
-    if row.table == "hotpotqa":
-        return HOTPOTQA_QUESTIONS if column == "em" else None
+    if row.table in own:
+        success, tasks = own[row.table]
+        return tasks if column == success else None
     family, _, measure = column.rpartition("_")
     if measure != "success":
         return None

@@ -35,7 +35,8 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
 
 
 def test_no_module_of_the_harness_names_an_environment() -> None:
-    """Not as a value, and not as an import. Examples in help texts and docstrings are sentences, not names."""
+    """Not as a value, and not as an import. Examples in help texts and docstrings are sentences, not names. Only
+    `refine/worlds` knows the worlds from inside: a module a family, chosen by the module's name."""
     names = {
         name
         for spec in map(specs().__getitem__, FAMILIES)
@@ -44,6 +45,8 @@ def test_no_module_of_the_harness_names_an_environment() -> None:
     modules = tuple(f"envs.{family}" for family in FAMILIES)
     found = []
     for path in sorted((ROOT / "evalharness").rglob("*.py")):
+        if path.parent == ROOT / "evalharness" / "refine" / "worlds":
+            continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         found += [(path.name, line, text) for line, text in strings(tree) if text in names]
         found += [(path.name, line, name) for line, name in imported(tree) if name.startswith(modules)]
