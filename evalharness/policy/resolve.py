@@ -106,7 +106,8 @@ def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
     elif config.model == "reference":
         policy = ReferencePolicy()
     elif config.model == "random":
-        policy = RandomPolicy(config.seed, {family: spec.actions for family, spec in specs.items()})
+        help_actions = {f: spec.actions[spec.help_action] for f, spec in specs.items() if spec.help_action}
+        policy = RandomPolicy(config.seed, help_actions)
     else:
         from evalharness.records.store import read_episodes, read_manifest
 

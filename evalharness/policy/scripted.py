@@ -84,19 +84,19 @@ class _RandomPlayer:
 
 @dataclass
 class RandomPolicy:
-    """Picks uniformly among the valid actions, asking for help (`check`) excepted.
+    """Picks uniformly among the valid actions, asking for help (`EnvSpec.help_action`) excepted.
 
     The choices of an episode depend on (seed, task, sample) alone.
     """
 
     seed: int
-    actions: Mapping[str, Mapping[str, str]]
-    """Family -> its action templates."""
+    help_actions: Mapping[str, str]
+    """Family -> the template of its help action, where it has one."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
-        templates = self.actions[task.family]
-        check = ActionSurface({name: text for name, text in templates.items() if name == "check"})
-        return _RandomPlayer(environment, random.Random(f"{self.seed}/{task.id}/{sample}"), check)
+        template = self.help_actions.get(task.family)
+        asks_for_help = ActionSurface({} if template is None else {"help": template})
+        return _RandomPlayer(environment, random.Random(f"{self.seed}/{task.id}/{sample}"), asks_for_help)
 
     async def close(self) -> None:
         pass
