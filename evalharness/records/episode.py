@@ -107,6 +107,8 @@ class Episode:
     """Unix time."""
     wall_s: Seconds
     worker_s: Seconds = 0.0
+    plan: str | None = None
+    """Name of the known plan that was carried out; None where the policy chose its actions itself."""
 
     @property
     def valid_turns(self) -> int:
