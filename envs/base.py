@@ -19,7 +19,8 @@ MAX_TURNS = 30
 MIN_TURNS = 3
 """Turns of the shortest plan that an open suite's task may have."""
 
-Suite = Literal["agentboard", "open"]
+Suite = str
+"""`agentboard` (published, needs data), `open` (generated), or the name of a suite that a family brings of its own."""
 Difficulty = Literal["easy", "hard"]
 LabelSource = Literal["official", "ours", "simulator"]
 
@@ -27,10 +28,16 @@ LabelSource = Literal["official", "ours", "simulator"]
 class MissingDataError(EvalharnessError):
     """Data that the user has to supply is absent; the message ends with the commands that get it."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, how: str | None = None) -> None:
+        """`how`: the command that gets it, where that is not the one for the published suite."""
         super().__init__(
-            f"{what}; get the data with: evalharness data fetch, or from a folder: evalharness data import DIR"
+            f"{what}; get the data with: "
+            + (how or "evalharness data fetch, or from a folder: evalharness data import DIR")
         )
+
+
+class ImportRefusedError(EvalharnessError):
+    """A file that `EnvSpec.import_data` was given is not what it takes; the message says what is wrong with it."""
 
 
 class InvalidTaskError(EvalharnessError):
@@ -97,6 +104,9 @@ class Info(TypedDict):
     logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
     published_valid: NotRequired[bool]
     """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
+
+    figures: NotRequired[Mapping[str, float]]
+    """Further numbers about the episode so far, of those that `EnvSpec.scores` names."""
 
 
 class AnyText(gymnasium.spaces.Space[str]):
@@ -225,6 +235,42 @@ class Wording:
 
 
 @dataclass(frozen=True)
+class ScoreNames:
+    """What a family's own field calls the two rates, and further figures of an episode that it asks for."""
+
+    success: str = "success"
+    progress: str = "progress"
+    figures: Mapping[str, str] = field(default_factory=dict)
+    """Key in `Info.figures` -> what tables call it. Fractions 0..1 of an episode; shown as means, in percent."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How many tasks of a suite a run plays, where the suite is larger than that."""
+
+    tasks: int
+    seed: int
+    """Of `random.Random`, where the user names no suite seed."""
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """Published results of a family that is not in the main table."""
+
+    name: str
+    """The table's file, `results/published/<name>.csv`; its column `method` names the rows."""
+    suite: str
+    columns: Mapping[str, str]
+    """`success` and `progress` -> column, in percent."""
+    note: str = ""
+    """What has to be known to read the rows beside others."""
+
+
+ImportProgress = Callable[[str, int, int | None], None]
+"""(what is being done, how far, of how many where that is known)"""
+
+
+@dataclass(frozen=True)
 class EnvSpec:
     """What an environment's folder registers under the entry point group `evalharness.environments`."""
 
@@ -235,7 +281,7 @@ class EnvSpec:
     gym_id: str
     """`evalharness/BabyAI-v0`."""
     expected: Mapping[str, int]
-    """Number of tasks of the whole family per suite."""
+    """Number of tasks of the whole family per suite; a suite that is not in it is none of the family's."""
     held_out: bool
     """Whether the family counts in the held-out score."""
     load_tasks: Callable[[Suite, Path | None, int], list[Task]]
@@ -250,6 +296,20 @@ class EnvSpec:
     open_version: int = 1
     """Of the open suite, of every seed: raised when its tasks or their scoring change, so that what was frozen by an
     earlier version is made again."""
+    in_all: bool = True
+    """Whether `--tasks all` means this family too."""
+    max_turns: int = MAX_TURNS
+    """Turns of its episodes where the user names no limit; 30 at most."""
+    draw: Mapping[str, Draw] = field(default_factory=dict)
+    """Suite -> what is drawn from it, where a run does not play all of it."""
+    scores: ScoreNames = field(default_factory=ScoreNames)
+    published: PublishedTable | None = None
+    """A table of the leaderboard of its own."""
+    provenance: Callable[[Suite, Path | None, int], Mapping[str, Any]] | None = None
+    """(suite, data folder, suite seed) -> what a run's manifest says of the data behind the tasks."""
+    import_data: Callable[[Path, Path, ImportProgress], Sequence[str]] | None = None
+    """(the user's file, data folder, progress) -> what was done, a line each; for `evalharness data import FAMILY
+    FILE`. Raises ImportRefusedError."""
     wording: Wording = field(default_factory=Wording)
     """What perturbations need to know, and which there are."""
     prompt_file: Path | None = None

@@ -199,7 +199,7 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
 
 
 _MAY_DIFFER = frozenset({"model", "model_name", "temperature", "top_p", "samples", "seed", "tasks", "limit"})
-"""Options of a run that a greedy run and its samples need not share. The model is told apart by its own identity; tasks
+"""Options of a run that a greedy run and its samples need not share. The model is compared by its own identity; tasks
 that only one of them has played are left out, and content of tasks is compared task by task."""
 _NAMES = {
     "suite_seed": "suite seed",

@@ -15,7 +15,7 @@ from evalharness.analysis.difference import (
     adjusted,
     difference_of,
 )
-from evalharness.analysis.scored_run import ScoredRun, require_same
+from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
 from evalharness.errors import UserError
 
 if TYPE_CHECKING:
@@ -94,12 +94,7 @@ def compare_runs(runs: Sequence[ScoredRun]) -> list[Comparison]:
 
 def require_comparable(runs: list[ScoredRun]) -> None:
     require_same(runs, "suite", lambda r: r.suite, "their tasks are not the same")
-    require_same(
-        runs,
-        "turn limit",
-        lambda r: r.max_turns,
-        "run one of them again with the --max-turns of the other",
-    )
+    require_same_turns(runs, "run one of them again with the --max-turns of the other")
     for run in runs[1:]:
         for family, labels in runs[0].manifest["labels"].items():
             other = run.manifest["labels"].get(family, labels)
@@ -185,13 +180,13 @@ def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out:
     uneven = sum(a.samples != b.samples for a, b in pairs)
     if uneven:
         notes.append(
-            f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once, and p deals "
-            "the attempts of each task again to both runs"
+            f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once, and p comes "
+            "from dealing the attempts of each task to both runs again"
         )
     notes += _notes_of_attempts(baseline, run, pairs)
     if not held_out and len({a.family for a, _ in pairs}) > 1:
         notes.append(
-            "held-out score withheld: not every attempt at every task of every held-out family is there and paired"
+            "held-out score withheld: not every attempt at every task of every held-out family was played in both runs"
         )
     return notes
 
@@ -203,13 +198,13 @@ def _notes_of_attempts(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair
     if once:
         notes.append(
             f"between-run variance not measured: one attempt of each task in {' and in '.join(once)}; play the same "
-            "again with another --seed (and -o), and compare A1,A2 B1,B2"
+            "tasks again with another --seed (and -o), and compare A1,A2 B1,B2"
         )
     for letter, one in (("A", baseline), ("B", run)):
         seeds = [repeat.config["seed"] for repeat in one.repeats]
         if len(set(seeds)) < len(seeds) and one.config["temperature"] > 0:
             notes.append(
-                f"repeats of {letter} share a seed: a server that honours it says the same again, and the "
-                "between-run variance is too small"
+                f"repeats of {letter} share a seed: a server may repeat its replies, and the between-run "
+                "variance is then too small"
             )
     return notes

@@ -147,13 +147,15 @@ def _message(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def family_instructions() -> dict[str, str]:
-    """Name -> the instruction of each installed family; of each kind where its kinds have instructions of their own."""
+    """Name -> the instruction of each family of `all`; of each kind where kinds have instructions of their own."""
     from envs import specs
     from evalharness.protocol.prompt import load_prompt
     from evalharness.protocol.surface import ActionSurface
 
     found = {}
     for spec in specs().values():
+        if not spec.in_all:
+            continue
         prompt = load_prompt(spec)
         surface = ActionSurface(spec.actions)
         kinds = [kind for kind, variant in prompt.variants.items() if variant.instruction is not None]
@@ -249,11 +251,11 @@ def thought_map(
 ) -> tuple[list[dict[str, Any]], list[str], str]:
     """(a row a source and different thought: x, y, how often it was thought), a line a source, name of the embedding.
 
-    All sources are in one map; a thought that two of them share has one place.
+    All sources are in one map; a thought that two of them share has one point.
     """
     texts = list(dict.fromkeys(text for source in sources for text in source.texts))
     vectors, name = embed(texts, which)
-    places = project(vectors)
+    points = project(vectors)
     index = {text: i for i, text in enumerate(texts)}
     rows, lines = [], []
     for source, label in zip(sources, _labels(sources), strict=True):
@@ -264,7 +266,7 @@ def thought_map(
             f"{label}: {len(source.texts):,}{drawn}, {len(counts):,} different, mean similarity {similarity:.2f}"
         )
         for text, count in counts.items():
-            x, y = places[index[text]]
+            x, y = points[index[text]]
             rows.append({"source": label, "x": float(x), "y": float(y), "count": count, "text": text})
     return rows, lines, name
 

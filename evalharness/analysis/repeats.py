@@ -34,9 +34,9 @@ def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
     first = runs[0]
     if len(runs) == 1:
         return first
-    places = [run.folder.resolve() for run in runs]
+    folders = [run.folder.resolve() for run in runs]
     for i, run in enumerate(runs):
-        if places[i] in places[:i]:
+        if folders[i] in folders[:i]:
             raise UserError(f"{run.folder} is given twice: a run is no repeat of itself")
     for run in runs[1:]:
         if differing := _differing(_identity(first), _identity(run)):

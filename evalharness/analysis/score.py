@@ -7,7 +7,7 @@ held-out score is AgentRefine's (ICLR 2025): families weighted by their number o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
 from typing import Any, Protocol
 
@@ -38,6 +38,8 @@ class Scored(Protocol):
     def progress(self) -> float: ...
     @property
     def grounding_accuracy(self) -> float: ...
+    @property
+    def figures(self) -> Mapping[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class EpisodeScore:
     kind: str = ""
     opening: str = ""
     """A digest of goal and first observation: tasks that look alike at the first turn share it."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """A family's own numbers about an episode, 0..1."""
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
@@ -84,6 +88,7 @@ class EpisodeScore:
             trimmed=bool(episode.trims),
             kind=episode.kind,
             opening=_digest(f"{episode.goal}\0{episode.first_observation}"),
+            figures=dict(episode.figures),
         )
 
 
@@ -156,7 +161,22 @@ def family_score(episodes: Sequence[Scored]) -> dict[str, Any]:
         **_beside([episodes], "progress", progress_ci95),
         "easy": _rates([e for e in episodes if e.difficulty == "easy"]),
         "hard": _rates([e for e in episodes if e.difficulty == "hard"]),
+        **_figures(episodes),
     }
+
+
+def _figures(episodes: Sequence[Scored]) -> dict[str, Any]:
+    """Means of the family's own figures over the episodes that have them, each with its interval over tasks."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for episode in episodes:
+        for name, value in episode.figures.items():
+            found.setdefault(name, {}).setdefault(episode.task_id, []).append(float(value))
+    means = {name: [_mean(values) for values in tasks.values()] for name, tasks in sorted(found.items())}
+    told = {
+        name: {"n": len(values), "mean": _mean(values), "ci95": stats.score_mean(values)}
+        for name, values in means.items()
+    }
+    return {"figures": told} if told else {}
 
 
 def held_out_score(

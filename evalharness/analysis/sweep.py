@@ -212,7 +212,9 @@ def _notes(columns: Sequence[Column]) -> list[str]:
     notes = []
     missing = [f"{c.name} {c.n}/{c.expected}" for c in columns if c.n != c.expected]
     if missing:
-        notes.append(f"not every task was played: {', '.join(missing)}; average and Std are of what was")
+        notes.append(
+            f"not every task was played: {', '.join(missing)}; average and Std are over those that were"
+        )
     for column in columns:
         if column.touched == 0:
             how = f"the prompt of {column.prompts} tasks, but " if column.prompts else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -192,19 +191,17 @@ def _trajectories(args: argparse.Namespace) -> int:
 
 
 def _say(line: str) -> None:
-    from evalharness.report.text import printable
+    from evalharness.report.terminal import say
 
-    print(f"evalharness: {printable(line, single_line=True)}", file=sys.stderr)
+    say(f"evalharness: {line}")
 
 
 def _make(args: argparse.Namespace, make: Callable[[Any], Made]) -> int:
-    from rich.console import Console
-
     from evalharness.refine import verification_table, watch_synthesis
     from evalharness.report.terminal import make_console
 
     try:
-        made = make(lambda progress: watch_synthesis(progress, Console(stderr=True)))
+        made = make(lambda progress: watch_synthesis(progress, make_console(stderr=True)))
     except (KeyboardInterrupt, SystemExit):
         _say(f"stopped; every call that was answered is in {args.output}")
         raise

@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if UNPERTURBED in begun:
         touched = _touched(args, folder, runs, begun[UNPERTURBED])
         sweep = sweep_of(
-            {name: load_scored_run(place) for name, place in begun.items()},
+            {name: load_scored_run(folder_of_run) for name, folder_of_run in begun.items()},
             touched,
             _first_average(args.family),
         )
@@ -99,7 +99,7 @@ def _touched(
     names = [name for name in runs if name != UNPERTURBED]
     if not names:
         return {}
-    place = unperturbed
+    played = unperturbed
     if plain.model != "oracle":
         plans = RunConfig(
             model="oracle", tasks=plain.tasks, suite=plain.suite, suite_seed=plain.suite_seed, limit=plain.limit,
@@ -107,12 +107,12 @@ def _touched(
         )  # fmt: skip
         shown, families = make_console(stderr=True), titles()
         shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
-        place = evaluate(
+        played = evaluate(
             plans, data=data_folder(args), watch=lambda progress: watch(progress, families, shown)
         ).folder
     spec = installed_specs()[args.family]
     prompt = load_prompt(spec, plain.prompts)
-    episodes = [episode for episode in read_episodes(place) if episode.sample == 0]
+    episodes = [episode for episode in read_episodes(played) if episode.sample == 0]
     return {name: touched_tasks(episodes, Voice(spec, name), prompt) for name in names}
 
 

@@ -129,17 +129,17 @@ class RayWorker:
             ) from None
         except RuntimeEnvSetupError as error:
             self.kill()
-            told = [line.strip() for line in str(error).splitlines() if line.strip()]
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             raise UserError(
                 "Ray could not prepare a node for the workers: "
-                + " ... ".join([*told[:1], *told[-2:]])[:1000]
+                + " ... ".join([*lines[:1], *lines[-2:]])[:1000]
             ) from None
         except (RayError, OSError) as error:
             self.kill()
-            told = str(error).strip().splitlines()
+            lines = str(error).strip().splitlines()
             raise WorkerError(
                 f"the {self.spec.title} worker or its node died during {op!r}: "
-                f"{told[0] if told else type(error).__name__}"
+                f"{lines[0] if lines else type(error).__name__}"
             ) from None
         except asyncio.CancelledError:
             self.kill()
@@ -165,7 +165,7 @@ class RayWorker:
         self.kill()
 
 
-async def result(reference: Any) -> dict[str, Any]:
+async def result(remote: Any) -> dict[str, Any]:
     """What a call returned. Through a future of the standard library, which works on uvloop and for `ray://` too."""
-    answer: dict[str, Any] = await asyncio.wrap_future(reference.future())
+    answer: dict[str, Any] = await asyncio.wrap_future(remote.future())
     return answer

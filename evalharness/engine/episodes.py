@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from envs.base import EnvSpec
 from evalharness.config import RunConfig
 from evalharness.engine import loop
 from evalharness.engine.history import History
@@ -51,6 +52,7 @@ class Episodes:
     """Plays the jobs of one session, each in the environment it is given."""
 
     config: RunConfig
+    specs: Mapping[str, EnvSpec]
     prompts: Mapping[str, PromptFile]
     voices: Mapping[str, Voice]
     policy: Policy
@@ -82,7 +84,7 @@ class Episodes:
                 prompt=self.prompts[task.family],
                 voice=self.voices[task.family],
                 sample=job.sample,
-                max_turns=self.config.max_turns,
+                max_turns=self.config.turn_limit(self.specs[task.family]),
                 on_turn=self.progress.count_turn,
             )
         finally:

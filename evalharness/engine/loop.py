@@ -189,4 +189,5 @@ async def play(
         wall_s=time.perf_counter() - clock,
         worker_s=max(0.0, worker_s) + sum(turn.worker_s for turn in turns),
         plan=plan,
+        figures=dict(info.get("figures", {})),
     )

@@ -128,7 +128,14 @@ class Session:
         work, progress = self.work, self.progress
         insight = ServerInsight(opened.metrics, on_saturated=self.throttle.saturated)
         episodes = Episodes(
-            work.config, work.prompts, work.voices, opened.policy, self.throttle, progress, self.history
+            work.config,
+            work.specs,
+            work.prompts,
+            work.voices,
+            opened.policy,
+            self.throttle,
+            progress,
+            self.history,
         )
         scheduler = Scheduler(
             pools=self.pools,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -109,6 +110,8 @@ class Episode:
     worker_s: Seconds = 0.0
     plan: str | None = None
     """Name of the known plan that was carried out; None where the policy chose its actions itself."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Further numbers about the whole episode, of a family that has some (`EnvSpec.scores`)."""
 
     @property
     def valid_turns(self) -> int:
@@ -152,4 +155,7 @@ class Episode:
         }
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        data = asdict(self)
+        if not self.figures:
+            del data["figures"]
+        return data

@@ -292,7 +292,7 @@ class RecordFolder:
 
     @staticmethod
     def _drop_torn_line(path: Path) -> None:
-        """Cut a last line that was never finished: its episode is owed again. A whole one that lacks only its
+        """Cut a last line that was never finished: its episode is left to play. A whole one that lacks only its
         newline is kept."""
         if not path.exists():
             return

@@ -63,7 +63,7 @@ def read_records(path: Path) -> Iterator[dict[str, Any]]:
 
 @dataclass(frozen=True, order=True)
 class FinishedLine:
-    """Where a finished persona is kept. Tens of thousands of them do not fit into memory, their places do."""
+    """Where a finished persona is kept. Tens of thousands of them do not fit into memory, their positions do."""
 
     index: int
     key: str

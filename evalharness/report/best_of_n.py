@@ -92,7 +92,7 @@ def print_best_of_n(console: Console, study: BestOfN) -> None:
     if study.families:
         console.print(best_table(study))
         console.print(
-            Text("delta: paired by task; where none differs others may, so it has a width", style="dim")
+            Text("delta: paired by task; its interval has a width even where no task differs", style="dim")
         )
         console.print()
     console.print(Text("k of the samples, every choice of k counted alike (%)", style="bold"))

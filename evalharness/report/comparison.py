@@ -75,8 +75,8 @@ def _disagreements(comparison: Comparison, titles: Mapping[str, str]) -> Iterato
         if d.cautious == "kinds":
             low, high = (100 * end for end in d.ci95)
             yield (
-                f"* {_title(d, titles)}, {d.measure}: the tasks alone have p {p_value(d.p)} [{low:.1f}, {high:.1f}], "
-                f"their {d.kinds} kinds p {p_value(d.shown[0])}; the cautious one is shown"
+                f"* {_title(d, titles)}, {d.measure}: over tasks p {p_value(d.p)} [{low:.1f}, {high:.1f}], "
+                f"by {d.kinds} kinds p {p_value(d.shown[0])}; the more cautious is shown"
             )
 
 

@@ -128,8 +128,8 @@ def score_difference_by_kind(
 ) -> Interval | None:
     """`score_difference` where the kinds are the sample; None where a stratum is all of one kind."""
     values, listed = _sorted(strata, kinds)
-    places = [(stratum + 1) / 2 for stratum in values]
-    found = _interval(places, listed, confidence, unseen_pairs(places))
+    shares = [(stratum + 1) / 2 for stratum in values]
+    found = _interval(shares, listed, confidence, unseen_pairs(shares))
     return None if found is None else (2 * found[0] - 1, 2 * found[1] - 1)
 
 

@@ -76,12 +76,12 @@ def held_out_interval(strata: Sequence[Sequence[float]], *, binary: bool) -> Int
 
 
 def score_difference(strata: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval:
-    """The same for the mean of paired differences within -1..1: of their places between -1 and 1.
+    """The same for the mean of paired differences within -1..1: of where they lie between -1 and 1.
 
     It has a width where no task differs: a task that was not played may. How much that counts is in `unseen_pairs`.
     """
-    places = [(_checked(stratum, -1.0) + 1) / 2 for stratum in strata]
-    low, high = limits(places, confidence, unseen=unseen_pairs(places))
+    shares = [(_checked(stratum, -1.0) + 1) / 2 for stratum in strata]
+    low, high = limits(shares, confidence, unseen=unseen_pairs(shares))
     return float(2 * low - 1), float(2 * high - 1)
 
 
@@ -141,9 +141,9 @@ def unseen_pairs(strata: Sequence[Values]) -> Any:
     """
     values = np.round(np.sort(np.concatenate(strata, axis=-1), axis=-1), 9)
     n = values.shape[-1]
-    places = np.arange(n)
+    positions = np.arange(n)
     new = np.concatenate([np.ones((*values.shape[:-1], 1), bool), np.diff(values, axis=-1) != 0], axis=-1)
-    runs = places - np.maximum.accumulate(np.where(new, places, 0), axis=-1) + 1
+    runs = positions - np.maximum.accumulate(np.where(new, positions, 0), axis=-1) + 1
     return UNSEEN * (runs.max(axis=-1) / n) ** 2
 
 
@@ -172,10 +172,10 @@ def _near_the_edge(mean: Any, variance: Any, confidence: float) -> tuple[Any, An
 
 def p_of_no_difference(strata: Sequence[Values], *, inflation: Any = 1.0, freedom: Any = None) -> Any:
     """Two-sided p that the mean of the paired differences -1..1 is 0: the score test that `limits` inverts."""
-    places = [(stratum + 1) / 2 for stratum in strata]
-    n = sum(stratum.shape[-1] for stratum in places)
-    mean = sum(stratum.sum(axis=-1) for stratum in places) / n
-    variance = _dispersion(mean, within_strata(places), n, unseen_pairs(places)) * inflation / (4 * n)
+    shares = [(stratum + 1) / 2 for stratum in strata]
+    n = sum(stratum.shape[-1] for stratum in shares)
+    mean = sum(stratum.sum(axis=-1) for stratum in shares) / n
+    variance = _dispersion(mean, within_strata(shares), n, unseen_pairs(shares)) * inflation / (4 * n)
     return np.minimum(
         1.0, 2 * stdtr(np.inf if freedom is None else freedom, -np.abs(mean - 0.5) / np.sqrt(variance))
     )

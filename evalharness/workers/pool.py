@@ -205,7 +205,7 @@ class EnvironmentPool:
         """Start as many workers as are allowed now, all their imports included, before any episode asks for them."""
         while len(self._held) < self.size:
             self._held.append(_Held(self.make_worker(self.spec, self.data, self.log)))
-        # What does not start is told to the first episode that needs it.
+        # What does not start is reported to the first episode that needs it.
         calls = (held.worker.call(0, "warm", self.spec.reset_timeout) for held in self._held)
         await asyncio.gather(*calls, return_exceptions=True)
 

@@ -73,7 +73,7 @@ class Worker(Protocol):
     def pid(self) -> int | None: ...
 
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
-        """Raises WorkerError, and is then broken for good; UserError for what the user can mend."""
+        """Raises WorkerError, and is then broken for good; UserError for what the user can fix."""
 
     def usage(self) -> Usage: ...
 

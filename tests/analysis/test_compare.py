@@ -180,7 +180,7 @@ def test_where_tasks_and_kinds_disagree_the_cautious_one_is_printed(
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "0.125*" in out
-    assert "* BabyAI, success: the tasks alone have p <.0001" in " ".join(out.split())
+    assert "* BabyAI, success: over tasks p <.0001" in " ".join(out.split())
     [row, _] = json.loads(Path("out.json").read_text())["comparisons"][0]["differences"]
     assert (row["cautious"], row["p_by_kind"], row["kinds"]) == ("kinds", 0.125, 28)
     [first, _] = csv.DictReader(Path("out.csv").read_text().splitlines())

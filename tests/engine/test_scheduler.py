@@ -290,12 +290,12 @@ async def test_pools_grow_to_the_cores_of_all_nodes_not_of_this_machine(
     assert grown == {"here": 1, "cluster": 4}
 
 
-class _RefusesError(PolicyError):
+class _RefusalError(PolicyError):
     refuses_all = True
 
 
 @pytest.mark.parametrize(
-    ("error", "most"), [(PolicyError, 2), (_RefusesError, 1), (InfrastructureError, None)]
+    ("error", "most"), [(PolicyError, 2), (_RefusalError, 1), (InfrastructureError, None)]
 )
 async def test_a_policy_that_gives_no_reply_ends_the_run(
     compass: EnvSpec, error: type[InfrastructureError], most: int | None

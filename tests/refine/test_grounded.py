@@ -167,7 +167,7 @@ def test_the_prompt_is_the_one_of_a_run(samples: dict[str, list[Sample]], family
             observation, _ = environment.reset(options={"task": task})
             surface = ActionSurface(spec.actions)
             prompt = load_prompt(spec).for_kind(task.kind)
-            head = prompt.messages(surface, surface, environment.goal, observation)
+            head = prompt.messages(surface, environment.goal, observation)
             assert [{"role": m.role, "content": m.content} for m in sample.messages[:2]] == head
     finally:
         environment.close()

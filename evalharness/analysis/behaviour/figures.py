@@ -57,12 +57,12 @@ class Read:
         return len({turn.observation for turn in self.episode.turns})
 
     def no_effect_turns(self) -> int | None:
-        """None where the environment does not tell."""
-        told = [turn.no_effect for turn in self.episode.turns if turn.no_effect is not None]
-        return sum(told) if told else None
+        """None where the environment does not report it."""
+        reported = [turn.no_effect for turn in self.episode.turns if turn.no_effect is not None]
+        return sum(reported) if reported else None
 
     def distinct_places(self) -> int | None:
-        """None where the environment does not tell places."""
+        """None where the environment does not say where the agent is."""
         places = {turn.place for turn in self.turns} - {None}
         return len(places) or None
 
@@ -105,8 +105,8 @@ def _invalid(read: Read) -> Ratio:
 
 
 def _no_effect(read: Read) -> Ratio:
-    told = [turn.no_effect for turn in read.episode.turns if turn.valid and turn.no_effect is not None]
-    return sum(told), len(told)
+    reported = [turn.no_effect for turn in read.episode.turns if turn.valid and turn.no_effect is not None]
+    return sum(reported), len(reported)
 
 
 def _error_runs(low: int, high: int | None) -> Figure:

@@ -55,9 +55,19 @@ function corrected(reference, measure) {
     limits && h('small', {}, ` ${percent(limits[0])}–${percent(limits[1])}`));
 }
 
+const USUAL = { success: 'success', progress: 'progress' };
+
+// Families whose scores have names of their own stand in tables of their own.
 function scores(data, runs) {
+  const names = family => runs.map(run => run.summary.scores?.[family]).find(Boolean);
+  const usual = data.families.filter(family => !names(family)), apart = data.families.filter(names);
+  return [usual.length && scoreTable(data, runs, usual, USUAL),
+    ...apart.map(family => scoreTable(data, runs, [family], names(family)))].filter(Boolean);
+}
+
+function scoreTable(data, runs, families, names) {
   const several = runs.length > 1, body = h('tbody', {});
-  for (const family of data.families) {
+  for (const family of families) {
     runs.filter(run => run.summary.families[family]).forEach((run, i) => {
       const entry = run.summary.families[family], reference = entry.reference;
       const rate = (measure, bar) => rateBar(bar, entry[measure], entry[`${measure}_ci95`],
@@ -72,7 +82,7 @@ function scores(data, runs) {
         h('td.n', {}, reference ? ['success_rate', 'progress_rate'].map(measure => corrected(reference, measure)) : '–')));
     });
   }
-  for (const run of runs.filter(run => run.summary.held_out)) {
+  for (const run of runs.filter(run => names === USUAL && run.summary.held_out)) {
     const held = run.summary.held_out;
     body.append(h('tr.total', {}, h('th', { scope: 'row' }, 'Held-out'),
       several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))),
@@ -81,8 +91,9 @@ function scores(data, runs) {
   }
   return scrolled(h('table.scores', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
     several && h('th', { scope: 'col' }, 'run'),
-    ['success', 'progress', 'tasks', 'grounding', 'corrected'].map(name =>
-      h('th', { scope: 'col', class: name === 'success' || name === 'progress' ? '' : 'n' }, name)))), body));
+    [names.success, names.progress].map(name => h('th', { scope: 'col' }, name)),
+    ['tasks', 'grounding', 'corrected'].map(name =>
+      h('th.n', { scope: 'col' }, name)))), body));
 }
 
 // Wide tables scroll by themselves; the focus makes that possible with the keyboard.
