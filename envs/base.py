@@ -249,7 +249,9 @@ class Perturbation:
     drop_format_rules: bool = False
     """The emphasised format rules are left out of the prompt."""
     source: str = "ours"
-    """Who published it."""
+    """Who made it, for people to read."""
+    published: bool = False
+    """Part of a published study: what a sweep is over by default, where a family has any."""
     recalled: bool = False
     """Published, but its wording is from memory: no source at hand has it, only the numbers of its columns."""
     in_first_average: bool = False

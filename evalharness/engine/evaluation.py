@@ -18,7 +18,7 @@ from evalharness.config import RunConfig
 from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.engine.scheduler import Job
-from evalharness.engine.session import Engine
+from evalharness.engine.session import Session, Work
 from evalharness.errors import UserError, nearest
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
@@ -76,8 +76,8 @@ def evaluate(
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
     `data` is the user's data folder; `serve` gives the run a model server that outlives it (`prepare`); `on_folder` is
-    told the run's folder once it is there to stay. Raises UserError for what the user can mend; infrastructure failures
-    are recorded and told in the outcome.
+    told the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
+    are recorded, and the outcome says so.
     """
     specs = installed_specs()
     for family in config.workers:
@@ -121,14 +121,14 @@ def evaluate(
                 progress.count_episode(episode.family, episode.success, episode.progress)
                 finished = max(finished or 0.0, episode.started + episode.wall_s)
             history = History.load(history_path())
-            owed = [
+            jobs = [
                 Job(task, sample, history.expected_turns(task, config.turn_limit(specs[task.family])))
                 for task in tasks
                 for sample in range(config.samples)
                 if (task.id, sample) not in store.done
             ]
             stopped, timing = None, earlier_timing(folder)
-            if owed or not (folder / MANIFEST).exists():
+            if jobs or not (folder / MANIFEST).exists():
                 finished = None
                 with worker_site(
                     config.cluster,
@@ -136,9 +136,10 @@ def evaluate(
                     on_status=set_status,
                     lasting=serve.lasting if serve else None,
                 ) as site:
-                    engine = Engine(config, specs, store, progress, prompts, spoken, data, site, on_folder)
-                    stopped = run_to_end(engine.play_all(prepared, manifest, owed, history))
-                timing = engine.timing({family: spec.title for family, spec in specs.items()})
+                    work = Work(config, specs, prompts, spoken, data, jobs)
+                    session = Session(work, store, progress, history, site)
+                    result = run_to_end(session.play(prepared, manifest, on_folder))
+                stopped, timing = result.stopped, result.timing
             progress.status = "writing the tables"
             write_parquet(folder)
             return Outcome(folder, write_summary(folder, timing), stopped, finished)

@@ -32,6 +32,8 @@ class Reply:
     latency: float = 0.0
     """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
     failed_tries: tuple[FailedTry, ...] = ()
+    plan: str | None = None
+    """Name of the known plan that it is a step of, where a policy carries one out."""
 
 
 @dataclass(frozen=True)

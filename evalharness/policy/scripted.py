@@ -13,8 +13,8 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.surface import ActionSurface
 
 
-def _say(thought: str, action: str) -> Reply:
-    return Reply(f"Thought: {thought}\nAction: {action}")
+def _say(thought: str, action: str, *, plan: str | None = None) -> Reply:
+    return Reply(f"Thought: {thought}\nAction: {action}", plan=plan)
 
 
 @dataclass
@@ -55,7 +55,7 @@ class _ReferencePlayer:
             self.name, self.plan = list(plans.items())[self.number]
         if turn > len(self.plan):
             raise PolicyStoppedError("the plan is at its end")
-        return _say(f"The {self.name} plan.", self.plan[turn - 1])
+        return _say(f"The {self.name} plan.", self.plan[turn - 1], plan=self.name)
 
 
 class ReferencePolicy:

@@ -113,6 +113,8 @@ class Episode:
     """Unix time."""
     wall_s: Seconds
     worker_s: Seconds = 0.0
+    plan: str | None = None
+    """Name of the known plan that was carried out; None where the policy chose its actions itself."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Further numbers about the whole episode, of a family that has some (`EnvSpec.scores`)."""
 
