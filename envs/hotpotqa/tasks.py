@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import platformdirs
-
 from envs.base import Difficulty, InvalidTaskError, MissingDataError, Suite, Task
 from envs.hotpotqa.pages import PageStore, StoreError, open_store
 from envs.hotpotqa.questions import QUESTIONS, Question, make_questions
 from envs.hotpotqa.store_writer import write_small
 from envs.hotpotqa.world import make_world
+from evalharness.paths import cache_folder
 
 FAMILY = "hotpotqa"
 OFFICIAL = "hotpotqa"
@@ -178,10 +176,7 @@ def _scratch() -> tempfile.TemporaryDirectory[str]:
 
 
 def _cache_folder() -> Path:
-    """`hotpotqa` in the harness's cache folder: `$EVALHARNESS_HOME/cache`, else the user's."""
-    home = os.environ.get("EVALHARNESS_HOME")
-    root = Path(home).expanduser() / "cache" if home else platformdirs.user_cache_path("evalharness")
-    return root / FAMILY
+    return cache_folder() / FAMILY
 
 
 __all__ = ["FAMILY", "OFFICIAL", "OFFICIAL_QUESTIONS", "QUESTIONS", "Question", "generate", "load_tasks"]

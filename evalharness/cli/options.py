@@ -110,8 +110,9 @@ def shown(default: Any) -> str:
 
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
-    flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
     from evalharness.report.terminal import say
+
+    flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
 
     in_file = read_config(args.config) if args.config else {}
     if not args.suite and "suite" not in in_file:

@@ -19,7 +19,7 @@ from ray.exceptions import RayError, RuntimeEnvSetupError
 
 from envs.base import EnvSpec
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.workers.process import Usage, WorkerError, WorkerProcess
+from evalharness.workers.process import Slots, Usage, WorkerError, WorkerProcess
 from evalharness.workers.timing import CallTimes
 
 _START_TIMEOUT = 600.0
@@ -72,7 +72,7 @@ class RayWorker:
         self.spec = spec
         self.data = data.absolute() if data else None
         self.broken = False
-        self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
+        self.slots = Slots(spec.envs_per_worker)
         self.last_call = CallTimes()
         self._usage = Usage()
         self._actor: Any = None

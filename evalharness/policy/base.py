@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from envs.base import Task
+from evalharness.errors import InfrastructureError
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import FailedTry
 from evalharness.workers.timing import CallTimes
@@ -40,6 +41,13 @@ class RequestForm:
     """None: as the sampling says."""
 
 
+class PolicyError(InfrastructureError):
+    """The policy gave no usable reply, and not for anything the model did: the episode is started over."""
+
+    refuses_all = False
+    """Further requests would be refused, too: no other episode can be played now."""
+
+
 class ContextOverflowError(Exception):
     """The conversation no longer fits the model's context; the loop drops old turns and asks again."""
 
@@ -68,14 +76,14 @@ class Environment(Protocol):
     async def reference_plans(self) -> dict[str, list[str]]: ...
 
 
-class Session(Protocol):
-    """A policy playing one episode."""
+class Player(Protocol):
+    """A policy's side of one episode, or of one conversation without an environment."""
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         """Answer the conversation so far; `turn` counts from 1."""
 
 
 class Policy(Protocol):
-    def session(self, task: Task, sample: int, environment: Environment) -> Session: ...
+    def player(self, task: Task, sample: int, environment: Environment) -> Player: ...
 
     async def close(self) -> None: ...

@@ -17,8 +17,8 @@ from typing import Any
 import aiohttp
 
 from envs.base import Task
-from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import ContextOverflowError, Environment, Reply, RequestForm, Session
+from evalharness.errors import UserError
+from evalharness.policy.base import ContextOverflowError, Environment, Player, PolicyError, Reply, RequestForm
 from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
 from evalharness.policy.patience import Patience, pause_before_retry
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
@@ -37,7 +37,7 @@ _KEEP_ALIVE = 4.0
 on a connection that is just being closed fails, and only the server's side could tell whether it had been read."""
 
 
-class EndpointError(InfrastructureError):
+class EndpointError(PolicyError):
     """The endpoint did not give a usable answer within the bounds set for retrying."""
 
     def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
@@ -50,6 +50,8 @@ class EndpointError(InfrastructureError):
 
 class RefusedError(EndpointError):
     """The endpoint has refused every request for so long that further ones would be refused, too."""
+
+    refuses_all = True
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class ChatEndpoint:
         )
         limit = min(START_PATIENCE, self._timeout)
         self._served = await describe(
-            self._session, self.base_url, self.model, patience_s=limit, on_status=self._on_status
+            self._connection, self.base_url, self.model, patience_s=limit, on_status=self._on_status
         )
         if self._expected is not None:
             require_same(self.base_url, self._expected, self._served)
@@ -168,24 +170,24 @@ class ChatEndpoint:
             if not self._doubtful or self._served is None:
                 return  # another request has looked meanwhile
             try:
-                served = await describe(self._session, self.base_url, self.model)
+                served = await describe(self._connection, self.base_url, self.model)
             except NoAnswerError as error:
                 raise TryFailedError("connect", str(error)) from None
             require_same(self.base_url, self._served, served)
             self._doubtful = False
 
     @property
-    def _session(self) -> aiohttp.ClientSession:
+    def _connection(self) -> aiohttp.ClientSession:
         if self._http is None:
             raise RuntimeError("start() first")
         return self._http
 
-    def session(self, task: Task, sample: int, environment: Environment) -> Session:
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
         return self.conversation(task.id, sample, TURN_FORM)
 
-    def conversation(self, key: str, sample: int, form: RequestForm) -> Session:
+    def conversation(self, key: str, sample: int, form: RequestForm) -> Player:
         """Replies to messages outside any environment; `key` and `sample` tell conversations apart in their seeds."""
-        return _EndpointSession(self, key, sample, form)
+        return _EndpointPlayer(self, key, sample, form)
 
     async def close(self) -> None:
         if self._http is not None:
@@ -263,7 +265,7 @@ class ChatEndpoint:
         url = f"{self.base_url}/chat/completions"
         headers = {"Content-Type": "application/json"}
         try:
-            async with self._session.post(url, data=body, headers=headers) as response:
+            async with self._connection.post(url, data=body, headers=headers) as response:
                 raw = bytearray()
                 async for chunk in response.content.iter_any():
                     raw += chunk
@@ -287,7 +289,7 @@ def _kind(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class _EndpointSession:
+class _EndpointPlayer:
     endpoint: ChatEndpoint
     key: str
     sample: int

@@ -61,7 +61,6 @@ class Asking:
     _failed_in_a_row: int = 0
     _answered: bool = False
     _refused_early: list[tuple[Job, UserError]] = field(default_factory=list)
-    _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def settle_form(self) -> dict[str, Any]:
         """Find out once whether the server can be held to the schema; without it where it refuses.
@@ -82,7 +81,6 @@ class Asking:
 
     async def run(self, jobs: Sequence[Job]) -> None:
         """Raises AbortedError, StoreError or UserError; then no other conversation goes on."""
-        self.throttle.on_change = self._wake.set
         pending = list(jobs)
         while pending:
             await self._run(pending)
@@ -97,11 +95,10 @@ class Asking:
         try:
             async with asyncio.TaskGroup() as group:
                 while waiting:
-                    while waiting and self.throttle.episodes < self.throttle.limit:
-                        self.throttle.episodes += 1
+                    while waiting and self.throttle.has_room:
+                        self.throttle.begin_episode()
                         group.create_task(self._one(waiting.pop()))
-                    await self._wake.wait()
-                    self._wake.clear()
+                    await self.throttle.change()
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
 
@@ -116,8 +113,7 @@ class Asking:
                 raise error.reason from None
         finally:
             self.progress.running -= 1
-            self.throttle.episodes -= 1
-            self._wake.set()
+            self.throttle.end_episode()
 
     def _begin(self, job: Job) -> Conversation:
         """From its beginning, or from where an earlier session left it."""
@@ -158,9 +154,9 @@ class Asking:
 
     async def _ask(self, conversation: Conversation) -> None:
         number = conversation.calls + 1
-        session = self.model.conversation(conversation.key, 0, self.form)
-        async with self.throttle.place():
-            call = await self._call(conversation, session.reply(conversation.messages(), turn=number))
+        player = self.model.conversation(conversation.key, 0, self.form)
+        async with self.throttle.seat():
+            call = await self._call(conversation, player.reply(conversation.messages(), turn=number))
         self.throttle.answered()
         self.store.add_call(call)
         self.progress.count(call)

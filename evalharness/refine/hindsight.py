@@ -13,7 +13,7 @@ from typing import Any
 
 from evalharness.config import make_config
 from evalharness.errors import UserError
-from evalharness.policy.base import ContextOverflowError, PolicyStoppedError, Session
+from evalharness.policy.base import ContextOverflowError, Player, PolicyStoppedError
 from evalharness.policy.resolve import Reports, prepare
 from evalharness.protocol import react
 from evalharness.protocol.prompt import Message
@@ -87,9 +87,9 @@ async def thinking(
 
         async def think(messages: list[Message], turns: Sequence[Turn], number: int, rule: str) -> str | None:
             turn = turns[number]
-            session: Session = opened.policy.session(turn.scene.task, seed, _NoEnvironment())
+            player: Player = opened.policy.player(turn.scene.task, seed, _NoEnvironment())
             try:
-                reply = await session.reply(request(messages, turn, rule), turn=number + 1)
+                reply = await player.reply(request(messages, turn, rule), turn=number + 1)
             except (ContextOverflowError, PolicyStoppedError):
                 return None
             return usable(reply.text, turn, "\n".join(message["content"] for message in messages))

@@ -145,7 +145,7 @@ def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]
 
 _PARTS = {
     "model": "model",
-    "waiting_for_model": "waiting for a free slot at the model",
+    "waiting_for_model": "waiting for a seat at the model",
     "environment": "environments",
     "starting_workers": "starting workers",
     "waiting_for_worker": "waiting for workers",
