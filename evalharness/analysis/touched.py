@@ -60,8 +60,8 @@ def touched_tasks(plans: Iterable[Episode], voice: Voice, prompt: PromptFile) ->
 
 
 def _prompt_differs(voice: Voice, prompt: PromptFile) -> bool:
-    plain = prompt.messages(voice.canonical, voice.canonical, "", "")
-    return voice.prompt(prompt).messages(voice.surface, voice.surface, "", "") != plain
+    plain = prompt.messages(voice.canonical, "", "")
+    return voice.prompt(prompt).messages(voice.surface, "", "") != plain
 
 
 def _actions_differ(voice: Voice, plan: Episode) -> bool:

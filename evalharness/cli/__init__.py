@@ -10,9 +10,10 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import NoReturn, TextIO
+from typing import TextIO
 
 from evalharness._version import __version__
+from evalharness.cli.parser import CommandParser, complete
 from evalharness.errors import DamageWarning, EvalharnessError, InfrastructureError
 
 COMMANDS = (
@@ -62,17 +63,9 @@ first steps:
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """What it refuses can hold anything; it says so without obeying it."""
-
-    def error(self, message: str) -> NoReturn:
-        from evalharness.report.text import printable
-
-        super().error(printable(message, single_line=True))
-
-
-def make_parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
+    """Not `whole`: some options are added only when their command is given."""
+    parser = CommandParser(
         prog="evalharness",
         description="Evaluate LLM agents in text environments.",
         epilog=_EPILOG,
@@ -83,6 +76,8 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         importlib.import_module(f"evalharness.cli.{name}").register(commands)
+    if whole:
+        complete(parser)
     return parser
 
 
@@ -92,7 +87,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal of another encoding shows \\u2026 for what it cannot, instead of ending the command.
             stream.reconfigure(errors="backslashreplace")
-    parser = make_parser()
+    parser = make_parser(whole=False)
     args = parser.parse_args(arguments)
     log = logging.getLogger("evalharness")
     log.handlers = [_Lines()]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.run import add_run_options, config_of
+from evalharness.cli.parser import add_late
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
@@ -23,11 +23,15 @@ _GREEDY, _SAMPLES = "greedy", "samples"
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "bon", help="best of N samples beside greedy", description=_DESCRIPTION, conflict_handler="resolve"
-    )
+    parser = commands.add_parser("bon", help="best of N samples beside greedy", description=_DESCRIPTION)
+    add_late(parser, _add_options)
+    parser.set_defaults(run=run)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.options import add_run_options
+
     study = parser.add_argument_group("the study")
-    add_run_options(parser)
     study.add_argument(
         "-n", "--samples", type=int, default=10, metavar="N", help="samples of each task (default: 10)"
     )
@@ -42,7 +46,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--tasks-csv", metavar="FILE", help="also write a row for each task: best progress, any success, ..."
     )
     add_csv_option(study, "the table of greedy, BoN and delta")  # type: ignore[arg-type]
-    parser.set_defaults(run=run)
+    add_run_options(parser, without=("samples", "temperature"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _runs(args: argparse.Namespace) -> dict[str, RunConfig]:
+    from evalharness.cli.options import config_of
     from evalharness.errors import UserError
 
     config = config_of(args, temperature=1.0 if args.temperature is None else args.temperature)

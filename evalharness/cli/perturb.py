@@ -86,7 +86,7 @@ def run_show(args: argparse.Namespace) -> int:
     (family,) = _families(args.family)
     spec = specs()[family]
     voice = Voice(spec, args.name)
-    prompt, _ = load_prompt(spec)
+    prompt = load_prompt(spec)
     kind = args.kind
     if kind is not None and kind not in prompt.variants:
         raise UserError(f"--kind {kind}: no prompt of its own{nearest(kind, sorted(prompt.variants))}")
@@ -98,8 +98,8 @@ def run_show(args: argparse.Namespace) -> int:
         name: {"before": spec.actions[name], "after": voice.surface.templates[name]} for name in voice.changed
     }
     texts = {
-        "before": before.messages(voice.canonical, voice.canonical, "...", "...")[1]["content"],
-        "after": after.messages(voice.surface, voice.surface, "...", "...")[1]["content"],
+        "before": before.messages(voice.canonical, "...", "...")[1]["content"],
+        "after": after.messages(voice.surface, "...", "...")[1]["content"],
     }
     console = make_console(stderr=args.json == "-")
     console.print(f"{spec.title}, {voice.name}: {voice.perturbation.description}", markup=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envs.base import MAX_TURNS
 from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.parser import add_late
 
 _DESCRIPTION = """\
 Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends.
@@ -22,9 +22,15 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--suite-seed", type=int, default=0, metavar="N", help="which open suite (default: 0)"
     )
-    parser.add_argument("--max-turns", type=int, default=MAX_TURNS, metavar="N", help=f"default: {MAX_TURNS}")
+    add_late(parser, _add_turns)
     add_data_option(parser)
     parser.set_defaults(run=run)
+
+
+def _add_turns(parser: argparse.ArgumentParser) -> None:
+    from envs.base import MAX_TURNS
+
+    parser.add_argument("--max-turns", type=int, default=MAX_TURNS, metavar="N", help=f"default: {MAX_TURNS}")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.run import add_run_options, config_of
+from evalharness.cli.parser import add_late
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
@@ -28,14 +28,17 @@ touches, by their known plans, which are played once. docs/perturbations.md
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "sweep",
-        help="a family under every perturbation, with paired tests",
-        description=_DESCRIPTION,
-        conflict_handler="resolve",
+        "sweep", help="a family under every perturbation, with paired tests", description=_DESCRIPTION
     )
+    add_late(parser, _add_options)
+    parser.set_defaults(run=run)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.options import add_run_options
+
     sweep = parser.add_argument_group("the study")
     sweep.add_argument("--family", required=True, metavar="FAMILY", help="alfworld, babyai, ...")
-    add_run_options(parser)
     sweep.add_argument(
         "--perturb",
         nargs="+",
@@ -47,7 +50,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--tasks", metavar="LIST", help="only these tasks of the family: alfworld:0-9 (default: all of it)"
     )
     add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
-    parser.set_defaults(run=run)
+    add_run_options(parser, without=("perturb", "tasks"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -108,7 +111,7 @@ def _touched(
             plans, data=data_folder(args), watch=lambda progress: watch(progress, families, shown)
         ).folder
     spec = installed_specs()[args.family]
-    prompt, _ = load_prompt(spec, plain.prompts)
+    prompt = load_prompt(spec, plain.prompts)
     episodes = [episode for episode in read_episodes(place) if episode.sample == 0]
     return {name: touched_tasks(episodes, Voice(spec, name), prompt) for name in names}
 
@@ -125,6 +128,7 @@ def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
     from envs import specs as installed_specs
     from evalharness.analysis.sweep import UNPERTURBED, default_perturbations
+    from evalharness.cli.options import config_of
     from evalharness.errors import UserError, nearest
     from evalharness.protocol.perturb import compose, normal_name
 

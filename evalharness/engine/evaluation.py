@@ -100,7 +100,7 @@ def evaluate(
         folder = config.folder(prepared.address)
         with RunStore(folder) as store:
             manifest = make_manifest(
-                config, tasks, specs, {f: sha for f, (_, sha) in prompts.items()}, prepared.identity
+                config, tasks, specs, {f: prompt.sha256 for f, prompt in prompts.items()}, prepared.identity
             )
             store.resume(manifest)
             if (folder / MANIFEST).exists():

@@ -93,7 +93,6 @@ async def play(
     open_session: Callable[[Environment], Session],
     *,
     prompt: PromptFile,
-    prompt_hash: str,
     voice: Voice,
     sample: int = 0,
     max_turns: int = MAX_TURNS,
@@ -105,9 +104,7 @@ async def play(
     environment_s = environment.last_call.took_s
     worker_s = time.perf_counter() - clock - environment_s
     goal, first_observation = voice.names(goal), voice.observation(first_observation)
-    messages = voice.prompt(prompt.for_kind(task.kind)).messages(
-        voice.surface, voice.surface, goal, first_observation
-    )
+    messages = voice.prompt(prompt.for_kind(task.kind)).messages(voice.surface, goal, first_observation)
     conversation = _Conversation(messages, len(messages))
     session = open_session(_Speaking(environment, voice))
     turns: list[Turn] = []
@@ -183,7 +180,7 @@ async def play(
         trims=tuple(conversation.trims),
         subgoals=task.subgoals,
         task_hash=task.content_hash,
-        prompt_hash=prompt_hash,
+        prompt_hash=prompt.sha256,
         policy_s=sum(turn.policy_s for turn in turns),
         environment_s=environment_s + sum(turn.environment_s for turn in turns),
         started=started,

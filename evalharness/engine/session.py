@@ -23,7 +23,7 @@ from evalharness.errors import InfrastructureError
 from evalharness.policy.base import Environment, Reply, Session
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
-from evalharness.protocol.prompt import Message
+from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
 from evalharness.records.store import RunStore, read_manifest
 from evalharness.server.metrics import ServerInsight
@@ -69,7 +69,7 @@ class Engine:
     specs: Mapping[str, EnvSpec]
     store: RunStore
     progress: Progress
-    prompts: Mapping[str, tuple[Any, str]]
+    prompts: Mapping[str, PromptFile]
     voices: Mapping[str, Voice]
     data: Path | None
     site: WorkerSite
@@ -183,7 +183,6 @@ class Engine:
 
     async def _play(self, job: Job, environment: RemoteEnvironment, opened: Opened) -> Episode:
         task: Task = job.task
-        prompt, prompt_hash = self.prompts[task.family]
         counts = self.progress.families[task.family]
         times = environment.times
 
@@ -200,8 +199,7 @@ class Engine:
                 task,
                 environment,
                 session,
-                prompt=prompt,
-                prompt_hash=prompt_hash,
+                prompt=self.prompts[task.family],
                 voice=self.voices[task.family],
                 sample=job.sample,
                 max_turns=self.config.max_turns,

@@ -9,7 +9,7 @@ from pathlib import Path
 from string import Formatter
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from envs.base import EnvSpec
 from evalharness.errors import UserError
@@ -30,7 +30,7 @@ class _Strict(BaseModel):
 class Step(_Strict):
     thought: str
     action: str
-    """In canonical words; rendered through the active surface."""
+    """In the file in canonical words."""
     observation: str
 
 
@@ -54,6 +54,8 @@ class Variant(_Strict):
 class PromptFile(_Strict):
     """A file of `prompts/`. Keys are described in `prompts/README.md`."""
 
+    _sha256: str = PrivateAttr("")
+
     environment: str
     system: str
     instruction: str
@@ -61,6 +63,18 @@ class PromptFile(_Strict):
     example: Example | None = None
     actions: tuple[str, ...] | None = None
     variants: Mapping[str, Variant] = {}
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> PromptFile:
+        """Raises YAMLError, UnicodeDecodeError, ValidationError."""
+        prompt = cls.model_validate(yaml.safe_load(raw))
+        prompt._sha256 = hashlib.sha256(raw).hexdigest()
+        return prompt
+
+    @property
+    def sha256(self) -> str:
+        """Of the file, whichever of its kinds and in whatever words; '' where it comes from no file."""
+        return self._sha256
 
     def action_names(self) -> set[str]:
         """Every action name that the file mentions by its key."""
@@ -74,10 +88,8 @@ class PromptFile(_Strict):
             return self
         return self.model_copy(update=variant.model_dump(exclude_none=True) | _example_of(variant))
 
-    def messages(
-        self, surface: ActionSurface, canonical: ActionSurface, goal: str, observation: str
-    ) -> list[Message]:
-        """System and first user message. Actions of the example, canonical in the file, are worded by `surface`."""
+    def messages(self, surface: ActionSurface, goal: str, observation: str) -> list[Message]:
+        """System and first user message; `surface` words the list of actions."""
         instruction = self.instruction.replace("{actions}", surface.listing(list(self.actions or ())))
         parts = [instruction.strip(), self.format_rules.strip()]
         if self.example is not None:
@@ -85,7 +97,7 @@ class PromptFile(_Strict):
             for step in self.example.steps:
                 lines += [
                     f"Thought: {step.thought}",
-                    f"Action: {surface.reword(step.action, canonical)}",
+                    f"Action: {step.action}",
                     f"Observation: {step.observation}",
                 ]
             parts.append("Here is an example.\n" + "\n".join(lines))
@@ -123,8 +135,8 @@ def _example_of(variant: Variant) -> dict[str, Example]:
     return {} if variant.example is None else {"example": variant.example}
 
 
-def load_prompts(specs: Sequence[EnvSpec], folder: Path | None = None) -> dict[str, tuple[PromptFile, str]]:
-    """Family -> prompt file and SHA-256, of all families that are played. In `folder` each must have its own: a file
+def load_prompts(specs: Sequence[EnvSpec], folder: Path | None = None) -> dict[str, PromptFile]:
+    """Family -> prompt file, of all families that are played. In `folder` each must have its own: a file
     that is missing or misnamed would put our prompt in its place, and the scores would not say so."""
     if folder is not None:
         _require_files(folder, [f"{spec.family}.yaml" for spec in specs])
@@ -147,8 +159,8 @@ def _require_files(folder: Path, names: Sequence[str]) -> None:
         )
 
 
-def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, str]:
-    """The prompt file of a family and its SHA-256.
+def load_prompt(spec: EnvSpec, folder: Path | None = None) -> PromptFile:
+    """The prompt file of a family.
 
     `<family>.yaml` in `folder` where that holds one, else the one that the environment brings along, else ours.
     Raises UserError naming the file and what is wrong in it.
@@ -160,8 +172,7 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, 
     if folder is not None and (folder / name).exists():
         path = folder / name
     try:
-        raw = path.read_bytes()
-        prompt = PromptFile.model_validate(yaml.safe_load(raw))
+        prompt = PromptFile.from_bytes(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"no prompt file {path}: add one (see prompts/README.md)") from None
     except (OSError, yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
@@ -178,4 +189,4 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, 
     }
     if wrong := prompt.wrong_placeholders(slots):
         raise UserError(f"prompt file {path} is not usable: {'; '.join(wrong)} (see prompts/README.md)")
-    return prompt, hashlib.sha256(raw).hexdigest()
+    return prompt

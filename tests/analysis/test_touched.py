@@ -35,7 +35,7 @@ def plan(family: str, index: int, *actions: str, goal: str = "", observation: st
 
 def touched(family: str, name: str, *plans: Episode) -> Touched:
     spec = specs()[family]
-    return touched_tasks(plans, Voice(spec, name), load_prompt(spec)[0])
+    return touched_tasks(plans, Voice(spec, name), load_prompt(spec))
 
 
 def ids(family: str, *indices: int) -> set[str]:

@@ -66,11 +66,11 @@ async def test_time_in_the_simulator_is_its_own_and_the_wait_for_its_process_sta
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spec, world = specs()["alfworld"], Busy()
-    prompt, sha = load_prompt(spec)
+    prompt = load_prompt(spec)
     monkeypatch.setattr("evalharness.engine.loop.time.perf_counter", world.clock)
     episode = await play(
         make_task("alfworld", 0), world, lambda _: Speaker(),  # type: ignore[arg-type]
-        prompt=prompt, prompt_hash=sha, voice=Voice(spec), max_turns=2,
+        prompt=prompt, voice=Voice(spec), max_turns=2,
     )  # fmt: skip
     assert [(turn.environment_s, turn.worker_s) for turn in episode.turns] == [(0.5, 4.5), (0.0, 0.0)]
     assert (episode.environment_s, episode.worker_s) == (1.0, 9.0)

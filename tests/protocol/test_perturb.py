@@ -166,19 +166,14 @@ def test_the_published_perturbations_say_what_the_paper_says() -> None:
     assert said["P2"].action("go to shelf 1") == "move to shelf 1"
     assert said["P3"].action("take cup 1 from shelf 2") == "from shelf 2 take cup 1"
     assert said["P4"].action("take cup 1 from shelf 2") == "take cup1 from shelf2"
-    prompt, _ = load_prompt(SPECS["alfworld"])
-    assert (
-        "IMPORTANT"
-        not in said["P5"]
-        .prompt(prompt)
-        .messages(said["P5"].surface, said["P5"].surface, "g", "o")[1]["content"]
-    )
+    prompt = load_prompt(SPECS["alfworld"])
+    assert "IMPORTANT" not in said["P5"].prompt(prompt).messages(said["P5"].surface, "g", "o")[1]["content"]
     assert said["P4"].to_world("take cup 1 from shelf 2") == UNKNOWN_WORD
 
 
 def test_what_the_prose_of_a_perturbation_replaces_is_in_the_prompt() -> None:
     for family, name in EVERY:
-        prompt, _ = load_prompt(SPECS[family])
+        prompt = load_prompt(SPECS[family])
         text = prompt.model_dump_json()
         for old in SPECS[family].wording.perturbations[name].prose:
             assert old in text, (family, name, old)
@@ -186,7 +181,7 @@ def test_what_the_prose_of_a_perturbation_replaces_is_in_the_prompt() -> None:
 
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 def test_the_worked_example_shows_the_new_form_only(family: str, name: str) -> None:
-    prompt, _ = load_prompt(SPECS[family])
+    prompt = load_prompt(SPECS[family])
     voice = Voice(SPECS[family], name)
     for kind in ["", *prompt.variants] if prompt.example else prompt.variants:
         plain, worded = prompt.for_kind(kind), voice.prompt(prompt.for_kind(kind))

@@ -197,7 +197,7 @@ def test_an_alternative_label_counts_for_its_position() -> None:
 
 def test_the_worked_example_is_what_the_simulator_answers() -> None:
     """It comes from a level that is in no suite: UnlockPickup without distractors."""
-    example = load_prompt(SPEC)[0].example
+    example = load_prompt(SPEC).example
     assert example is not None
     world = World("UnlockPickupDist", 5, {"distractors": False})
     assert (example.goal, example.observation) == (world.mission, describe(world.view))
