@@ -119,6 +119,13 @@ class RunConfig(BaseModel):
     """environment variable that holds the endpoint's key"""
     timeout: Annotated[float, Option("S", operational=True)] = Field(default=600.0, gt=0, allow_inf_nan=False)
     """seconds for one reply"""
+    prices: Annotated[Path | None, Option("FILE", operational=True)] = None
+    """what tokens cost, as JSON or YAML: input, output, input_cache_read per million tokens, or these for each model by
+    name; summary and table then tell the cost"""
+    cost_limit: Annotated[float | None, Option("X", operational=True)] = Field(
+        default=None, gt=0, allow_inf_nan=False
+    )
+    """stop when so much is spent, by --prices; the same command with a higher limit continues"""
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
     """tries of an episode whose infrastructure fails"""
 
@@ -139,6 +146,8 @@ class RunConfig(BaseModel):
                         f"{model} is no endpoint: --model may be given several times only for endpoints "
                         "(http://host:port/v1); for several servers of one checkpoint use --replicas"
                     )
+        if self.cost_limit is not None and self.prices is None:
+            raise ValueError("--cost-limit needs --prices FILE, which says what tokens cost")
         if self.replicas > 1 and (self.is_endpoint or self.is_scripted):
             raise ValueError(
                 "--replicas is for a vLLM that evalharness starts; give --model several times for endpoints"

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from evalharness import stats
 from evalharness.analysis.completeness import Played, played
+from evalharness.analysis.cost import tokens_of
 
 
 class Scored(Protocol):
@@ -62,6 +63,9 @@ class EpisodeScore:
     kind: str = ""
     opening: str = ""
     """A digest of goal and first observation: tasks that look alike at the first turn share it."""
+    cached_tokens: int = 0
+    uncounted: int = 0
+    """Turns without token counts."""
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
@@ -84,6 +88,8 @@ class EpisodeScore:
             trimmed=bool(episode.trims),
             kind=episode.kind,
             opening=_digest(f"{episode.goal}\0{episode.first_observation}"),
+            cached_tokens=sum(tokens_of(turn).cached for turn in episode.turns),
+            uncounted=sum(turn.prompt_tokens is None for turn in episode.turns),
         )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import MAX_TURNS
+from evalharness.analysis.cost import Prices, Tokens, cost_of
 from evalharness.analysis.reference import family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.errors import DamageWarning
@@ -16,7 +17,7 @@ from evalharness.records.shapes import check_timing, read_object
 from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
 
 SCHEMA = 1
-TIMING = ("wall_s", "sessions", "efficiency", "performance")
+TIMING = ("wall_s", "sessions", "efficiency", "performance", "prices", "unfinished_tokens")
 """Keys that only the sitting itself knows."""
 
 
@@ -76,7 +77,16 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
             "completion": sum(s.completion_tokens for s in scores),
         },
         **(timing or {}),
+        **_cost(groups, timing or {}),
     }
+
+
+def _cost(groups: Mapping[str, list[EpisodeScore]], timing: Mapping[str, Any]) -> dict[str, Any]:
+    """`cost`, where prices were given."""
+    if timing.get("prices") is None:
+        return {}
+    prices = Prices.model_validate(timing["prices"])
+    return {"cost": cost_of(groups, prices, Tokens(**timing.get("unfinished_tokens") or {}))}
 
 
 def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:

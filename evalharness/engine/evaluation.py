@@ -11,10 +11,12 @@ from typing import Any
 
 from envs import specs as installed_specs
 from envs.base import EnvSpec
+from evalharness.analysis.cost import Tokens, read_prices
 from evalharness.analysis.summary import earlier_timing, is_complete, write_summary
 from evalharness.analysis.tables import write_parquet
 from evalharness.cluster import worker_site
 from evalharness.config import RunConfig
+from evalharness.engine.budget import Budget
 from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.engine.scheduler import Job
@@ -95,6 +97,10 @@ def evaluate(
     def set_status(text: str) -> None:
         progress.status = text
 
+    prices = read_prices(config.prices, config.display_name) if config.prices else None
+    if config.is_scripted:
+        prices = None  # nobody is asked, so nothing is to pay
+
     with watch(progress):
         prepared = _prepared(config, specs, set_status, serve)
         folder = config.folder(prepared.address)
@@ -105,8 +111,14 @@ def evaluate(
             store.resume(manifest)
             if (folder / MANIFEST).exists():
                 on_folder(folder)
-            finished = None
+            finished, timing = None, earlier_timing(folder)
+            if prices is not None:
+                timing["prices"] = prices.model_dump()
+            lost = Tokens(**timing.get("unfinished_tokens") or {})
+            budget = Budget(prices, config.cost_limit, unfinished=lost) if prices else None
             for episode in read_episodes(folder):
+                if budget:
+                    budget.count_stored(episode)
                 progress.count_episode(episode.family, episode.success, episode.progress)
                 finished = max(finished or 0.0, episode.started + episode.wall_s)
             history = History.load(history_path())
@@ -116,8 +128,8 @@ def evaluate(
                 for sample in range(config.samples)
                 if (task.id, sample) not in store.done
             ]
-            stopped, timing = None, earlier_timing(folder)
-            if owed or not (folder / MANIFEST).exists():
+            stopped = budget.nearly_reached() if budget and owed else None
+            if (owed and stopped is None) or not (folder / MANIFEST).exists():
                 finished = None
                 with worker_site(
                     config.cluster,
@@ -125,9 +137,11 @@ def evaluate(
                     on_status=set_status,
                     lasting=serve.lasting if serve else None,
                 ) as site:
-                    engine = Engine(config, specs, store, progress, prompts, spoken, data, site, on_folder)
+                    engine = Engine(
+                        config, specs, store, progress, prompts, spoken, data, site, on_folder, budget
+                    )
                     stopped = run_to_end(engine.play_all(prepared, manifest, owed, history))
-                timing = engine.timing({family: spec.title for family, spec in specs.items()})
+                timing |= engine.timing({family: spec.title for family, spec in specs.items()})
             progress.status = "writing the tables"
             write_parquet(folder)
             return Outcome(folder, write_summary(folder, timing), stopped, finished)

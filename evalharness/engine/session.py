@@ -7,7 +7,7 @@ import contextlib
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from envs.base import EnvSpec, Task
 from evalharness.cluster import WorkerSite
 from evalharness.config import RunConfig
 from evalharness.engine import efficiency, loop
+from evalharness.engine.budget import Budget
 from evalharness.engine.history import History, history_path, pool_sizes
 from evalharness.engine.progress import Progress
 from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
@@ -24,7 +25,7 @@ from evalharness.policy.base import Environment, Reply, Session
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
-from evalharness.records.episode import Episode
+from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import RunStore, read_manifest
 from evalharness.server.metrics import ServerInsight
 from evalharness.workers.pool import EnvironmentPool, usable_cores
@@ -43,12 +44,15 @@ class _Throttled:
     throttle: Throttle
     times: FamilyTimes
     latencies: Latencies
+    budget: Budget | None = None
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         began = time.perf_counter()
         asked: float | None = None
         try:
             async with self.throttle.place():
+                if self.budget and (reason := self.budget.reached()) is not None:
+                    raise RunAbortedError(reason)
                 asked = time.perf_counter()
                 reply = await self.session.reply(messages, turn=turn)
                 seconds = time.perf_counter() - asked
@@ -75,6 +79,7 @@ class Engine:
     site: WorkerSite
     on_folder: Callable[[Path], None] = lambda folder: None
     """Told the run's folder once its manifest is written."""
+    budget: Budget | None = None
     events: list[dict[str, Any]] = field(default_factory=list)
     """Deaths and restarts of servers."""
     _longest_s: float = 0.0
@@ -123,6 +128,7 @@ class Engine:
                 attempts=self.config.attempts,
                 cores=self._cores,
                 policy_alive=opened.failure,
+                halted=self.budget.nearly_reached if self.budget else lambda: None,
             )
             try:
                 await scheduler.run(owed)
@@ -190,8 +196,17 @@ class Engine:
             own = opened.policy.session(task, job.sample, world)
             if self.config.is_scripted:
                 return own
-            return _Throttled(own, self._throttle, times, self._latencies)
+            return _Throttled(own, self._throttle, times, self._latencies, self.budget)
 
+        key, whole = (task.id, job.sample), False
+
+        def on_turn(turn: Turn) -> None:
+            self.progress.count_turn(turn)
+            if self.budget:
+                self.budget.count(key, turn)
+
+        if self.budget:
+            self.budget.begin(key)
         counts.running += 1
         began = time.perf_counter()
         try:
@@ -203,9 +218,12 @@ class Engine:
                 voice=self.voices[task.family],
                 sample=job.sample,
                 max_turns=self.config.max_turns,
-                on_turn=self.progress.count_turn,
+                on_turn=on_turn,
             )
+            whole = True
         finally:
+            if self.budget:
+                self.budget.end(key, whole=whole)
             counts.running -= 1
             times.wall_s += time.perf_counter() - began
         times.episodes += 1
@@ -273,4 +291,5 @@ class Engine:
             "sessions": self._sessions,
             "efficiency": told["efficiency"],
             "performance": told,
+            **({"unfinished_tokens": asdict(self.budget.unfinished)} if self.budget else {}),
         }

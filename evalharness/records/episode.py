@@ -55,6 +55,8 @@ class Turn:
     finish_reason: str = "stop"
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    """Prompt tokens that the server found in its cache; None where it does not say."""
     policy_s: Seconds = 0.0
     """Waiting for the policy: queueing, failed tries and their pauses included."""
     latency_s: Seconds = 0.0

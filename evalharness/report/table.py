@@ -69,6 +69,7 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     tokens = summary["tokens"]
     if tokens["completion"]:
         found.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion")
+    found += cost_lines(summary, titles)
     if summary["turns"] and summary["format_error_turns"]:
         share = 100 * summary["format_error_turns"] / summary["turns"]
         found.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
@@ -79,6 +80,29 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     if not summary["held_out"] and len(summary["families"]) > 1:
         found.append(f"held-out score withheld: {summary['held_out_withheld']}")
     return found + performance_lines(summary.get("performance"))
+
+
+def cost_lines(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """What the tokens cost, where prices were given; in the currency of the prices."""
+    cost = summary.get("cost")
+    if cost is None:
+        return []
+    line = f"cost {cost['total']:.4g}"
+    if cost["per_success"] is not None:
+        line += f" · {cost['per_success']:.4g} for each success"
+    if cost["tokens"]["cached"]:
+        line += f" · {cost['tokens']['cached']:,} prompt tokens from the cache"
+    if cost["unfinished"]:
+        line += f" · {cost['unfinished']:.4g} of it for episodes that were not finished"
+    lines = [line]
+    if len(cost["families"]) > 1:
+        parts = (
+            f"{titles.get(family, family)} {part['total']:.4g}" for family, part in cost["families"].items()
+        )
+        lines.append(f"cost by family: {', '.join(parts)}")
+    if cost["uncounted_turns"]:
+        lines.append(f"{cost['uncounted_turns']} turns have no token counts: the cost is higher than that")
+    return lines
 
 
 def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:

@@ -35,6 +35,9 @@ class ChatServer:
     model: str = "toy"
     says: dict[str, Any] = field(default_factory=lambda: {"max_model_len": 4096})
     """What `GET /models` says of the model beside its name: `root`, `created`, ..."""
+    usage: dict[str, Any] | None = field(
+        default_factory=lambda: {"prompt_tokens": 11, "completion_tokens": 7}
+    )
     list_fault: Fault | None = None
     """What `GET /models` does instead."""
     faults: list[Fault] = field(default_factory=list)
@@ -66,7 +69,7 @@ class ChatServer:
             return await fault(request)
         if self.latency:
             await asyncio.sleep(self.latency)
-        return web.json_response(completion(self.answer(body)))
+        return web.json_response({**completion(self.answer(body)), "usage": self.usage})
 
     async def models(self, request: web.Request) -> web.StreamResponse:
         if self.list_fault is not None:
