@@ -170,7 +170,7 @@ class Benchmark:
             sizes=sizes,
             held_out={family: n for family, n in sizes.items() if specs[family].held_out},
             titles={family: spec.title for family, spec in specs.items()},
-            prompts={family: load_prompt(spec)[1] for family, spec in specs.items()},
+            prompts={family: load_prompt(spec).sha256 for family, spec in specs.items()},
         )
 
 

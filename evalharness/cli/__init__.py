@@ -27,6 +27,7 @@ COMMANDS = (
     "plot",
     "diversity",
     "export",
+    "refine",
     "track",
     "report",
     "view",

@@ -12,9 +12,9 @@ from evalharness.errors import UserError
 from evalharness.policy.base import (
     ContextOverflowError,
     Environment,
+    Player,
     PolicyStoppedError,
     Reply,
-    Session,
 )
 from evalharness.protocol import react
 from evalharness.protocol.perturb import Voice
@@ -79,10 +79,10 @@ class _Speaking:
         return {name: [self.voice.action(action) for action in plan] for name, plan in plans.items()}
 
 
-async def _ask(session: Session, conversation: _Conversation, turn: int) -> Reply:
+async def _ask(player: Player, conversation: _Conversation, turn: int) -> Reply:
     while True:
         try:
-            return await session.reply(conversation.messages, turn=turn)
+            return await player.reply(conversation.messages, turn=turn)
         except ContextOverflowError:
             conversation.drop_older_half(turn)
 
@@ -90,7 +90,7 @@ async def _ask(session: Session, conversation: _Conversation, turn: int) -> Repl
 async def play(
     task: Task,
     environment: Environment,
-    open_session: Callable[[Environment], Session],
+    open_player: Callable[[Environment], Player],
     *,
     prompt: PromptFile,
     voice: Voice,
@@ -106,14 +106,14 @@ async def play(
     goal, first_observation = voice.names(goal), voice.observation(first_observation)
     messages = voice.prompt(prompt.for_kind(task.kind)).messages(voice.surface, goal, first_observation)
     conversation = _Conversation(messages, len(messages))
-    session = open_session(_Speaking(environment, voice))
+    player = open_player(_Speaking(environment, voice))
     turns: list[Turn] = []
     ended_by: EndedBy = "turn_limit"
     while len(turns) < max_turns:
         number = len(turns) + 1
         before = time.perf_counter()
         try:
-            reply = await _ask(session, conversation, number)
+            reply = await _ask(player, conversation, number)
         except PolicyStoppedError:
             ended_by = "policy_stopped"
             break

@@ -21,7 +21,7 @@ from evalharness.engine.progress import Progress
 from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.engine.throttle import CEILING, Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.policy.base import Environment, Reply, Session
+from evalharness.policy.base import Environment, Player, Reply
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
@@ -40,7 +40,7 @@ _FEW_ENVIRONMENTS = 8
 class _Throttled:
     """A policy's session that waits for a place at the model before each turn, and notes how long all took."""
 
-    session: Session
+    session: Player
     throttle: Throttle
     times: FamilyTimes
     latencies: Latencies
@@ -192,8 +192,8 @@ class Engine:
         counts = self.progress.families[task.family]
         times = environment.times
 
-        def session(world: Environment) -> Session:
-            own = opened.policy.session(task, job.sample, world)
+        def session(world: Environment) -> Player:
+            own = opened.policy.player(task, job.sample, world)
             if self.config.is_scripted:
                 return own
             return _Throttled(own, self._throttle, times, self._latencies, self.budget)

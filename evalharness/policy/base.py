@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -27,6 +28,18 @@ class Reply:
     latency: float = 0.0
     """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
     failed_tries: tuple[FailedTry, ...] = ()
+
+
+@dataclass(frozen=True)
+class RequestForm:
+    """What a reply may look like, beside how it is drawn."""
+
+    stop: tuple[str, ...] = ()
+    """Texts that end it."""
+    response_format: Mapping[str, Any] | None = None
+    """As the chat completions API takes it, for servers that can be held to a JSON schema."""
+    max_tokens: int | None = None
+    """None: as the sampling says."""
 
 
 class ContextOverflowError(Exception):
@@ -57,14 +70,14 @@ class Environment(Protocol):
     async def reference_plans(self) -> dict[str, list[str]]: ...
 
 
-class Session(Protocol):
-    """A policy playing one episode."""
+class Player(Protocol):
+    """A policy's side of one episode, or of one conversation without an environment."""
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         """Answer the conversation so far; `turn` counts from 1."""
 
 
 class Policy(Protocol):
-    def session(self, task: Task, sample: int, environment: Environment) -> Session: ...
+    def player(self, task: Task, sample: int, environment: Environment) -> Player: ...
 
     async def close(self) -> None: ...

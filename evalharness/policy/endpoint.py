@@ -18,7 +18,7 @@ import aiohttp
 
 from envs.base import Task
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import ContextOverflowError, Environment, Reply, Session
+from evalharness.policy.base import ContextOverflowError, Environment, Player, Reply, RequestForm
 from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
 from evalharness.policy.patience import Patience, pause_before_retry
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
@@ -28,6 +28,8 @@ from evalharness.records.episode import FailedTry
 
 _REPLY_LIMIT = 8 * 1024 * 1024
 """Bytes of one answer. 8,192 tokens are below 100 kB; a server that sends more is broken."""
+TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
+"""Of a turn in an episode."""
 START_PATIENCE = 60.0
 """Seconds for which a server may be too busy for the first request of all, before anything is played."""
 _KEEP_ALIVE = 4.0
@@ -130,7 +132,7 @@ class ChatEndpoint:
         )
         limit = min(START_PATIENCE, self._timeout)
         self._served = await describe(
-            self._session, self.base_url, self.model, patience_s=limit, on_status=self._on_status
+            self._connection, self.base_url, self.model, patience_s=limit, on_status=self._on_status
         )
         if self._expected is not None:
             require_same(self.base_url, self._expected, self._served)
@@ -166,42 +168,52 @@ class ChatEndpoint:
             if not self._doubtful or self._served is None:
                 return  # another request has looked meanwhile
             try:
-                served = await describe(self._session, self.base_url, self.model)
+                served = await describe(self._connection, self.base_url, self.model)
             except NoAnswerError as error:
                 raise TryFailedError("connect", str(error)) from None
             require_same(self.base_url, self._served, served)
             self._doubtful = False
 
     @property
-    def _session(self) -> aiohttp.ClientSession:
+    def _connection(self) -> aiohttp.ClientSession:
         if self._http is None:
             raise RuntimeError("start() first")
         return self._http
 
-    def session(self, task: Task, sample: int, environment: Environment) -> Session:
-        return _EndpointSession(self, task.id, sample)
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
+        return self.conversation(task.id, sample, TURN_FORM)
+
+    def conversation(self, key: str, sample: int, form: RequestForm) -> Player:
+        """Replies to messages outside any environment; `key` and `sample` tell conversations apart in their seeds."""
+        return _EndpointPlayer(self, key, sample, form)
 
     async def close(self) -> None:
         if self._http is not None:
             await self._http.close()
 
-    async def chat(self, messages: list[Message], *, seed: int) -> Reply:
+    async def chat(self, messages: list[Message], *, seed: int, form: RequestForm = TURN_FORM) -> Reply:
         """One reply, tried again within bounds.
 
         Raises ContextOverflowError, UserError (the server refuses the request for good), EndpointError.
         """
-        return await self._chat(messages, seed=seed, max_tokens=self.sampling.max_tokens)
+        return await self._chat(
+            messages, seed=seed, max_tokens=form.max_tokens or self.sampling.max_tokens, form=form
+        )
 
-    async def _chat(self, messages: list[Message], *, seed: int, max_tokens: int) -> Reply:
+    async def _chat(
+        self, messages: list[Message], *, seed: int, max_tokens: int, form: RequestForm = TURN_FORM
+    ) -> Reply:
         payload: dict[str, Any] = {
             "model": self.model,
             "messages": merge_system(messages) if self.merges_system else messages,
             "temperature": self.sampling.temperature,
             "top_p": self.sampling.top_p,
             "max_tokens": max_tokens,
-            "stop": list(STOP_SEQUENCES),
+            "stop": list(form.stop),
             "seed": seed,
         }
+        if form.response_format is not None:
+            payload["response_format"] = form.response_format
         return await self._ask(json.dumps(payload).encode())
 
     async def _ask(self, body: bytes) -> Reply:
@@ -251,7 +263,7 @@ class ChatEndpoint:
         url = f"{self.base_url}/chat/completions"
         headers = {"Content-Type": "application/json"}
         try:
-            async with self._session.post(url, data=body, headers=headers) as response:
+            async with self._connection.post(url, data=body, headers=headers) as response:
                 raw = bytearray()
                 async for chunk in response.content.iter_any():
                     raw += chunk
@@ -275,11 +287,12 @@ def _kind(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class _EndpointSession:
+class _EndpointPlayer:
     endpoint: ChatEndpoint
-    task_id: str
+    key: str
     sample: int
+    form: RequestForm
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
-        seed = request_seed(self.endpoint.sampling.seed, self.task_id, self.sample, turn)
-        return await self.endpoint.chat(messages, seed=seed)
+        seed = request_seed(self.endpoint.sampling.seed, self.key, self.sample, turn)
+        return await self.endpoint.chat(messages, seed=seed, form=self.form)

@@ -20,7 +20,7 @@ from evalharness.engine.loop import play
 from evalharness.engine.session import _Throttled
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.policy.base import Reply, Session
+from evalharness.policy.base import Player, Reply
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, load_prompt
 from evalharness.workers.process import RemoteEnvironment, WorkerProcess
@@ -111,9 +111,9 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
             raise InfrastructureError("no")
 
     times = FamilyTimes()
-    session: Session = _Throttled(Failing(), Throttle(1), times, Latencies())
+    player: Player = _Throttled(Failing(), Throttle(1), times, Latencies())
     with pytest.raises(InfrastructureError):
-        await session.reply([], turn=1)
+        await player.reply([], turn=1)
     assert times.model_s > 0
     assert times.place_s >= 0
 

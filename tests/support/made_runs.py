@@ -95,7 +95,7 @@ def make_run(
         for family, listed in outcomes.items()
         for i in range(len(listed))
     ]
-    own = {family: load_prompt(specs()[family])[1] for family in outcomes}
+    own = {family: load_prompt(specs()[family]).sha256 for family in outcomes}
     manifest = make_manifest(config, tasks, specs(), own | dict(prompts or {}), {"name": name})
     with RunStore(folder) as store:
         store.begin(manifest)
