@@ -41,6 +41,9 @@ class Option:
     """Only for a configuration file and Python."""
     operational: bool = False
     """How the work is done: results do not depend on it, so that a run may be continued with another value."""
+    later: bool = False
+    """Added when there were runs without it: a part of their identity, and of their folder's name, only where it is not
+    the default."""
     by_content: bool = False
     """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
 
@@ -68,6 +71,11 @@ class RunConfig(BaseModel):
     model from PyPI), oracle, random, or replay:RUN
 
     Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
+    lora: Annotated[Path | None, Option(later=True)] = None
+    """a LoRA adapter of --model, which is its base: merged once and kept in the cache (or see --lora-serve); an adapter
+    alone, given as --model, finds its base itself"""
+    lora_serve: Annotated[bool, Option(later=True)] = False
+    """leave the adapter beside its base in vLLM instead of merging it"""
     model_name: Annotated[str | None, Option("NAME")] = None
     """the name an endpoint serves the model by; shown in tables"""
     tasks: Annotated[str, Option("LIST")] = "all"
@@ -146,6 +154,11 @@ class RunConfig(BaseModel):
                         f"{model} is no endpoint: --model may be given several times only for endpoints "
                         "(http://host:port/v1); for several servers of one checkpoint use --replicas"
                     )
+        if (self.lora or self.lora_serve) and (self.is_endpoint or self.is_scripted):
+            raise ValueError(
+                "--lora is for a vLLM that evalharness starts; an endpoint serves an adapter under a name of its own, "
+                "which is then the --model-name"
+            )
         if self.cost_limit is not None and self.prices is None:
             raise ValueError("--cost-limit needs --prices FILE, which says what tokens cost")
         if self.replicas > 1 and (self.is_endpoint or self.is_scripted):
@@ -177,6 +190,9 @@ class RunConfig(BaseModel):
             if option_of(field).operational or option_of(field).by_content
         }
         data: dict[str, Any] = self.model_dump(mode="json", exclude=elsewhere)
+        for name, field in type(self).model_fields.items():
+            if option_of(field).later and getattr(self, name) == field.get_default(call_default_factory=True):
+                data.pop(name, None)
         if self.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
@@ -208,7 +224,10 @@ class RunConfig(BaseModel):
     @property
     def display_name(self) -> str:
         """What tables call the model."""
-        return self.model_name or (self.model if self.is_endpoint else Path(self.model).name or self.model)
+        if self.model_name or self.is_endpoint:
+            return self.model_name or self.model
+        base = Path(self.model).name or self.model
+        return f"{base}:{self.lora.name}" if self.lora else base
 
     def folder(self, address: str | None = None) -> Path:
         """Where the run goes: the same options give the same folder, so the same command continues.

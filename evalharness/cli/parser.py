@@ -38,12 +38,6 @@ class CommandParser(argparse.ArgumentParser):
         self.complete()
         return super().parse_known_args(args, namespace)
 
-    def error(self, message: str) -> NoReturn:
-        """What is refused can hold anything; it is said without obeying it."""
-        from evalharness.report.text import printable
-
-        super().error(printable(message, single_line=True))
-
 
 def add_late(parser: argparse.ArgumentParser, add_options: AddOptions) -> None:
     """As soon as someone asks, `add_options(parser)`; at once for a parser that is not of ours."""

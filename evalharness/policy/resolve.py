@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from envs.base import EnvSpec
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
+from evalharness.policy.adapted import ToServe, adapted
 from evalharness.policy.base import Policy
 from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint, Sampling
 from evalharness.policy.event_loop import run_to_end
@@ -202,6 +203,7 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
     """A vLLM of our own: everything that can be checked is checked before it is started."""
     from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
+    from evalharness.server.lora import is_adapter
 
     try:
         extra = shlex.split(config.vllm_args)
@@ -209,7 +211,13 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
     if config.replicas > 1 and "--port" in " ".join(extra):
         raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
-    identity: dict[str, Any] = {"kind": "vllm"}
+    if config.lora is not None or is_adapter(config.model):
+        servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
+        identity, to_serve = adapted(config, extra, on_status)
+        return Prepared(identity, _opening(config, serve, servers_of, to_serve))
+    if config.lora_serve:
+        raise UserError("--lora-serve needs an adapter: --lora DIR")
+    identity = {"kind": "vllm"}
     model = config.model
     hub_id = config.model != "demo" and not is_local(config.model)
     if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
@@ -227,22 +235,42 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
         on_status("hashing the checkpoint")
         model = str(checkpoint.path)
         identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
-    name = config.display_name
+    return Prepared(
+        identity,
+        _opening(config, serve, servers_of, lambda on_status: ToServe(model, config.display_name, extra)),
+    )
+
+
+def _opening(
+    config: RunConfig,
+    serve: SharedServers | None,
+    servers_of: _ServersOf,
+    to_serve: Callable[[Status], ToServe],
+) -> Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]:
+    """`to_serve` may take minutes."""
 
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+        from evalharness.server.with_adapter import WithAdapter
+
+        what = await asyncio.to_thread(to_serve, reports.status)
+        name = what.adapter_name or what.served_name
         make, placed = servers_of()
+        if what.variables:
+            placed = [{**own, "variables": {**own["variables"], **what.variables}} for own in placed]
         servers: list[ModelServer] = [
             (partial(serve, make) if serve else make)(
-                model=model,
-                served_name=name,
+                model=what.model,
+                served_name=what.served_name,
                 log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
-                extra_args=extra,
+                extra_args=what.extra,
                 on_status=reports.status if index == 0 else None,
                 **own,
             )
             for index, own in enumerate(placed)
         ]
+        if what.adapter is not None:
+            servers = [WithAdapter(server, name, what.adapter) for server in servers]
         async with AsyncExitStack() as stack:
             for server in servers:
                 stack.push_async_callback(server.stop)
@@ -271,7 +299,7 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
                 group, group.failure, facts=facts, metrics=_metrics_of(group), down_s=lambda: group.down_s
             )
 
-    return Prepared(identity, opened)
+    return opened
 
 
 _ServersOf = Callable[[], tuple[Callable[..., "ModelServer"], Sequence[Mapping[str, Any]]]]

@@ -139,9 +139,7 @@ def find_base(adapter: Adapter) -> Path:
     found = None if is_local(adapter.base) else cached_snapshot(adapter.base, adapter.revision)
     if found is None or not (found / "config.json").is_file():
         where = "no such folder here" if is_local(adapter.base) else "neither a folder nor in the hub cache"
-        raise CheckpointError(
-            f"{adapter.path} is an adapter of {adapter.base}, which is {where}; {advice}"
-        )
+        raise CheckpointError(f"{adapter.path} is an adapter of {adapter.base}, which is {where}; {advice}")
     return found
 
 

@@ -64,7 +64,8 @@ def _make(
     with tempfile.TemporaryDirectory(prefix="merging-", dir=folder.parent) as name:
         work = Path(name) / "checkpoint"
         on_line(f"merging {adapter.name} into its base (once)")
-        argv = [python, "-I", _MERGER, base.path.absolute(), adapter.path.absolute(), work, dtype]
+        argv: list[str | Path] = [python, "-I", _MERGER]
+        argv += [base.path.absolute(), adapter.path.absolute(), work, dtype]
         try:
             run_streaming(argv, lambda line: None)
         except ToolError as failed:
