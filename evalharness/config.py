@@ -134,6 +134,8 @@ class RunConfig(BaseModel):
         default=None, gt=0, allow_inf_nan=False
     )
     """stop when so much is spent, by --prices; the same command with a higher limit continues"""
+    label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = {}
+    """a note for tables and plots, such as data_size=8000 (`plot --x data_size`); may be repeated"""
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
     """tries of an episode whose infrastructure fails"""
 

@@ -41,6 +41,7 @@ class _Identity(_Stored):
 class _Session(_Stored):
     started: Annotated[float, Field(ge=0, le=1e11)]
     evalharness: str
+    label: dict[str, str] | None = None
 
 
 class _Manifest(_Stored):
