@@ -106,6 +106,9 @@ class RunConfig(BaseModel):
     vllm_args: Annotated[str, Option("ARGS")] = ""
     """passed to vLLM as they are: "--max-model-len 4096\""""
 
+    deterministic: Annotated[bool, Option(later=True)] = False
+    """have vLLM compute every reply alike whatever else it computes with it (batch invariance; slower)"""
+
     output: Annotated[Path | None, Option(short="-o", operational=True)] = None
     """run folder (default: one under results/)"""
     concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
@@ -121,6 +124,8 @@ class RunConfig(BaseModel):
     local (a Ray of our own on this machine)"""
     cluster_install: Annotated[bool, Option(operational=True)] = False
     """have Ray install the simulators' libraries on nodes that lack them"""
+    session_header: Annotated[str, Option("NAME", operational=True)] = "X-Session-ID"
+    """header that carries the episode, by which a router keeps its requests on one server; "" for none"""
     vllm: Annotated[str | None, Option("PATH", operational=True)] = None
     """the vLLM to start (default: see `evalharness server status`)"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
@@ -161,6 +166,10 @@ class RunConfig(BaseModel):
                 "--lora is for a vLLM that evalharness starts; an endpoint serves an adapter under a name of its own, "
                 "which is then the --model-name"
             )
+        if self.deterministic and (self.is_endpoint or self.is_scripted):
+            raise ValueError(
+                "--deterministic is for a vLLM that evalharness starts; start your own with VLLM_BATCH_INVARIANT=1"
+            )
         if self.cost_limit is not None and self.prices is None:
             raise ValueError("--cost-limit needs --prices FILE, which says what tokens cost")
         if self.replicas > 1 and (self.is_endpoint or self.is_scripted):
@@ -176,6 +185,13 @@ class RunConfig(BaseModel):
         if isinstance(folder, str) and (not folder.strip() or "\0" in folder):
             raise ValueError("no name of a folder")
         return folder
+
+    @field_validator("session_header")
+    @classmethod
+    def _names_a_header(cls, name: str) -> str:
+        if name and not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+            raise ValueError("no name of an HTTP header")
+        return name
 
     @field_validator("perturb")
     @classmethod

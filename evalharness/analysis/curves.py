@@ -169,7 +169,7 @@ def by_checkpoint(training: Training) -> Iterator[Row]:
 
 
 def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Row]:
-    """`runs`: (series, x, label, run). Success and progress of each family, and the held-out score where there is one."""
+    """`runs`: (series, x, label, run). Success and progress of each family, and of the held-out score."""
     for series, x, label, run in sorted(runs, key=lambda item: item[:3]):
         tasks = list(run.tasks.values())
         scores = {

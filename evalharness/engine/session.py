@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import shlex
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
@@ -19,7 +20,7 @@ from evalharness.engine.budget import Budget
 from evalharness.engine.history import History, history_path, pool_sizes
 from evalharness.engine.progress import Progress
 from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
-from evalharness.engine.throttle import CEILING, Throttle
+from evalharness.engine.throttle import Throttle, ceiling
 from evalharness.errors import InfrastructureError
 from evalharness.policy.base import Environment, Player, Reply
 from evalharness.policy.resolve import Opened, Prepared, Reports
@@ -27,6 +28,7 @@ from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import RunStore, read_manifest
+from evalharness.server.arguments import option_value
 from evalharness.server.metrics import ServerInsight
 from evalharness.workers.pool import EnvironmentPool, usable_cores
 from evalharness.workers.process import RemoteEnvironment
@@ -113,7 +115,11 @@ class Engine:
             self.store.begin(manifest)
             self.on_folder(self.store.folder)
             self._sessions = len(read_manifest(self.store.folder)["sessions"])
-            self._insight = ServerInsight(opened.metrics, on_saturated=self._throttle.saturated)
+            self._insight = ServerInsight(
+                opened.metrics,
+                on_saturated=self._throttle.saturated,
+                on_preempted=self._throttle.preempted,
+            )
             watching = asyncio.create_task(self._insight.watch())
             self.progress.started = time.monotonic()
             self.progress.owe({(job.task.id, job.sample): job.expected_turns for job in owed})
@@ -157,7 +163,11 @@ class Engine:
         if pinned is None and self.config.is_scripted:
             # Nothing waits for a model: as many episodes as processes can be at work.
             pinned = max(2 * self._cores, sum(self.config.workers.values()))
-        return Throttle(pinned, ceiling=max(1, min(CEILING, owed)))
+        most = option_value(shlex.split(self.config.vllm_args), "max-num-seqs")
+        servers = max(self.config.replicas, len(self.config.endpoints))
+        return Throttle(
+            pinned, ceiling=ceiling(servers, int(most) if most and most.isdecimal() else None, owed)
+        )
 
     def _make_pools(self, owed: list[Job]) -> dict[str, EnvironmentPool]:
         expected: dict[str, float] = {}

@@ -40,6 +40,8 @@ class RequestForm:
     """As the chat completions API takes it, for servers that can be held to a JSON schema."""
     max_tokens: int | None = None
     """None: as the sampling says."""
+    episode: str = ""
+    """Tells a router which requests belong together; the server never sees it in the request's body."""
 
 
 class ContextOverflowError(Exception):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import shlex
@@ -146,6 +147,7 @@ def _client(
         # With another server to go to, waiting for this one to come back is not worth as much.
         tries=6 if len(config.endpoints) < 2 else 3,
         expected=expected,
+        session_header=config.session_header,
         on_status=reports.status,
         on_overload=reports.overload,
     )
@@ -204,11 +206,14 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
     from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
     from evalharness.server.lora import is_adapter
+    from evalharness.server.placement import data_parallel_doubt
 
     try:
         extra = shlex.split(config.vllm_args)
     except ValueError as error:
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
+    if doubt := data_parallel_doubt(config.model, extra):
+        logging.getLogger("evalharness").warning(doubt)
     if config.replicas > 1 and "--port" in " ".join(extra):
         raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
     if config.lora is not None or is_adapter(config.model):
@@ -291,6 +296,8 @@ def _opening(
                 "argv": servers[0].argv,
                 "replicas": len(servers),
             }
+            if config.deterministic:
+                facts["batch_invariant"] = True
             if config.cluster:
                 facts["servers"] = [server.base_url for server in servers]
             elif len(servers) > 1:
@@ -308,17 +315,24 @@ _ServersOf = Callable[[], tuple[Callable[..., "ModelServer"], Sequence[Mapping[s
 
 def _on_this_machine(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
     from evalharness.server.find import find_server
+    from evalharness.server.invariance import batch_invariance, compute_capabilities
     from evalharness.server.managed import ManagedServer
 
     command = find_server(config.vllm)
+    invariant = batch_invariance(command.kind, compute_capabilities()) if config.deterministic else {}
     placed = [
-        {"command": command, "variables": variables} for variables in _placement(config, command.kind, extra)
+        {"command": command, "variables": variables | invariant}
+        for variables in _placement(config, command.kind, extra)
     ]
     return lambda: (ManagedServer, placed)
 
 
 def _on_nodes(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
     """Each node has its own vLLM. Where there is room is only known once the cluster has been joined."""
+    if config.deterministic:
+        raise UserError(
+            "--deterministic: whether a node's GPUs can do that is not known; leave out --cluster"
+        )
     from evalharness.server.placement import gpus_of_one
 
     def servers_of() -> tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]:
