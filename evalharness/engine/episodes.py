@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from envs.base import EnvSpec
 from evalharness.config import RunConfig
 from evalharness.engine import loop
+from evalharness.engine.budget import Budget
 from evalharness.engine.expected_hits import ExpectedHits
 from evalharness.engine.history import History
 from evalharness.engine.progress import Progress
-from evalharness.engine.scheduler import Job
+from evalharness.engine.scheduler import Job, RunAbortedError
 from evalharness.engine.throttle import Throttle
 from evalharness.policy.base import Environment, Player, Policy, Reply
 from evalharness.policy.template import Template
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
-from evalharness.records.episode import Episode
+from evalharness.records.episode import Episode, Turn
 from evalharness.workers.process import RemoteEnvironment
 from evalharness.workers.timing import FamilyTimes, Latencies
 
@@ -31,12 +32,15 @@ class SeatedPlayer:
     throttle: Throttle
     times: FamilyTimes
     latencies: Latencies
+    budget: Budget | None = None
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         began = time.perf_counter()
         asked: float | None = None
         try:
             async with self.throttle.seat():
+                if self.budget and (reason := self.budget.reached()) is not None:
+                    raise RunAbortedError(reason)
                 asked = time.perf_counter()
                 reply = await self.player.reply(messages, turn=turn)
                 seconds = time.perf_counter() - asked
@@ -63,6 +67,7 @@ class Episodes:
     history: History
     template: Template | None = None
     """The chat template of the model's server, where it was looked at."""
+    budget: Budget | None = None
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
     longest_s: float = 0.0
     """What the longest would have taken alone, at the speed of the quickest replies."""
@@ -76,8 +81,17 @@ class Episodes:
             own = self.policy.player(task, job.sample, world)
             if self.config.is_scripted:
                 return own
-            return SeatedPlayer(own, self.throttle, times, self._latencies)
+            return SeatedPlayer(own, self.throttle, times, self._latencies, self.budget)
 
+        key, whole = (task.id, job.sample), False
+
+        def on_turn(turn: Turn) -> None:
+            self.progress.count_turn(turn)
+            if self.budget:
+                self.budget.count(key, turn)
+
+        if self.budget:
+            self.budget.begin(key)
         counts = self.progress.families[task.family]
         counts.running += 1
         began = time.perf_counter()
@@ -91,9 +105,12 @@ class Episodes:
                 sample=job.sample,
                 max_turns=self.config.turn_limit(self.specs[task.family]),
                 keep_thinking=self.config.history_thinking == "keep",
-                on_turn=self.progress.count_turn,
+                on_turn=on_turn,
             )
+            whole = True
         finally:
+            if self.budget:
+                self.budget.end(key, whole=whole)
             counts.running -= 1
             times.wall_s += time.perf_counter() - began
         self.expected_hits.add(episode, self.template)

@@ -161,6 +161,7 @@ async def play(
             finish_reason=reply.finish_reason,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
+            cached_tokens=reply.cached_tokens,
             policy_s=answered - before,
             latency_s=reply.latency,
             failed_tries=reply.failed_tries,

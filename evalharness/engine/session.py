@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from envs.base import EnvSpec
 from evalharness.cluster import WorkerSite
 from evalharness.config import RunConfig
 from evalharness.engine import efficiency
+from evalharness.engine.budget import Budget
 from evalharness.engine.episodes import Episodes
 from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import Progress
@@ -43,6 +44,7 @@ class Work:
     voices: Mapping[str, Voice]
     data: Path | None
     jobs: Sequence[Job]
+    budget: Budget | None = None
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,9 @@ class Session:
 
     async def _play_jobs(self, opened: Opened) -> _Spent:
         work, progress = self.work, self.progress
-        insight = ServerInsight(opened.metrics, on_saturated=self.throttle.saturated)
+        insight = ServerInsight(
+            opened.metrics, on_saturated=self.throttle.saturated, on_preempted=self.throttle.preempted
+        )
         episodes = Episodes(
             work.config,
             work.specs,
@@ -137,6 +141,7 @@ class Session:
             progress,
             self.history,
             opened.template,
+            work.budget,
         )
         scheduler = Scheduler(
             pools=self.pools,
@@ -147,6 +152,7 @@ class Session:
             attempts=work.config.attempts,
             cores=self.cores,
             policy_alive=opened.failure,
+            halted=work.budget.nearly_reached if work.budget else lambda: None,
         )
         progress.started = time.monotonic()
         progress.expect({(job.task.id, job.sample): job.expected_turns for job in work.jobs})
@@ -224,4 +230,5 @@ class Session:
             "sessions": sessions,
             "efficiency": performance["efficiency"],
             "performance": performance,
+            **({"unfinished_tokens": asdict(self.work.budget.unfinished)} if self.work.budget else {}),
         }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from evalharness.cluster import WorkerSite
 from evalharness.config import RunConfig
 from evalharness.engine.history import History, pool_sizes
 from evalharness.engine.scheduler import Job
-from evalharness.engine.throttle import CEILING, Throttle
+from evalharness.engine.throttle import Throttle, ceiling
+from evalharness.server.arguments import option_value
 from evalharness.workers.pool import EnvironmentPool
 
 _FEW_ENVIRONMENTS = 8
@@ -22,7 +24,9 @@ def make_throttle(config: RunConfig, jobs: int, cores: int) -> Throttle:
     if pinned is None and config.is_scripted:
         # Nothing waits for a model: as many episodes as processes can be at work.
         pinned = max(2 * cores, sum(config.workers.values()))
-    return Throttle(pinned, ceiling=max(1, min(CEILING, jobs)))
+    most = option_value(shlex.split(config.vllm_args), "max-num-seqs")
+    servers = max(config.replicas, len(config.endpoints))
+    return Throttle(pinned, ceiling=ceiling(servers, int(most) if most and most.isdecimal() else None, jobs))
 
 
 def make_pools(

@@ -57,6 +57,8 @@ class Turn:
     finish_reason: str = "stop"
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    """Prompt tokens that the server found in its cache; None where it does not say."""
     policy_s: Seconds = 0.0
     """Waiting for the policy: queueing, failed tries and their pauses included."""
     latency_s: Seconds = 0.0
@@ -136,6 +138,11 @@ class Episode:
     def prompt_tokens(self) -> int:
         """Sum over turns; a turn whose server reported none counts as 0."""
         return sum(turn.prompt_tokens or 0 for turn in self.turns)
+
+    @property
+    def cached_tokens(self) -> int:
+        """Of `prompt_tokens`, those that the server found in its cache."""
+        return sum(min(turn.cached_tokens or 0, turn.prompt_tokens or 0) for turn in self.turns)
 
     @property
     def completion_tokens(self) -> int:

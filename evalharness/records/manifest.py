@@ -105,6 +105,7 @@ def make_manifest(
                     "replicas": config.replicas,
                     "cluster": config.cluster,
                 },
+                "label": dict(config.label),
             }
         ],
     }
