@@ -110,9 +110,13 @@ def test_every_command_of_the_docs_runs_or_parses(where: str, words: list[str], 
     args = make_parser().parse_args(words)
     if words[0] in READING and not any(family in word for word in words for family in NO_FAMILY):
         known = [word for word in words if word.startswith("results/")]
-        for word in known:  # repeats are joined with commas
+        for number, word in enumerate(known, start=1):  # repeats are joined with commas
             for name in word.split(","):
-                make_run(elsewhere / name, {"babyai": [(True, 1.0), (False, 0.25)]}, suite="open", name=word)
+                outcomes = {"babyai": [(True, 1.0), (False, 0.25)]}
+                label = {"data_size": str(4000 * number)}
+                make_run(elsewhere / name, outcomes, suite="open", name=word, label=label)
+        sizes = (f"{Path(word).name},{4000 * number}\n" for number, word in enumerate(known, start=1))
+        (elsewhere / "sizes.csv").write_text("".join(sizes))
         assert main(words) == 0, words
     elif words[0] == "run":
         given = {key: value for key, value in vars(args).items() if value is not None}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -13,8 +13,23 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from evalharness.errors import UserError
 
 if TYPE_CHECKING:
-    from evalharness.analysis.score import EpisodeScore
     from evalharness.records.episode import Turn
+
+
+class Counted(Protocol):
+    """What a cost needs of an episode."""
+
+    @property
+    def prompt_tokens(self) -> int: ...
+    @property
+    def cached_tokens(self) -> int: ...
+    @property
+    def completion_tokens(self) -> int: ...
+    @property
+    def uncounted(self) -> int: ...
+    @property
+    def success(self) -> bool: ...
+
 
 _Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -82,9 +97,7 @@ def read_prices(path: Path, model: str) -> Prices:
         ) from None
 
 
-def cost_of(
-    groups: Mapping[str, Sequence[EpisodeScore]], prices: Prices, unfinished: Tokens
-) -> dict[str, Any]:
+def cost_of(groups: Mapping[str, Sequence[Counted]], prices: Prices, unfinished: Tokens) -> dict[str, Any]:
     """The `cost` part of `summary.json`: of the whole, each family, each success.
 
     `unfinished`: tokens of turns whose episodes were not finished; in the total alone.
@@ -102,7 +115,7 @@ def cost_of(
     }
 
 
-def _part(scores: Sequence[EpisodeScore], prices: Prices) -> dict[str, Any]:
+def _part(scores: Sequence[Counted], prices: Prices) -> dict[str, Any]:
     tokens = sum(
         (Tokens(s.prompt_tokens, s.cached_tokens, s.completion_tokens) for s in scores), start=Tokens()
     )

@@ -13,6 +13,7 @@ from evalharness.cli.studies import end_study, play_study
 if TYPE_CHECKING:
     from evalharness.analysis.checkpoints import Training
     from evalharness.config import RunConfig
+    from evalharness.engine.checkpoints import Found
     from evalharness.engine.study import Played
 
 _DESCRIPTION = """\
@@ -75,33 +76,38 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.cli.options import config_of
     from evalharness.engine.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
     from evalharness.engine.study import study_folder
+    from evalharness.errors import UserError
     from evalharness.report.terminal import make_console, say
 
     source = Path(args.folder)
     config = config_of(args, model=str(source))
     if config.is_endpoint or config.is_scripted:
-        from evalharness.errors import UserError
-
         raise UserError(f"{args.folder} is no folder of checkpoints")
     seed = select_seed(args.select_on, config)
     folder = study_folder(config, KIND)
     out = make_console(stderr="-" in (args.json, args.csv))
     known: set[str] = set()
+    watching = args.watch is not None
+
+    def look() -> Found:
+        return find_checkpoints(source, args.only, none_yet=watching)
+
     while True:
-        found = find_checkpoints(source, args.only)
+        found = look()
         for name, problem in found.incomplete.items():
             say(f"evalharness: {name} is not played: {problem}")
         new = [checkpoint for checkpoint in found.checkpoints if checkpoint.name not in known]
+        if not new and not watching:
+            raise UserError(f"{args.folder} holds no checkpoint that is whole")
         runs = runs_of(new, config, base=args.base, merge=args.merge, select_seed=seed)
         played = play_study(KIND, folder, runs, args)
         known |= {checkpoint.name for checkpoint in new}
         _show(args, config, folder, played)
-        if played.stopped or args.watch is None:
+        if played.stopped or not watching:
             return end_study(out, folder, played)
         say(f"evalharness: waiting for new checkpoints in {source}; Ctrl-C ends the watch")
         try:
-            look = lambda: {c.name for c in find_checkpoints(source, args.only).checkpoints}  # noqa: E731
-            if not wait_for_new(look, known, args.watch):
+            if not wait_for_new(lambda: {c.name for c in look().checkpoints}, known, args.watch):
                 return end_study(out, folder, played)
         except KeyboardInterrupt:
             return end_study(out, folder, played)
@@ -125,8 +131,8 @@ def _training(args: argparse.Namespace, config: RunConfig, folder: Path) -> Trai
     from evalharness.analysis.checkpoints import training_of
     from evalharness.analysis.scored_run import ScoredRun, load_scored_run
     from evalharness.analysis.x_values import read_x
-    from evalharness.engine.checkpoints import SELECT, place
-    from evalharness.engine.study import read_study
+    from evalharness.engine.checkpoints import place
+    from evalharness.engine.study import SELECT, read_study
     from evalharness.errors import UserError
     from evalharness.records.store import EPISODES
 

@@ -10,13 +10,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from evalharness.config import RunConfig
+from evalharness.engine.study import SELECT
 from evalharness.errors import UserError
 from evalharness.server.checkpoint import CheckpointError, check_checkpoint
 from evalharness.server.lora import check_adapter, is_adapter
 
 KIND = "checkpoints"
-SELECT = ".select"
-"""At the end of the name of a run that only chooses the best."""
 _NAME = re.compile(r"(checkpoint|step|epoch)[-_](\d{1,18})")
 _LOOK_EVERY = 20.0
 
@@ -39,16 +38,18 @@ class Found:
     """Name -> what is missing: still being written, or broken."""
 
 
-def find_checkpoints(folder: Path, only: str | None = None) -> Found:
+def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = False) -> Found:
     """`checkpoint-N`, `step_N`, `epoch_N` in `folder`; `only`: those whose names match this pattern.
 
-    Raises UserError where there is none, or where two could be meant by one number.
+    Raises UserError where there is none, unless there may be `none_yet`, or where two could be meant by one number.
     """
     try:
         names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
     except OSError as error:
         raise UserError(f"{folder}: {error.strerror}; give the folder that holds the checkpoints") from None
     listed = [name for name in names if _NAME.fullmatch(name) and (only is None or fnmatchcase(name, only))]
+    if not listed and none_yet:
+        return Found((), {})
     if not listed:
         which = f" that match {only!r}" if only else ""
         raise UserError(f"{folder} holds no checkpoint-N, step_N or epoch_N folders{which}")

@@ -24,6 +24,8 @@ from evalharness.server.shared import SharedServers
 
 SCHEMA = 1
 STUDY = "study.json"
+SELECT = ".select"
+"""At the end of the name of a run that only chooses the best of a study; no result of its own."""
 
 
 @dataclass(frozen=True)
@@ -119,9 +121,13 @@ def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
 
 
 def run_folders(folders: Sequence[Path]) -> list[Path]:
-    """Each study among `folders` replaced by the folders of its runs."""
+    """Each study among `folders` replaced by the folders of its runs, those that only choose left out."""
     found: list[Path] = []
     for folder in folders:
         study = read_study(folder)
-        found += [folder] if study is None else [folder / place for place in study[1].values()]
+        found += (
+            [folder]
+            if study is None
+            else [folder / place for name, place in study[1].items() if not name.endswith(SELECT)]
+        )
     return found

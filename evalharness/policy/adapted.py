@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
-from evalharness.server.checkpoint import check_checkpoint, is_local
+from evalharness.server.checkpoint import cached_snapshot, check_checkpoint, is_local
 from evalharness.server.demo import ensure_demo
 from evalharness.server.lora import Adapter, check_adapter, check_fits, find_base, require_servable
 from evalharness.server.merged import ensure_merged
@@ -77,4 +77,9 @@ def _base(config: RunConfig, adapter: Adapter, on_status: Status) -> Path:
         return ensure_demo(on_status)
     if is_local(config.model):
         return Path(config.model)
-    return find_base(replace(adapter, base=config.model, revision="main"))
+    if (found := cached_snapshot(config.model)) is None:
+        raise UserError(
+            f"--model {config.model}: an adapter's base has to be on this machine, as a folder or in the hub's cache "
+            f"(hf download {config.model})"
+        )
+    return found

@@ -17,6 +17,7 @@ from fake_vllm import make_fake_vllm, set_skill
 from evalharness import stats
 from evalharness.config import RunConfig
 from evalharness.engine.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
+from evalharness.engine.study import run_folders
 from evalharness.errors import UserError
 from evalharness.records.store import read_episodes
 
@@ -85,6 +86,10 @@ def test_a_checkpoint_that_is_still_being_written_is_told_and_left_out(tmp_path:
     found = find_checkpoints(folder)
     assert [c.name for c in found.checkpoints] == ["step_1"]
     assert "cut short" in found.incomplete["step_2"]
+
+
+def test_a_watch_may_begin_before_the_first_checkpoint(tmp_path: Path) -> None:
+    assert find_checkpoints(tmp_path, none_yet=True).checkpoints == ()
 
 
 def test_steps_and_epochs_are_never_mixed(tmp_path: Path) -> None:
@@ -191,6 +196,8 @@ def test_the_best_is_chosen_on_another_suite_than_is_reported(
     assert "chosen on suite open, seed 4" in done.stdout
     assert "optimistic" not in done.stdout
     assert (tmp_path / "study" / "epoch_3.select" / "manifest.json").exists()
+    folders = [folder.name for folder in run_folders([tmp_path / "study"])]
+    assert folders == ["epoch_1", "epoch_2", "epoch_3"]  # what only chooses is no result
 
 
 def test_a_watch_takes_in_what_has_been_written_meanwhile(

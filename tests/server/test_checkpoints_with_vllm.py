@@ -27,10 +27,10 @@ async def test_two_tiny_checkpoints_are_played_by_servers_of_their_own(
     weights.write_bytes(data)
     done = await asyncio.to_thread(
         evalharness, environment, "checkpoints", folder, "--suite", "open", "--tasks", "compass", "--limit", 4,
-        "--max-turns", 2, "--max-tokens", 8, "--vllm", server_python, "-o", study, "--json", study / "result.json",
+        "--max-turns", 2, "--max-tokens", 8, "--vllm", server_python, "-o", study, "--json", tmp_path / "result.json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert [p["name"] for p in json.loads((study / "result.json").read_text())["points"]] == [
+    assert [p["name"] for p in json.loads((tmp_path / "result.json").read_text())["points"]] == [
         "checkpoint-9",
         "checkpoint-10",
     ]

@@ -170,6 +170,16 @@ def test_a_run_without_an_adapter_has_the_identity_and_the_folder_that_it_always
     assert not {"lora", "lora_serve"} & config.identity().keys()
 
 
+def test_a_base_that_is_not_here_is_asked_for_before_anything_starts(
+    tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub-home"))
+    vllm = str(make_environment(tmp_path / "env", "vllm", "0.32.0"))
+    adapter = adapter_of(tmp_path / "a", "org/base")
+    with pytest.raises(UserError, match="hf download org/other"):
+        prepare(RunConfig(model="org/other", lora=adapter.path, vllm=vllm), {}, lambda text: None)
+
+
 @pytest.mark.parametrize("model", ["http://127.0.0.1:1/v1", "oracle"])
 def test_an_adapter_is_only_for_servers_of_ours(model: str) -> None:
     with pytest.raises(ValueError, match=r"for a vLLM that evalharness starts"):
