@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
@@ -25,6 +25,11 @@ from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError, nearest
 
 SCRIPTED = ("oracle", "random", "reference")
+SAMPLING = (
+    *("temperature", "top_p", "top_k", "min_p"),
+    *("presence_penalty", "frequency_penalty", "repetition_penalty"),
+)
+"""How the next token is drawn."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,8 @@ class Option:
     """How the work is done: results do not depend on it, so that a run may be continued with another value."""
     by_content: bool = False
     """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
+    model_only: bool = False
+    """Changes nothing for a scripted policy, and is not in its run's identity."""
 
 
 _NO_OPTION = Option()
@@ -90,12 +97,35 @@ class RunConfig(BaseModel):
     """of sampling; 0 is greedy"""
     top_p: Annotated[float, Option("P")] = Field(default=1.0, gt=0, le=1)
     """sample from the most likely tokens that have this probability together"""
+    top_k: Annotated[int, Option("K", model_only=True)] = Field(default=-1, ge=-1)
+    """sample from the K most likely tokens; -1: from all"""
+    min_p: Annotated[float, Option("P", model_only=True)] = Field(default=0.0, ge=0, le=1)
+    """sample from tokens at least P times as likely as the most likely one"""
+    presence_penalty: Annotated[float, Option(model_only=True)] = Field(default=0.0, ge=-2, le=2)
+    """of tokens that are in the reply already; 0: none"""
+    frequency_penalty: Annotated[float, Option(model_only=True)] = Field(default=0.0, ge=-2, le=2)
+    """of tokens by how often they are in the reply already; 0: none"""
+    repetition_penalty: Annotated[float, Option(model_only=True)] = Field(
+        default=1.0, gt=0, allow_inf_nan=False
+    )
+    """of tokens that are in the conversation already, also at temperature 0; 1: none"""
+    sampling: Annotated[str | None, Option("FILE|model", model_only=True)] = None
+    """the sampling options above from a JSON or YAML file, or as the checkpoint recommends them (model); an option
+    that is given itself counts more"""
     max_tokens: int = Field(default=256, ge=1)
-    """tokens of one reply"""
+    """tokens of one reply, reasoning included"""
     seed: int = Field(default=0, ge=0)
     """of sampling and of the random policy"""
     perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
     """the environment in other words: P1, P1+P4; see: evalharness perturb list"""
+    chat_template: Annotated[Path | None, Option("FILE", by_content=True)] = None
+    """a chat template (Jinja) in place of the checkpoint's own, for the vLLM that is started"""
+    chat_template_kwargs: Annotated[str, Option("JSON", model_only=True)] = ""
+    """arguments of the chat template: '{"enable_thinking": false}'
+
+    In YAML and Python a mapping will do."""
+    history_thinking: Annotated[Literal["strip", "keep"], Option(model_only=True)] = "strip"
+    """whether a reply's reasoning stays in the conversation"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
     """folder with a prompt file of your own, FAMILY.yaml, for each family that is played"""
     vllm_args: Annotated[str, Option("ARGS")] = ""
@@ -133,6 +163,31 @@ class RunConfig(BaseModel):
             values = {**values, "model": first, "more_endpoints": (*values.get("more_endpoints", ()), *more)}
         return values
 
+    @model_validator(mode="before")
+    @classmethod
+    def _sampling_from_file(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("sampling") in (None, "model"):
+            return values
+        stated = read_sampling(Path(str(values["sampling"])))
+        return {**stated, **values, "sampling": None}
+
+    @field_validator("chat_template_kwargs", mode="before")
+    @classmethod
+    def _one_spelling(cls, given: Any) -> Any:
+        """The same arguments are the same run, however they are written."""
+        try:
+            kwargs = json.loads(given) if isinstance(given, str) and given.strip() else given or {}
+        except ValueError as error:
+            raise ValueError(f"is no JSON ({error})") from None
+        if not isinstance(kwargs, dict):
+            raise ValueError('is no JSON object such as {"enable_thinking": false}')
+        return json.dumps(kwargs, sort_keys=True) if kwargs else ""
+
+    @field_validator("top_k")
+    @classmethod
+    def _all_tokens(cls, top_k: int) -> int:
+        return top_k or -1
+
     @model_validator(mode="after")
     def _only_endpoints_come_in_numbers(self) -> RunConfig:
         if self.more_endpoints:
@@ -145,6 +200,19 @@ class RunConfig(BaseModel):
         if self.replicas > 1 and (self.is_endpoint or self.is_scripted):
             raise ValueError(
                 "--replicas is for a vLLM that evalharness starts; give --model several times for endpoints"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_template_can_be_given(self) -> RunConfig:
+        if self.chat_template is not None and self.is_endpoint:
+            raise ValueError(
+                "--chat-template is for a vLLM that evalharness starts; start the endpoint's server with it: "
+                f"vllm serve ... --chat-template {self.chat_template}"
+            )
+        if self.chat_template is not None and self.cluster is not None:
+            raise ValueError(
+                "--chat-template cannot be given with --cluster: its nodes may not have the file"
             )
         return self
 
@@ -182,17 +250,31 @@ class RunConfig(BaseModel):
 
         return None if name is None else normal_name(name)
 
+    @property
+    def template_kwargs(self) -> dict[str, Any]:
+        """What a request hands to the chat template."""
+        found: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
+        return found
+
+    def sampling_fields(self) -> dict[str, Any]:
+        """How replies are drawn, token limit and seed aside; None: left to the model's own recommendation."""
+        left_open = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
+        return {name: None if name in left_open else getattr(self, name) for name in SAMPLING}
+
     def identity(self) -> dict[str, Any]:
         """The part of the configuration that results depend on, as JSON data."""
+        options = {name: option_of(field) for name, field in type(self).model_fields.items()}
         elsewhere = {
             name
-            for name, field in type(self).model_fields.items()
-            if option_of(field).operational or option_of(field).by_content
+            for name, option in options.items()
+            if option.operational or option.by_content or (option.model_only and self.is_scripted)
         }
         data: dict[str, Any] = self.model_dump(mode="json", exclude=elsewhere)
         data["max_turns"] = self.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
         if self.questions is None:
             del data["questions"]
+        if not self.is_scripted:
+            data |= self.sampling_fields()
         if self.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
@@ -272,6 +354,24 @@ def read_config(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UserError(f"configuration file {path} is not a mapping of options to values")
     return {str(key).replace("-", "_"): value for key, value in data.items()}
+
+
+def read_sampling(path: Path) -> dict[str, Any]:
+    """What a file says of how replies are drawn; a checkpoint's `generation_config.json` is such a file."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"--sampling {path}: no such file; give a file of values, or model") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"--sampling {path} is not readable: {error}") from None
+    stated = data if isinstance(data, dict) else {}
+    found = {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
+    if not found:
+        raise UserError(f"--sampling {path} names none of {', '.join(SAMPLING)}")
+    # A generation_config.json holds much else, of which nothing is sampling.
+    if "transformers_version" not in stated and (unknown := sorted(map(str, stated.keys() - set(SAMPLING)))):
+        raise UserError(f"--sampling {path} names {unknown[0]!r}, which is none of {', '.join(SAMPLING)}")
+    return found
 
 
 def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:

@@ -70,6 +70,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "max_turns": max(limits.values()),
         **({"turn_limits": limits} if len(set(limits.values())) > 1 else {}),
         **({"scores": manifest["scores"]} if "scores" in manifest else {}),
+        "max_tokens": config.get("max_tokens"),
         "perturbation": config.get("perturb"),
         "samples": samples,
         "families": families,
@@ -78,9 +79,12 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "turns": sum(s.turns for s in scores),
         "format_error_turns": sum(s.format_errors for s in scores),
         "trimmed_episodes": sum(s.trimmed for s in scores),
+        "context_full_episodes": sum(s.context_full for s in scores),
+        "reasoning_truncated_turns": sum(s.reasoning_truncated for s in scores),
         "tokens": {
             "prompt": sum(s.prompt_tokens for s in scores),
             "completion": sum(s.completion_tokens for s in scores),
+            "reasoning": sum(s.reasoning_tokens for s in scores),
         },
         **(timing or {}),
     }

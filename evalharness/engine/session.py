@@ -15,6 +15,7 @@ from envs.base import EnvSpec, Task
 from evalharness.cluster import WorkerSite
 from evalharness.config import RunConfig
 from evalharness.engine import efficiency, loop
+from evalharness.engine.expected_hits import ExpectedHits
 from evalharness.engine.history import History, history_path, pool_sizes
 from evalharness.engine.progress import Progress
 from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
@@ -83,6 +84,7 @@ class Engine:
     _client_cpu_s: float = 0.0
     _down_s: float = 0.0
     _sessions: int = 1
+    _expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
 
     async def play_all(
         self, prepared: Prepared, manifest: dict[str, Any], owed: list[Job], history: History
@@ -203,11 +205,13 @@ class Engine:
                 voice=self.voices[task.family],
                 sample=job.sample,
                 max_turns=self.config.turn_limit(self.specs[task.family]),
+                keep_thinking=self.config.history_thinking == "keep",
                 on_turn=self.progress.count_turn,
             )
         finally:
             counts.running -= 1
             times.wall_s += time.perf_counter() - began
+        self._expected_hits.add(episode, opened.template)
         times.episodes += 1
         times.turns += len(episode.turns)
         if not self.config.is_scripted:
@@ -247,6 +251,10 @@ class Engine:
             parts += [server, f"{self._insight.prompt_rate:.0f}+{self._insight.generation_rate:.0f} tokens/s"]
         return " · ".join(parts)
 
+    def _of_server(self) -> dict[str, Any] | None:
+        told = self._insight.summary(self._wall_s)
+        return None if told is None else told | {"prefix_cache_expected": self._expected_hits.share}
+
     def timing(self, titles: Mapping[str, str]) -> dict[str, Any]:
         """What only this sitting knows, for `summary.json`."""
         measured = efficiency.Measured(
@@ -262,7 +270,7 @@ class Engine:
             highest_concurrency=self._throttle.highest,
             pinned=self._throttle.pinned is not None,
             down_s=self._down_s,
-            server=self._insight.summary(self._wall_s),
+            server=self._of_server(),
         )
         told = efficiency.report(measured, titles)
         told["recycled_workers"] = sum(pool.recycled for pool in self._pools.values())

@@ -18,12 +18,17 @@ class Reply:
     """One answer of a policy. Token counts are None where the server reports none."""
 
     text: str
+    reasoning: str = ""
+    """What the server told apart from the text."""
     finish_reason: str = "stop"
     """As the chat completions API says it: `stop`, `length`, ..."""
     stopped_by: str | None = None
     """The stop sequence that ended generation, where the server tells."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    """All that was generated, reasoning included."""
+    reasoning_tokens: int | None = None
+    """Those of the reasoning, where the server counts them."""
     latency: float = 0.0
     """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
     failed_tries: tuple[FailedTry, ...] = ()

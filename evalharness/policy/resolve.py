@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import re
 import shlex
@@ -17,11 +18,13 @@ from envs.base import EnvSpec
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.policy.base import Policy
-from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint, Sampling
+from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.replicas import Replica, Replicas
+from evalharness.policy.sampling import Sampling
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 from evalharness.policy.served import ServedModel, describe, one_model
+from evalharness.policy.template import Template
 
 if TYPE_CHECKING:
     from evalharness.server.interface import ModelServer
@@ -57,6 +60,8 @@ class Opened:
     """Where the servers that are up now tell how busy they are."""
     down_s: Callable[[], float] = lambda: 0.0
     """Seconds without a server so far, while it was started again."""
+    template: Template | None = None
+    """What the chat template does with a growing conversation; None where that cannot be seen."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +81,7 @@ class Prepared:
 
 
 def sampling_of(config: RunConfig) -> Sampling:
-    return Sampling(config.temperature, config.top_p, config.max_tokens, config.seed)
+    return Sampling(**config.sampling_fields(), max_tokens=config.max_tokens, seed=config.seed)
 
 
 def prepare(
@@ -145,9 +150,36 @@ def _client(
         # With another server to go to, waiting for this one to come back is not worth as much.
         tries=6 if len(config.endpoints) < 2 else 3,
         expected=expected,
+        template_kwargs=config.template_kwargs,
         on_status=reports.status,
         on_overload=reports.overload,
     )
+
+
+def _how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
+    """How the servers are asked, each way once."""
+    ways: list[dict[str, Any]] = []
+    for client in clients:
+        if (way := client.facts()) not in ways:
+            ways.append(way)
+    return ways
+
+
+async def _examine_template(
+    config: RunConfig, clients: Sequence[ChatEndpoint], reports: Reports
+) -> Template | None:
+    """Of one server: all serve the same model."""
+    first, *others = clients
+    template = await first.examine_template(keep_thinking=config.history_thinking == "keep")
+    for client in others:
+        client.template = template
+    if template is not None and (notice := template.notice()) is not None:
+        reports.event(notice)
+    return template
+
+
+def _told_of(template: Template | None) -> dict[str, Any]:
+    return {"template": template.to_json() if template else None}
 
 
 def _metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:
@@ -191,7 +223,11 @@ def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
         group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
         try:
             await asyncio.gather(*(client.start() for client in clients))
-            yield Opened(group, failure=group.failure, metrics=_metrics_of(group))
+            template = await _examine_template(config, clients, reports)
+            facts = {"requests": _how_asked(clients), **_told_of(template)}
+            yield Opened(
+                group, failure=group.failure, facts=facts, metrics=_metrics_of(group), template=template
+            )
         finally:
             await group.close()
 
@@ -200,6 +236,7 @@ def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
 
 def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
     """A vLLM of our own: everything that can be checked is checked before it is started."""
+    from evalharness.server.arguments import option_names
     from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
 
@@ -209,7 +246,14 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
     if config.replicas > 1 and "--port" in " ".join(extra):
         raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
+    if config.sampling == "model" and "generation-config" not in option_names(extra):
+        extra += ["--generation-config", "auto"]
     identity: dict[str, Any] = {"kind": "vllm"}
+    if config.chat_template is not None:
+        if "chat-template" in option_names(extra):
+            raise UserError("--chat-template and --vllm-args name a chat template each; leave one out")
+        path, identity["chat_template_sha256"] = _chat_template(config.chat_template)
+        extra += ["--chat-template", str(path)]
     model = config.model
     hub_id = config.model != "demo" and not is_local(config.model)
     if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
@@ -258,20 +302,38 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
             group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
             stack.push_async_callback(group.close)
             await asyncio.gather(*(replica.endpoint.start() for replica in replicas))
+            clients = [replica.endpoint for replica in replicas]
+            template = await _examine_template(config, clients, reports)
             facts: dict[str, Any] = {
                 "vllm": servers[0].version,
                 "argv": servers[0].argv,
                 "replicas": len(servers),
+                "requests": _how_asked(clients),
+                **_told_of(template),
             }
             if config.cluster:
                 facts["servers"] = [server.base_url for server in servers]
             elif len(servers) > 1:
                 facts["placement"] = [own["variables"] for own in placed]
             yield Opened(
-                group, group.failure, facts=facts, metrics=_metrics_of(group), down_s=lambda: group.down_s
+                group,
+                group.failure,
+                facts=facts,
+                metrics=_metrics_of(group),
+                down_s=lambda: group.down_s,
+                template=template,
             )
 
     return Prepared(identity, opened)
+
+
+def _chat_template(path: Path) -> tuple[Path, str]:
+    """Where it is, and its SHA-256."""
+    path = path.expanduser().absolute()
+    try:
+        return path, hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"--chat-template {path} cannot be read: {error.strerror}") from None
 
 
 _ServersOf = Callable[[], tuple[Callable[..., "ModelServer"], Sequence[Mapping[str, Any]]]]

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped"]
+EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped", "context_full"]
+"""`context_full`: what has to stay in the conversation no longer fits the model's context."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 """How strictly a record is read back from a run folder (`evalharness.records.shapes`)."""
 # How far a value can be from what a run writes before a stored line counts as damaged.
@@ -42,7 +43,7 @@ class Turn:
 
     turn: Index
     reply: str
-    """The raw reply, whole."""
+    """The raw reply, whole; what the server told apart as reasoning is in `reasoning` alone."""
     thought: str
     action: str | None
     """As the model worded it; None when the reply had no action (the observation is then the correction)."""
@@ -65,6 +66,10 @@ class Turn:
     """The simulator at work, as its process measures it."""
     worker_s: Seconds = 0.0
     """The rest of the wait for the world: its process was starting, or stepping another episode's environment."""
+    reasoning: str = ""
+    """What the model reasoned before its reply, told apart by the server or in a `<think>` block of the reply."""
+    reasoning_tokens: Count | None = None
+    """Of `completion_tokens`; None where the server counts none."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,11 @@ class Episode:
     def completion_tokens(self) -> int:
         """Sum over turns; a turn whose server reported none counts as 0."""
         return sum(turn.completion_tokens or 0 for turn in self.turns)
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """Sum over turns; a turn whose server counted none counts as 0."""
+        return sum(turn.reasoning_tokens or 0 for turn in self.turns)
 
     @property
     def outcome(self) -> dict[str, Any]:

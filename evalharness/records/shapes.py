@@ -27,7 +27,8 @@ class _Config(_Stored):
     samples: Annotated[int, Field(ge=1, le=10**6)]
     max_turns: Annotated[int, Field(ge=1, le=10**6)]
     max_tokens: int | None = None
-    temperature: Annotated[float, Field(ge=0)]
+    temperature: Annotated[float, Field(ge=0)] | None
+    """None: the model's own recommendation."""
     perturb: str | None = None
 
 
@@ -77,6 +78,7 @@ class _Server(_Stored):
     generation_tokens_per_s: float
     kv_cache_usage_peak: float
     prefix_cache_hit_rate: float | None
+    prefix_cache_expected: float | None = None
 
 
 class _Event(_Stored):

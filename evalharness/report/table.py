@@ -87,12 +87,23 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     found += _figures(summary, titles)
     tokens = summary["tokens"]
     if tokens["completion"]:
-        found.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion")
+        reasoning = f" (reasoning: {tokens['reasoning']:,})" if tokens.get("reasoning") else ""
+        found.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion" + reasoning)
     if summary["turns"] and summary["format_error_turns"]:
         share = 100 * summary["format_error_turns"] / summary["turns"]
         found.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
     if summary["trimmed_episodes"]:
         found.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
+    if cut := summary.get("reasoning_truncated_turns"):
+        found.append(
+            f"{cut} turns were cut off inside their reasoning: --max-tokens {summary.get('max_tokens')} is too few for "
+            "this model, which counts reasoning and answer together"
+        )
+    if full := summary.get("context_full_episodes"):
+        found.append(
+            f"{full} episodes ended because the context was full; serve the model with a longer one "
+            '(--vllm-args "--max-model-len 16384")'
+        )
     if ours := [titles.get(f, f) for f, who in summary["labels"].items() if who == "ours"]:
         found.append(f"labels: ours for {', '.join(ours)}")
     if not summary["held_out"] and len(summary["families"]) > 1:
@@ -168,11 +179,12 @@ def performance_lines(performance: Mapping[str, Any] | None) -> list[str]:
     if spent:
         lines[0] += f" · time: {spent}"
     if server := performance["server"]:
-        hits = server["prefix_cache_hit_rate"]
+        hits, expected = server["prefix_cache_hit_rate"], server.get("prefix_cache_expected")
         lines.append(
             f"server: {server['running_mean']:.0f} running, {server['waiting_mean']:.0f} waiting on average · "
             f"{server['prompt_tokens_per_s']:,.0f} prompt + {server['generation_tokens_per_s']:,.0f} new tokens/s"
             + (f" · prefix cache {hits:.0%}" if hits is not None else "")
+            + (f" (own turns alone: {expected:.0%})" if hits is not None and expected is not None else "")
             + f" · KV cache up to {server['kv_cache_usage_peak']:.0%}"
         )
     lines += [
