@@ -46,6 +46,9 @@ class Option:
     """Only for a configuration file and Python."""
     operational: bool = False
     """How the work is done: results do not depend on it, so that a run may be continued with another value."""
+    later: bool = False
+    """Added when there were runs without it: a part of their identity, and of their folder's name, only where it is not
+    the default."""
     by_content: bool = False
     """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
     model_only: bool = False
@@ -75,6 +78,11 @@ class RunConfig(BaseModel):
     model from PyPI), oracle, random, or replay:RUN
 
     Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
+    lora: Annotated[Path | None, Option(later=True)] = None
+    """a LoRA adapter of --model, which is its base: merged once and kept in the cache (or see --lora-serve); an adapter
+    alone, given as --model, finds its base itself"""
+    lora_serve: Annotated[bool, Option(later=True)] = False
+    """leave the adapter beside its base in vLLM instead of merging it"""
     model_name: Annotated[str | None, Option("NAME")] = None
     """the name an endpoint serves the model by; shown in tables"""
     tasks: Annotated[str, Option("LIST")] = "all"
@@ -131,6 +139,9 @@ class RunConfig(BaseModel):
     vllm_args: Annotated[str, Option("ARGS")] = ""
     """passed to vLLM as they are: "--max-model-len 4096\""""
 
+    deterministic: Annotated[bool, Option(later=True)] = False
+    """have vLLM compute every reply alike whatever else it computes with it (batch invariance; slower)"""
+
     output: Annotated[Path | None, Option(short="-o", operational=True)] = None
     """run folder (default: one under results/)"""
     concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
@@ -146,12 +157,23 @@ class RunConfig(BaseModel):
     local (a Ray of our own on this machine)"""
     cluster_install: Annotated[bool, Option(operational=True)] = False
     """have Ray install the simulators' libraries on nodes that lack them"""
+    session_header: Annotated[str, Option("NAME", operational=True)] = "X-Session-ID"
+    """header that carries the episode, by which a router keeps its requests on one server; "" for none"""
     vllm: Annotated[str | None, Option("PATH", operational=True)] = None
     """the vLLM to start (default: see `evalharness server status`)"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
     """environment variable that holds the endpoint's key"""
     timeout: Annotated[float, Option("S", operational=True)] = Field(default=600.0, gt=0, allow_inf_nan=False)
     """seconds for one reply"""
+    prices: Annotated[Path | None, Option("FILE", operational=True)] = None
+    """what tokens cost, as JSON or YAML: input, output, input_cache_read per million tokens, or these for each model by
+    name; summary and table then tell the cost"""
+    cost_limit: Annotated[float | None, Option("X", operational=True)] = Field(
+        default=None, gt=0, allow_inf_nan=False
+    )
+    """stop when so much is spent, by --prices; the same command with a higher limit continues"""
+    label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = {}
+    """a note for tables and plots, such as data_size=8000 (`plot --x data_size`); may be repeated"""
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
     """tries of an episode whose infrastructure fails"""
 
@@ -197,6 +219,17 @@ class RunConfig(BaseModel):
                         f"{model} is no endpoint: --model may be given several times only for endpoints "
                         "(http://host:port/v1); for several servers of one checkpoint use --replicas"
                     )
+        if (self.lora or self.lora_serve) and (self.is_endpoint or self.is_scripted):
+            raise ValueError(
+                "--lora is for a vLLM that evalharness starts; an endpoint serves an adapter under a name of its own, "
+                "which is then the --model-name"
+            )
+        if self.deterministic and (self.is_endpoint or self.is_scripted):
+            raise ValueError(
+                "--deterministic is for a vLLM that evalharness starts; start your own with VLLM_BATCH_INVARIANT=1"
+            )
+        if self.cost_limit is not None and self.prices is None:
+            raise ValueError("--cost-limit needs --prices FILE, which says what tokens cost")
         if self.replicas > 1 and (self.is_endpoint or self.is_scripted):
             raise ValueError(
                 "--replicas is for a vLLM that evalharness starts; give --model several times for endpoints"
@@ -243,6 +276,13 @@ class RunConfig(BaseModel):
             raise ValueError("give a number above 0, or all")
         return str(int(str(value)))
 
+    @field_validator("session_header")
+    @classmethod
+    def _names_a_header(cls, name: str) -> str:
+        if name and not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+            raise ValueError("no name of an HTTP header")
+        return name
+
     @field_validator("perturb")
     @classmethod
     def _normal_perturb(cls, name: str | None) -> str | None:
@@ -275,6 +315,9 @@ class RunConfig(BaseModel):
             del data["questions"]
         if not self.is_scripted:
             data |= self.sampling_fields()
+        for name, field in type(self).model_fields.items():
+            if option_of(field).later and getattr(self, name) == field.get_default(call_default_factory=True):
+                data.pop(name, None)
         if self.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
@@ -310,7 +353,10 @@ class RunConfig(BaseModel):
     @property
     def display_name(self) -> str:
         """What tables call the model."""
-        return self.model_name or (self.model if self.is_endpoint else Path(self.model).name or self.model)
+        if self.model_name or self.is_endpoint:
+            return self.model_name or self.model
+        base = Path(self.model).name or self.model
+        return f"{base}:{self.lora.name}" if self.lora else base
 
     def folder(self, address: str | None = None) -> Path:
         """Where the run goes: the same options give the same folder, so the same command continues.

@@ -70,6 +70,9 @@ class EpisodeScore:
     reasoning_truncated: int = 0
     """Turns that were cut off inside their reasoning."""
     context_full: bool = False
+    cached_tokens: int = 0
+    uncounted: int = 0
+    """Turns without token counts."""
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
@@ -96,6 +99,8 @@ class EpisodeScore:
             reasoning_tokens=episode.reasoning_tokens,
             reasoning_truncated=sum("reasoning_truncated" in turn.format_errors for turn in episode.turns),
             context_full=episode.ended_by == "context_full",
+            cached_tokens=episode.cached_tokens,
+            uncounted=sum(turn.prompt_tokens is None for turn in episode.turns),
         )
 
 

@@ -89,6 +89,7 @@ def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "finish_reason": turn.finish_reason,
             "prompt_tokens": turn.prompt_tokens,
             "completion_tokens": turn.completion_tokens,
+            "cached_tokens": turn.cached_tokens,
             "tries": 1 + len(turn.failed_tries),
             "policy_s": turn.policy_s,
             "latency_s": turn.latency_s,
@@ -125,7 +126,7 @@ def _schemas() -> tuple[Any, Any]:
             "subgoals_completed": pa.list_(whole),
             "reply": text,
         },
-        **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole},
+        **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole, "cached_tokens": whole},
         **{"tries": whole, **dict.fromkeys(["policy_s", "latency_s", "environment_s", "worker_s"], real)},
         **{"reasoning": text, "reasoning_tokens": whole},
         **{"error": flag, "progressed": flag, "repeated": flag, "place": text},
@@ -162,7 +163,9 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
         second.astype(
             {
                 "no_effect": "boolean",
-                **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"), "Int64"),
+                **dict.fromkeys(
+                    ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens"), "Int64"
+                ),
             }
         ),
     )

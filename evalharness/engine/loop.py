@@ -111,6 +111,7 @@ async def play(
     conversation = _Conversation(messages, len(messages))
     player = open_player(_Speaking(environment, voice))
     turns: list[Turn] = []
+    plan: str | None = None
     ended_by: EndedBy = "turn_limit"
     while len(turns) < max_turns:
         number = len(turns) + 1
@@ -124,6 +125,7 @@ async def play(
             ended_by = "context_full"
             break
         answered = time.perf_counter()
+        plan = reply.plan or plan
         parsed = react.parse(
             reply.text,
             reasoning=reply.reasoning,
@@ -159,6 +161,7 @@ async def play(
             finish_reason=reply.finish_reason,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
+            cached_tokens=reply.cached_tokens,
             policy_s=answered - before,
             latency_s=reply.latency,
             failed_tries=reply.failed_tries,
@@ -197,5 +200,6 @@ async def play(
         started=started,
         wall_s=time.perf_counter() - clock,
         worker_s=max(0.0, worker_s) + sum(turn.worker_s for turn in turns),
+        plan=plan,
         figures=dict(info.get("figures", {})),
     )

@@ -99,6 +99,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         text = message.get("content") or ""
         reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
         usage = body.get("usage") or {}
+        details = usage.get("prompt_tokens_details")
         if not isinstance(text, str) or not isinstance(reasoning, str):
             raise TypeError("content is not text")
         # JSON can spell half a surrogate pair; nothing downstream could write it as UTF-8.
@@ -112,6 +113,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             "prompt_tokens": _count(usage.get("prompt_tokens")),
             "completion_tokens": _count(usage.get("completion_tokens")),
             "reasoning_tokens": _reasoning_tokens(usage),
+            "cached_tokens": _count(details.get("cached_tokens")) if isinstance(details, dict) else None,
         }
     # RecursionError: brackets nested some thousand deep.
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:

@@ -71,6 +71,11 @@ def request_seed(seed: int, task_id: str, sample: int, turn: int) -> int:
     return int.from_bytes(digest[:4], "big") >> 1
 
 
+def episode_key(seed: int, task_id: str, sample: int) -> str:
+    """The same for all turns of an episode, and for no other episode of the run."""
+    return hashlib.sha256(f"{seed}/{task_id}/{sample}".encode()).hexdigest()[:32]
+
+
 class ChatEndpoint:
     """A policy: `POST {base_url}/chat/completions`. Call `start()` first, `close()` last."""
 
@@ -86,6 +91,7 @@ class ChatEndpoint:
         tries: int = 6,
         expected: ServedModel | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
+        session_header: str = "",
         on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
     ) -> None:
@@ -93,8 +99,9 @@ class ChatEndpoint:
         pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
         or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
         where nobody else is answered either. `template_kwargs` go to the chat template. `expected` is what the server
-        said of its model before. `on_status` is told in words what keeps failing ('': no more), `on_overload` that a
-        try was refused because the server has too much to do (429, 503)."""
+        said of its model before. `session_header` names the header that carries an episode's key ("": none).
+        `on_status` is told in words what keeps failing ('': no more), `on_overload` that a try was refused because the
+        server has too much to do (429, 503)."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -110,6 +117,7 @@ class ChatEndpoint:
         self._timeout = timeout
         self._tries = tries
         self._expected = expected
+        self._session_header = session_header
         self._served: ServedModel | None = None
         self._doubtful = False
         """The server has been away, so another one may be there now."""
@@ -236,7 +244,8 @@ class ChatEndpoint:
         self, messages: list[Message], *, seed: int, max_tokens: int, form: RequestForm = TURN_FORM
     ) -> Reply:
         request = without(self._request(messages, seed, max_tokens, form), self.left_out)
-        return await self._ask(json.dumps(request).encode())
+        headers = {self._session_header: form.episode} if self._session_header and form.episode else {}
+        return await self._ask(json.dumps(request).encode(), headers)
 
     def _request(
         self, messages: list[Message], seed: int, max_tokens: int, form: RequestForm = TURN_FORM
@@ -266,7 +275,7 @@ class ChatEndpoint:
             return replace(reply, text="", reasoning=reply.text)
         return reply
 
-    async def _ask(self, body: bytes) -> Reply:
+    async def _ask(self, body: bytes, headers: dict[str, str]) -> Reply:
         """The same bytes at every try: with the seed in them, a turn that is asked again is the same request."""
         started = time.monotonic()
         failed: list[FailedTry] = []
@@ -276,7 +285,7 @@ class ChatEndpoint:
                 if self._doubtful:
                     await self._settle_doubt()
                     began = time.monotonic()
-                reply = await self._post(body)
+                reply = await self._post(body, headers)
             except ContextOverflowError:
                 self._patience.answered()
                 raise
@@ -309,9 +318,9 @@ class ChatEndpoint:
                 self._patience.answered()
                 return Reply(**reply, latency=time.monotonic() - began, failed_tries=tuple(failed))
 
-    async def _post(self, body: bytes) -> dict[str, Any]:
+    async def _post(self, body: bytes, headers: dict[str, str]) -> dict[str, Any]:
         url = f"{self.base_url}/chat/completions"
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **headers}
         try:
             async with self._connection.post(url, data=body, headers=headers) as response:
                 raw = bytearray()
@@ -345,4 +354,5 @@ class _EndpointPlayer:
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         seed = request_seed(self.endpoint.sampling.seed, self.key, self.sample, turn)
-        return await self.endpoint.chat(messages, seed=seed, form=self.form)
+        episode = episode_key(self.endpoint.sampling.seed, self.key, self.sample)
+        return await self.endpoint.chat(messages, seed=seed, form=replace(self.form, episode=episode))

@@ -57,6 +57,8 @@ class Turn:
     finish_reason: str = "stop"
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    """Prompt tokens that the server found in its cache; None where it does not say."""
     policy_s: Seconds = 0.0
     """Waiting for the policy: queueing, failed tries and their pauses included."""
     latency_s: Seconds = 0.0
@@ -113,6 +115,8 @@ class Episode:
     """Unix time."""
     wall_s: Seconds
     worker_s: Seconds = 0.0
+    plan: str | None = None
+    """Name of the known plan that was carried out; None where the policy chose its actions itself."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Further numbers about the whole episode, of a family that has some (`EnvSpec.scores`)."""
 
@@ -134,6 +138,11 @@ class Episode:
     def prompt_tokens(self) -> int:
         """Sum over turns; a turn whose server reported none counts as 0."""
         return sum(turn.prompt_tokens or 0 for turn in self.turns)
+
+    @property
+    def cached_tokens(self) -> int:
+        """Of `prompt_tokens`, those that the server found in its cache."""
+        return sum(min(turn.cached_tokens or 0, turn.prompt_tokens or 0) for turn in self.turns)
 
     @property
     def completion_tokens(self) -> int:

@@ -42,6 +42,7 @@ class _Identity(_Stored):
 class _Session(_Stored):
     started: Annotated[float, Field(ge=0, le=1e11)]
     evalharness: str
+    label: dict[str, str] | None = None
 
 
 class _Manifest(_Stored):
@@ -97,11 +98,30 @@ class _Time(_Stored):
     advice: str | None
 
 
+class _Prices(_Stored):
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+    input_cache_read: Annotated[float, Field(ge=0)] | None = None
+    input_cache_write: Annotated[float, Field(ge=0)] | None = None
+
+
+class _Tokens(BaseModel):
+    """Nothing else: they are added up by name."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    prompt: Annotated[int, Field(ge=0)]
+    cached: Annotated[int, Field(ge=0)]
+    completion: Annotated[int, Field(ge=0)]
+
+
 class _Timing(_Stored):
     wall_s: float | None = None
     sessions: int | None = None
     efficiency: float | None = None
     performance: _Time | None = None
+    prices: _Prices | None = None
+    unfinished_tokens: _Tokens | None = None
 
 
 def _why(error: ValidationError) -> str:

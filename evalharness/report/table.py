@@ -89,6 +89,7 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     if tokens["completion"]:
         reasoning = f" (reasoning: {tokens['reasoning']:,})" if tokens.get("reasoning") else ""
         found.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion" + reasoning)
+    found += cost_lines(summary, titles)
     if summary["turns"] and summary["format_error_turns"]:
         share = 100 * summary["format_error_turns"] / summary["turns"]
         found.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
@@ -134,6 +135,29 @@ def _at_most(summary: Mapping[str, Any]) -> str:
     limits = summary.get("turn_limits", {})
     less = [f"{family} {limit}" for family, limit in limits.items() if limit != summary["max_turns"]]
     return f"at most {summary['max_turns']} turns" + (f" ({', '.join(less)})" if less else "")
+
+
+def cost_lines(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """What the tokens cost, where prices were given; in the currency of the prices."""
+    cost = summary.get("cost")
+    if cost is None:
+        return []
+    line = f"cost {cost['total']:.4g}"
+    if cost["per_success"] is not None:
+        line += f" · {cost['per_success']:.4g} for each success"
+    if cost["tokens"]["cached"]:
+        line += f" · {cost['tokens']['cached']:,} prompt tokens from the cache"
+    if cost["unfinished"]:
+        line += f" · {cost['unfinished']:.4g} of it for episodes that were not finished"
+    lines = [line]
+    if len(cost["families"]) > 1:
+        parts = (
+            f"{titles.get(family, family)} {part['total']:.4g}" for family, part in cost["families"].items()
+        )
+        lines.append(f"cost by family: {', '.join(parts)}")
+    if cost["uncounted_turns"]:
+        lines.append(f"{cost['uncounted_turns']} turns have no token counts: the cost is higher than that")
+    return lines
 
 
 def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:

@@ -39,6 +39,9 @@ class ChatServer:
     model: str = "toy"
     says: dict[str, Any] = field(default_factory=lambda: {"max_model_len": 4096})
     """What `GET /models` says of the model beside its name: `root`, `created`, ..."""
+    usage: dict[str, Any] | None = field(
+        default_factory=lambda: {"prompt_tokens": 11, "completion_tokens": 7}
+    )
     list_fault: Fault | None = None
     """What `GET /models` does instead."""
     faults: list[Fault] = field(default_factory=list)
@@ -71,7 +74,9 @@ class ChatServer:
         if self.latency:
             await asyncio.sleep(self.latency)
         answer = self.answer(body)
-        return web.json_response(completion(answer) if isinstance(answer, str) else answer)
+        if isinstance(answer, str):
+            answer = {**completion(answer), "usage": self.usage}
+        return web.json_response(answer)
 
     async def tokens(self, request: web.Request) -> web.StreamResponse:
         assert self.tokenize is not None
