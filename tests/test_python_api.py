@@ -49,7 +49,14 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytes
 
 
 FOLDER_PAGE = PAGE.with_name("run-folder.md")
-_NAMED = {"string": "string", "int": "int64", "float": "float64", "bool": "bool", "Int64": "Int64"}
+_NAMED = {
+    "string": "string",
+    "int": "int64",
+    "float": "float64",
+    "bool": "bool",
+    "boolean": "boolean",
+    "Int64": "Int64",
+}
 
 
 def documented_columns(table: str) -> dict[str, str]:
@@ -58,7 +65,8 @@ def documented_columns(table: str) -> dict[str, str]:
     columns = {}
     for names, kind in re.findall(r"^\| (`[^|]+) \| ([^|]*) \|", section, re.MULTILINE):
         first, *more = (part.strip() for part in kind.split(","))
-        first = "Int64" if first == "int" and "null" in more else first
+        if "null" in more:
+            first = {"int": "Int64", "bool": "boolean"}.get(first, first)
         for name in re.findall(r"`(\w+)`", names):
             columns[name] = "object" if first.startswith("list") else _NAMED[first]
     return columns
@@ -83,7 +91,7 @@ def test_importing_the_package_imports_no_heavy_library() -> None:
 def test_the_public_names_are_there_and_no_others() -> None:
     assert set(evalharness.__all__) <= set(dir(evalharness))
     for name in evalharness.__all__:
-        assert callable(getattr(evalharness, name))
+        assert callable(getattr(evalharness, name)) or name == "__version__"
     with pytest.raises(AttributeError, match="leaderbord"):
         _ = evalharness.leaderbord  # type: ignore[attr-defined]
 
