@@ -93,7 +93,7 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
         found.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
     if summary["trimmed_episodes"]:
         found.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
-    if ours := [titles.get(f, f) for f, who in summary["labels"].items() if who == "ours"]:
+    if ours := [titles.get(f, f) for f, who in summary["labels"].items() if "ours" in who.split(",")]:
         found.append(f"labels: ours for {', '.join(ours)}")
     if not summary["held_out"] and len(summary["families"]) > 1:
         found.append(f"held-out score withheld: {summary['held_out_withheld']}")
