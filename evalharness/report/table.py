@@ -105,7 +105,7 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
             f"{full} episodes ended because the context was full; serve the model with a longer one "
             '(--vllm-args "--max-model-len 16384")'
         )
-    if ours := [titles.get(f, f) for f, who in summary["labels"].items() if who == "ours"]:
+    if ours := [titles.get(f, f) for f, who in summary["labels"].items() if "ours" in who.split(",")]:
         found.append(f"labels: ours for {', '.join(ours)}")
     if not summary["held_out"] and len(summary["families"]) > 1:
         found.append(f"held-out score withheld: {summary['held_out_withheld']}")

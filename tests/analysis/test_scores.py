@@ -6,10 +6,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from made_runs import make_run
 from scipy.stats import binomtest
 
 from evalharness import stats
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.cli import main
 
 WEIGHTS = {"babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
 
@@ -174,3 +176,15 @@ def test_held_out_weights_are_the_published_ones() -> None:
     llama = next(row for row in rows if row["method"] == "LLaMA-3-8B-Instruct")
     average = sum(n * float(llama[f"{f}_progress"]) for f, n in WEIGHTS.items()) / sum(WEIGHTS.values())
     assert average == pytest.approx(45.45, abs=0.01)
+
+
+def test_labels_that_are_ours_for_a_part_of_a_family_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One Jericho game has official labels, the other nineteen have ours."""
+    whose = {"jericho": ["official", "ours"], "babyai": "official"}
+    run = make_run(
+        tmp_path / "run", {"jericho": [(True, 1.0)] * 2, "babyai": [(True, 1.0)] * 2}, labels=whose
+    )
+    assert main(["show", str(run)]) == 0
+    assert "\nlabels: ours for Jericho\n" in capsys.readouterr().out

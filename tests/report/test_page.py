@@ -9,10 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from browser import visit
-from made_runs import make_run
+from made_runs import made_episode, make_run
 from playwright.sync_api import Page, expect
 
+from envs import specs
 from evalharness.cli import main
+from evalharness.config import RunConfig
+from evalharness.protocol.prompt import load_prompt
+from evalharness.records.manifest import make_manifest
+from evalharness.records.store import RunStore
+from evalharness.suites.selection import select
 
 from .pages import HALF, NOTHING, PHONE, SOLVED, edit_episodes, report, shown_rows, wait_for_view
 
@@ -36,6 +42,22 @@ def test_the_overview_has_the_numbers_of_show(compass: dict[str, Any], look: Cal
     ):
         assert page.get_by_role("heading", name=heading).count() == 1
     assert page.title() == "random · oracle · evalharness"
+
+
+def test_limits_below_zero_are_not_joined_by_a_dash(tmp_path: Path, look: Callable[..., Page]) -> None:
+    """Where nothing is solved BabyAI's chance-corrected score is far below chance."""
+    tasks = select(specs(), "babyai", "open", data=None)
+    config = RunConfig(model="http://127.0.0.1:1/v1", model_name="toy", tasks="babyai", suite="open")
+    manifest = make_manifest(
+        config, tasks, specs(), {"babyai": load_prompt(specs()["babyai"]).sha256}, {"name": "toy"}
+    )
+    with RunStore(tmp_path / "run") as store:
+        store.begin(manifest)
+        for task in tasks:
+            store.append(made_episode(task))
+    page = look(report(tmp_path / "run", tmp_path / "r.html"))
+    cell = page.locator("table.scores tbody tr td").last.inner_text()
+    assert re.search(r"−\d+\.\d to −\d+\.\d", cell), cell
 
 
 def test_filters_and_search_leave_what_they_say(tmp_path: Path, look: Callable[..., Page]) -> None:

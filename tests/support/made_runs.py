@@ -74,21 +74,23 @@ def make_run(
     outcomes: Mapping[str, Sequence[Outcome | Sequence[Outcome]]],
     *,
     name: str = "model",
-    labels: Mapping[str, str] | None = None,
+    labels: Mapping[str, str | Sequence[str]] | None = None,
     goals: Mapping[str, str] | None = None,
     prompts: Mapping[str, str] | None = None,
     kinds: Mapping[str, Sequence[str]] | None = None,
     **options: Any,
 ) -> Path:
-    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples; `kinds`: of each task. `prompts`:
+    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples; `kinds`: of each task;
+    `labels`: family -> whose they are, of all its tasks or of each. `prompts`:
     family -> hash of its prompt file, for those that are not the harness's own."""
     config = RunConfig(model="http://127.0.0.1:1/v1", model_name=name, **options)
+    whose = dict(labels or {})
     tasks = [
         make_task(
             family,
             i,
             suite=config.suite,
-            labels=(labels or {}).get(family, "official"),
+            labels=said if isinstance(said := whose.get(family, "official"), str) else said[i],
             goal=(goals or {}).get(family, ""),
             kind=kinds[family][i] if kinds else "made",
         )

@@ -52,7 +52,8 @@ const letter = run => String.fromCharCode(65 + run.number);
 function corrected(reference, measure) {
   const limits = reference.chance_corrected_ci95?.[measure];
   return h('div', {}, percent(reference.chance_corrected[measure]),
-    limits && h('small', {}, ` ${percent(limits[0])}–${percent(limits[1])}`));
+    // Below chance the limits are negative, and a dash between them would read as another minus.
+    limits && h('small', {}, ` ${limits.map(limit => percent(limit).replace('-', '−')).join(' to ')}`));
 }
 
 const USUAL = { success: 'success', progress: 'progress' };
