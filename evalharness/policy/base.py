@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,6 +25,16 @@ class Reply:
     latency: float = 0.0
     """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
     failed_tries: tuple[FailedTry, ...] = ()
+
+
+@dataclass(frozen=True)
+class RequestForm:
+    """What a reply may look like, beside how it is drawn."""
+
+    stop: tuple[str, ...] = ()
+    """Texts that end it."""
+    response_format: Mapping[str, Any] | None = None
+    """As the chat completions API takes it, for servers that can be held to a JSON schema."""
 
 
 class ContextOverflowError(Exception):

@@ -24,10 +24,20 @@ class TryFailedError(Exception):
         self.retry_after = retry_after
 
 
+class RequestRefusedError(UserError):
+    """The server refuses this request for good; others it may answer."""
+
+    def __init__(self, text: str, status: int, reason: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.reason = reason
+        """In the server's own words."""
+
+
 def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | bytearray) -> dict[str, Any]:
     """The fields of a Reply.
 
-    Raises TryFailedError, ContextOverflowError, or UserError where the server refuses the request for good.
+    Raises TryFailedError, ContextOverflowError, or RequestRefusedError where the server refuses the request for good.
     """
     if status == 200:
         return read_completion(raw)
@@ -38,7 +48,7 @@ def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | 
         wait = retry_after(headers)
         busy = status == 429 or (status == 503 and wait is not None)
         raise TryFailedError("busy" if busy else "server_error", f"HTTP {status}: {message}", wait)
-    raise UserError(f"{url} refuses the request (HTTP {status}): {message}")
+    raise RequestRefusedError(f"{url} refuses the request (HTTP {status}): {message}", status, message)
 
 
 def _is_context_overflow(message: str) -> bool:
@@ -49,6 +59,11 @@ def _is_context_overflow(message: str) -> bool:
 def refuses_system_role(message: str) -> bool:
     text = message.lower()
     return "system" in text and ("role" in text or "support" in text)
+
+
+def refuses_response_format(message: str) -> bool:
+    text = message.lower()
+    return any(word in text for word in ("response_format", "json_schema", "guided", "structured output"))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

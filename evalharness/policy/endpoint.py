@@ -19,7 +19,7 @@ import aiohttp
 
 from envs.base import Task
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import Environment, Reply, Session
+from evalharness.policy.base import Environment, Reply, RequestForm, Session
 from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
@@ -30,6 +30,8 @@ _REPLY_LIMIT = 8 * 1024 * 1024
 _BACKOFF = 0.5
 """Seconds before the second try; doubled for each further one, with jitter."""
 _BACKOFF_LIMIT = 30.0
+TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
+"""Of a turn in an episode."""
 _KEEP_ALIVE = 4.0
 """Seconds for which an idle connection is kept. uvicorn (vLLM) and others close theirs after five: a request sent
 on a connection that is just being closed fails, and only the server's side could tell whether it had been read."""
@@ -166,29 +168,37 @@ class ChatEndpoint:
         return self._http
 
     def session(self, task: Task, sample: int, environment: Environment) -> Session:
-        return _EndpointSession(self, task.id, sample)
+        return self.conversation(task.id, sample, TURN_FORM)
+
+    def conversation(self, key: str, sample: int, form: RequestForm) -> Session:
+        """Replies to messages outside any environment; `key` and `sample` tell conversations apart in their seeds."""
+        return _EndpointSession(self, key, sample, form)
 
     async def close(self) -> None:
         if self._http is not None:
             await self._http.close()
 
-    async def chat(self, messages: list[Message], *, seed: int) -> Reply:
+    async def chat(self, messages: list[Message], *, seed: int, form: RequestForm = TURN_FORM) -> Reply:
         """One reply, tried again within bounds.
 
         Raises ContextOverflowError, UserError (the server refuses the request for good), EndpointError.
         """
-        return await self._chat(messages, seed=seed, max_tokens=self.sampling.max_tokens)
+        return await self._chat(messages, seed=seed, max_tokens=self.sampling.max_tokens, form=form)
 
-    async def _chat(self, messages: list[Message], *, seed: int, max_tokens: int) -> Reply:
+    async def _chat(
+        self, messages: list[Message], *, seed: int, max_tokens: int, form: RequestForm = TURN_FORM
+    ) -> Reply:
         payload: dict[str, Any] = {
             "model": self.model,
             "messages": merge_system(messages) if self.merges_system else messages,
             "temperature": self.sampling.temperature,
             "top_p": self.sampling.top_p,
             "max_tokens": max_tokens,
-            "stop": list(STOP_SEQUENCES),
+            "stop": list(form.stop),
             "seed": seed,
         }
+        if form.response_format is not None:
+            payload["response_format"] = form.response_format
         return await self._ask(json.dumps(payload).encode())
 
     async def _ask(self, body: bytes) -> Reply:
@@ -260,9 +270,10 @@ def _pause(failure: TryFailedError, earlier: int) -> float:
 @dataclass(frozen=True)
 class _EndpointSession:
     endpoint: ChatEndpoint
-    task_id: str
+    key: str
     sample: int
+    form: RequestForm
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
-        seed = request_seed(self.endpoint.sampling.seed, self.task_id, self.sample, turn)
-        return await self.endpoint.chat(messages, seed=seed)
+        seed = request_seed(self.endpoint.sampling.seed, self.key, self.sample, turn)
+        return await self.endpoint.chat(messages, seed=seed, form=self.form)

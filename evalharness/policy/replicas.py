@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from envs.base import Task
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import Environment, Reply, Session
-from evalharness.policy.endpoint import ChatEndpoint, EndpointError
+from evalharness.policy.base import Environment, Reply, RequestForm, Session
+from evalharness.policy.endpoint import TURN_FORM, ChatEndpoint, EndpointError
 from evalharness.protocol.prompt import Message
 from evalharness.server.interface import ModelServer
 
@@ -90,7 +90,11 @@ class Replicas:
         self._watchers = [asyncio.create_task(self._watch(r)) for r in replicas if r.server is not None]
 
     def session(self, task: Task, sample: int, environment: Environment) -> Session:
-        return _ReplicaSession(self, task, sample, environment)
+        return self.conversation(task.id, sample, TURN_FORM)
+
+    def conversation(self, key: str, sample: int, form: RequestForm) -> Session:
+        """As `ChatEndpoint.conversation`."""
+        return _ReplicaSession(self, key, sample, form)
 
     def failure(self) -> str | None:
         """Why no server can ever answer again; None while one can."""
@@ -198,9 +202,9 @@ async def _reconnect(endpoint: ChatEndpoint, base_url: str) -> None:
 @dataclass
 class _ReplicaSession:
     group: Replicas
-    task: Task
+    key: str
     sample: int
-    environment: Environment
+    form: RequestForm
     replica: Replica | None = None
     _session: Session | None = None
 
@@ -222,4 +226,4 @@ class _ReplicaSession:
         replica = await self.group.place(self.replica)
         if replica is not self.replica:
             self.replica = replica
-            self._session = replica.endpoint.session(self.task, self.sample, self.environment)
+            self._session = replica.endpoint.conversation(self.key, self.sample, self.form)
