@@ -35,6 +35,8 @@ class RequestForm:
     """Texts that end it."""
     response_format: Mapping[str, Any] | None = None
     """As the chat completions API takes it, for servers that can be held to a JSON schema."""
+    max_tokens: int | None = None
+    """None: as the sampling says."""
 
 
 class ContextOverflowError(Exception):

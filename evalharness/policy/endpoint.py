@@ -183,7 +183,9 @@ class ChatEndpoint:
 
         Raises ContextOverflowError, UserError (the server refuses the request for good), EndpointError.
         """
-        return await self._chat(messages, seed=seed, max_tokens=self.sampling.max_tokens, form=form)
+        return await self._chat(
+            messages, seed=seed, max_tokens=form.max_tokens or self.sampling.max_tokens, form=form
+        )
 
     async def _chat(
         self, messages: list[Message], *, seed: int, max_tokens: int, form: RequestForm = TURN_FORM
