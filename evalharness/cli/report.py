@@ -8,8 +8,8 @@ from pathlib import Path
 
 _DESCRIPTION = """\
 Write runs as one HTML file that needs nothing else: scores with intervals, floors and ceilings, every trajectory turn
-by turn, samples of a task beside each other, two runs side by side with their first difference. It works from the disk,
-offline, and opens no connection. Keys are listed in it (press ?). See also: evalharness view, for a run in progress.
+by turn with what judges said of it, samples of a task beside each other, two runs side by side with their first
+difference. It works from the disk, offline, and opens no connection. Keys are listed in it (press ?). See also: evalharness view, for a run in progress.
 """
 
 
@@ -40,9 +40,13 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.judge import judgements_of
     from evalharness.report.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.report.viewer.page import write_page
 
-    size = write_page(args.output, load_bundle(args.runs, prompts=args.prompts, behaviour=behaviour_figures))
+    bundle = load_bundle(
+        args.runs, prompts=args.prompts, behaviour=behaviour_figures, judgements=judgements_of
+    )
+    size = write_page(args.output, bundle)
     print(f"wrote {args.output} ({size / 1e6:.1f} MB)", file=sys.stderr)
     return 0

@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalharness.stats.agreement import cohen_kappa, kappa_interval
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
     from evalharness.stats.intervals import (
         RESAMPLES,
@@ -39,10 +40,12 @@ __all__ = [
     "bootstrap_mean",
     "bootstrap_ratios",
     "bootstrap_weighted_mean",
+    "cohen_kappa",
     "detectable_mean_difference",
     "detectable_success_difference",
     "expected_best_of_k",
     "holm",
+    "kappa_interval",
     "mcnemar_exact",
     "mcnemar_power",
     "newcombe_paired",
@@ -55,7 +58,7 @@ __all__ = [
     "wilson",
 ]
 
-_MODULES = ("intervals", "best_of_k", "paired", "power", "ratio")
+_MODULES = ("intervals", "agreement", "best_of_k", "paired", "power", "ratio")
 
 
 def __getattr__(name: str) -> Any:
