@@ -9,7 +9,8 @@ from pathlib import Path
 _DESCRIPTION = """\
 Write runs as one HTML file that needs nothing else: scores with intervals, floors and ceilings, every trajectory turn
 by turn with what judges said of it, samples of a task beside each other, two runs side by side with their first
-difference. It works from the disk, offline, and opens no connection. Keys are listed in it (press ?). See also: evalharness view, for a run in progress.
+difference. It works from the disk, offline, and opens no connection. Keys are listed in it (press ?). See also:
+evalharness view, for a run in progress.
 """
 
 

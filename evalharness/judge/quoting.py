@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 
 _MARKUP = re.compile(r"<|\[(?=/?[A-Z_]{2,}\])")
 """What begins a control token of a chat template: `<|im_end|>`, `</s>`, `[INST]`. Servers turn such text into the token
 itself, which no quotation mark could hold."""
-_DANGEROUS = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 def _escaped(character: str) -> str:
@@ -21,7 +19,7 @@ def quoted(text: str) -> str:
     """`text` as a JSON string on one line. Quotation marks, line breaks, invisible characters and the beginnings of
     control tokens are escaped; `json.loads` gives `text` back."""
     plain = json.dumps(text, ensure_ascii=False)
-    plain = "".join(_escaped(c) if unicodedata.category(c) in _DANGEROUS else c for c in plain)
+    plain = "".join(c if c.isprintable() else _escaped(c) for c in plain)
     return _MARKUP.sub(lambda found: _escaped(found[0]), plain)
 
 

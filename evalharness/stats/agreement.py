@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from evalharness.stats.intervals import Interval
 
-_DRAWS = 20_000
+_DRAWS = 50_000
 _SEED = 20_250_104
 
 
