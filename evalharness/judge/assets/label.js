@@ -54,8 +54,8 @@ class Labelling {
     replace(this.main, this.view(record));
     this.drawBar();
     this.drawPanel();
-    this.main.querySelector('.current').scrollIntoView({ block: record.turns.length > 1 ? 'center' : 'nearest' });
     if (record.turns.length === 1) scrollTo(0, 0);
+    else this.main.querySelector('.current').scrollIntoView({ block: matchMedia('(max-width: 44rem)').matches ? 'start' : 'center' });
     document.body.dataset.ready = String(at + 1);
   }
 
@@ -90,6 +90,7 @@ class Labelling {
       h('kbd', {}, key), ` ${text}`);
     this.note = h('input', { type: 'text', 'aria-label': 'note', placeholder: 'note (n)', maxlength: 2000, value: this.noteOf(this.at),
       oninput: () => this.noteChanged(), onchange: () => this.keepNote() });
+    this.panel.classList.toggle('is-wrong', wrong);
     replace(this.panel, h('div.inner', {},
       h('div.verdicts', {}, choice('right', 'right', 'r', Boolean(label && !label.wrong), () => this.decide(false)),
         choice('wrong', 'wrong', 'w', wrong, () => this.decide(true)), this.note),
