@@ -28,6 +28,7 @@ COMMANDS = (
     "judge",
     "label",
     "agreement",
+    "mtbench",
     "tasks",
     "play",
     "perturb",

@@ -17,9 +17,11 @@ from evalharness.judge.judging import Judged, Judging, judge_run, judgements_of,
 from evalharness.judge.label_csv import labels_csv, read_labels_csv
 from evalharness.judge.label_server import serve
 from evalharness.judge.labels import LabelFolder, read_labels
+from evalharness.judge.mtbench import Graded, Mtbench, run_mtbench
 from evalharness.judge.progress import watch_asking
+from evalharness.judge.questions import read_questions
 from evalharness.judge.raters import read_raters
-from evalharness.judge.tables import agreement_table, judgement_table
+from evalharness.judge.tables import agreement_table, judgement_table, mtbench_table
 from evalharness.judge.truth import RULES, truth
 from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict
 
@@ -28,10 +30,12 @@ __all__ = [
     "RULES",
     "Agreement",
     "Counts",
+    "Graded",
     "Judged",
     "JudgedRun",
     "Judging",
     "LabelFolder",
+    "Mtbench",
     "Prices",
     "Rater",
     "TurnKey",
@@ -45,11 +49,14 @@ __all__ = [
     "judges_of",
     "labels_csv",
     "load_turns",
+    "mtbench_table",
     "published_agreement",
     "read_judge",
     "read_labels",
     "read_labels_csv",
+    "read_questions",
     "read_raters",
+    "run_mtbench",
     "serve",
     "truth",
     "watch_asking",

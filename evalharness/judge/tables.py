@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.judge.agreement import ALL, Agreement, Share, published_agreement
+from evalharness.judge.mtbench_scores import Score
 from evalharness.report.text import printable
 from evalharness.stats import Interval, wilson
 
@@ -98,4 +99,28 @@ def agreement_table(rows: Sequence[Agreement], titles: Mapping[str, str]) -> Ren
         ),
         _plain("bias p: McNemar's exact test that both call as many turns wrong", "dim"),
     ]
+    return Group(*parts)
+
+
+def mtbench_table(found: Sequence[Score], summary: Mapping[str, Any]) -> RenderableType:
+    """Scores of 1 to 10, the published ones below."""
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("")
+    table.add_column("answers", justify="right", no_wrap=True)
+    table.add_column("score [95% CI]", no_wrap=True)
+    for score in found:
+        cell = f"{_number(score.mean)} {_interval(score.interval)}".rstrip()
+        table.add_row(_plain(score.name), str(score.graded), cell)
+    parts: list[RenderableType] = [
+        _plain(f"{summary['model']}, graded by {summary['judge']}", "bold"),
+        table,
+        "",
+    ]
+    if summary["unread"]:
+        parts.append(_plain(f"{summary['unread']} answers without a grade:", "yellow"))
+        parts += [_plain(f"  {count} because: {why}") for why, count in summary["unread_because"].items()]
+    if summary["judge_cost"] is not None:
+        parts.append(_plain(f"the judge cost {summary['judge_cost']:.4g}"))
+    listed = ", ".join(f"{row['method']} {row['mt_bench']}" for row in summary["published"])
+    parts.append(_plain(f"published (MT-bench's own questions, another judge): {listed}", "dim"))
     return Group(*parts)

@@ -37,6 +37,8 @@ class RequestForm:
     """As the chat completions API takes it, for servers that can be held to a JSON schema."""
     max_tokens: int | None = None
     """None: as the sampling says."""
+    temperature: float | None = None
+    """None: as the sampling says."""
 
 
 class ContextOverflowError(Exception):

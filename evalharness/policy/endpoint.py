@@ -193,7 +193,7 @@ class ChatEndpoint:
         payload: dict[str, Any] = {
             "model": self.model,
             "messages": merge_system(messages) if self.merges_system else messages,
-            "temperature": self.sampling.temperature,
+            "temperature": self.sampling.temperature if form.temperature is None else form.temperature,
             "top_p": self.sampling.top_p,
             "max_tokens": max_tokens,
             "stop": list(form.stop),
