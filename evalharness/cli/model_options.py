@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,11 @@ if TYPE_CHECKING:
     from evalharness.config import RunConfig
     from evalharness.judge import Prices
 
-_SERVING = ("concurrency", "vllm", "vllm_args", "api_key_env", "timeout", "attempts")
+_SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "attempts")
 
 
 def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> None:
-    """`--NAME` and `--NAME-name`."""
+    """`--NAME`, `--NAME-name` and `--NAME-key-env`: a judge's key is not for the model's server."""
     group = parser.add_argument_group(what)
     group.add_argument(
         f"--{name}",
@@ -27,6 +28,9 @@ def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> None:
     )
     group.add_argument(
         f"--{name}-name", metavar="NAME", help="the name an endpoint serves it by; shown in tables"
+    )
+    group.add_argument(
+        f"--{name}-key-env", metavar="VAR", help="environment variable that holds its endpoint's key"
     )
 
 
@@ -51,9 +55,6 @@ def add_serving(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
         "--vllm", metavar="PATH", help="the vLLM to start (default: see `evalharness server status`)"
     )
     how.add_argument("--vllm-args", metavar="ARGS", help='passed to vLLM as they are: "--max-model-len 8192"')
-    how.add_argument(
-        "--api-key-env", metavar="VAR", help="environment variable that holds the endpoint's key"
-    )
     how.add_argument("--timeout", type=float, metavar="S", help="seconds for one reply (default: 600)")
     how.add_argument(
         "--attempts", type=int, metavar="N", help="tries of a question whose infrastructure fails (3)"
@@ -68,12 +69,16 @@ def model_config(args: argparse.Namespace, name: str, **own: Any) -> RunConfig:
     """Raises UserError."""
     from evalharness.config import make_config
 
+    variable = getattr(args, f"{name}_key_env")
+    if variable is not None and not os.environ.get(variable):
+        raise UserError(f"--{name}-key-env {variable}: that environment variable is not set")
     flags = {key: value for key in _SERVING if (value := getattr(args, key)) is not None}
     return make_config(
         {
             **flags,
             "model": getattr(args, name),
             "model_name": getattr(args, f"{name}_name"),
+            "api_key_env": variable,
             "max_tokens": args.max_tokens,
             **own,
         }

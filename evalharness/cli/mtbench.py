@@ -11,10 +11,10 @@ from evalharness.cli.model_options import add_model, add_serving, model_config, 
 from evalharness.errors import UserError
 
 _DESCRIPTION = """\
-A model answers two-turn questions, and a judge grades each answer from 1 to 10 (MT-bench's single-answer grading): a score
-of each turn and category with intervals over questions, the published ones beside. Without --questions 16 of our own are
-asked; MT-bench's own file is taken as it is. Replies without a grade are counted, never guessed. The same command
-continues. docs/judges.md
+A model answers two-turn questions, and a judge grades each answer from 1 to 10 (MT-bench's single-answer grading): a
+score of each turn and category with intervals over questions, the published ones beside. Without --questions 16 of our
+own are asked; MT-bench's own file is taken as it is. Replies without a grade are counted, never guessed. The same
+command continues. docs/judges.md
 """
 _MAX_TOKENS = 1024
 _JUDGE_TOKENS = 512
@@ -28,7 +28,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--questions",
         type=Path,
         metavar="FILE",
-        help="JSON lines of question_id, category, turns (two) and, where there is one, reference (default: 16 of ours)",
+        help="JSON lines of question_id, category, turns (two), perhaps reference (default: 16 of ours)",
     )
     parser.add_argument(
         "--references",

@@ -10,6 +10,7 @@ from typing import Any
 import chat_server as cs
 import pandas as pd
 import pytest
+from browser import chromium, clean_page, visit
 from chat_server import ChatServer
 from command_line import evalharness
 from hypothesis import given
@@ -242,4 +243,32 @@ def test_a_judge_sees_as_much_as_a_person(tmp_path: Path) -> None:
         'turn 12 thought: "I think of babyai/agentboard/000 12"',
         'turn 12 action: "go to babyai/agentboard/000 12"',
         lines[-1],
+    ]
+
+
+def test_the_report_shows_at_the_turn_what_judges_said(environment: dict[str, str], tmp_path: Path) -> None:
+    """Hostile sentences are text there as everything is."""
+    run = make_judged_run(tmp_path / "run", tasks=1, turns=3)
+    sentence = "<script>alert(1)</script> it stands still"
+    says = judge(lambda turn: turn["observation"] == REFUSED)
+
+    def answer(request: dict[str, Any]) -> str:
+        return says(request).replace("because", sentence)
+
+    async def ask() -> None:
+        async with ChatServer(answer=answer).running() as server:
+            status, said, _ = await judged(environment, server, run)
+            assert status == 0, said
+
+    asyncio.run(ask())
+    page = tmp_path / "page.html"
+    done = evalharness(environment, "report", run, "-o", page)
+    assert done.returncode == 0, done.stderr
+    with chromium() as browser, clean_page(browser, page.as_uri()) as shown:
+        visit(shown, f"{page.as_uri()}#task=babyai/agentboard/000")
+        lines = shown.locator(".turn .judged").all_inner_texts()
+    episode = load_turns(run).turns["babyai/agentboard/000", 0, 1].episode
+    assert [line.split() for line in lines] == [
+        ["toy", *(["right"] if turn.valid else ["wrong", "plan"]), *sentence.split()]
+        for turn in episode.turns
     ]
