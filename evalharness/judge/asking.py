@@ -75,8 +75,9 @@ class Asking:
     """Why the model can never answer again; None while it can."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Of the model's server, for the manifest."""
+    answered: bool = False
+    """The model has answered a question, in an earlier session if not in this one."""
     _failed_in_a_row: int = 0
-    _answered: bool = False
     _early: list[tuple[Answer, UserError]] = field(default_factory=list)
     _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -111,7 +112,7 @@ class Asking:
                     self._wake.clear()
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
-        if self._early and not self._answered:
+        if self._early and not self.answered:
             raise self._early[0][1]
         for answer, _ in self._early:
             keep(answer)
@@ -149,7 +150,7 @@ class Asking:
                 raise
             return self._refused(Answer(question.key, error.reason, "refused"), error)
         self.throttle.answered()
-        self._answered = True
+        self.answered = True
         self._failed_in_a_row = 0
         return Answer(
             question.key,
@@ -164,7 +165,7 @@ class Asking:
 
     def _refused(self, answer: Answer, reason: UserError) -> Answer | None:
         """An answer like any other, once the model has answered something: before, it may be the request itself."""
-        if self._answered:
+        if self.answered:
             return answer
         self._early.append((answer, reason))
         if len(self._early) >= _MOST_REFUSED:

@@ -29,7 +29,7 @@ from evalharness.judge.folder import (
 from evalharness.judge.judgement_table import write_judgements
 from evalharness.judge.progress import AskingProgress, Watch, unwatched
 from evalharness.judge.turn_prompt import EARLIER_TURNS, load_turn_prompt
-from evalharness.judge.verdict import Rater, TurnKey, Verdict
+from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
 from evalharness.policy.base import RequestForm
 from evalharness.policy.resolve import Prepared, prepare
 from evalharness.records.store import MANIFEST, SUMMARY, EpisodeKey
@@ -101,7 +101,8 @@ def read_judge(folder: Path) -> Rater:
 
 def judges_of(run: Path) -> list[Rater]:
     """Every judge's folder inside a run's, by name."""
-    return [read_judge(path.parent) for path in sorted((run / FOLDER).glob(f"*/{MANIFEST}"))]
+    folders = [path.parent for path in sorted((run / FOLDER).glob(f"*/{MANIFEST}"))]
+    return told_apart([read_judge(folder) for folder in folders], [folder.name for folder in folders])
 
 
 def judgements_of(run: Path) -> dict[EpisodeKey, dict[int, list[TurnJudgement]]]:
@@ -214,6 +215,7 @@ async def _ask(
 
     form = RequestForm(response_format=None if what.plain else VERDICT_FORMAT)
     async with asked(what.judge, prepared, store.folder, form, progress, store.error) as asking:
+        asking.answered = bool(store.done)
         manifest["sessions"][-1] |= {"policy": asking.facts, **await asking.settle_form()}
         store.begin(manifest)
         try:

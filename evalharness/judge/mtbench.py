@@ -178,6 +178,7 @@ async def _everything(
     try:
         if any((question.id, turn) not in store.answers for question in questions for turn in (1, 2)):
             async with asked(what.model, model, store.folder, RequestForm(), progress, store.error) as asking:
+                asking.answered = bool(store.answers)
                 begin(asking.facts, "model")
                 for turn in (1, 2):
                     await _answer(what, asking, store, progress, turn)
@@ -185,6 +186,7 @@ async def _everything(
         if left:
             form = RequestForm(response_format=None if what.plain else GRADE_FORMAT)
             async with asked(what.judge, judge, store.folder, form, progress, store.error) as asking:
+                asking.answered = bool(store.grades)
                 begin({**asking.facts, **await asking.settle_form()}, "judge")
                 await _grade(what, asking, prompt, store, progress, left)
     except AbortedError as error:

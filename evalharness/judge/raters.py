@@ -11,7 +11,7 @@ from evalharness.judge import judging, labels
 from evalharness.judge.draw import JudgedRun, load_turns
 from evalharness.judge.label_csv import read_labels_csv
 from evalharness.judge.truth import truth
-from evalharness.judge.verdict import Rater, Verdict
+from evalharness.judge.verdict import Rater, Verdict, told_apart
 from evalharness.records.store import MANIFEST
 
 SIMULATOR = "simulator"
@@ -39,6 +39,8 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
     given = [Path(name) for name in names if name != SIMULATOR]
     found = run_folder or next((around for path in given if (around := _run_around(path)) is not None), None)
     run = load_turns(found) if found is not None else None
+    if len({Path(name).resolve() for name in names}) < len(names):
+        raise UserError("the same rater was given twice")
     raters = []
     for name in names:
         rater = _simulator(run) if name == SIMULATOR else _read(Path(name))
@@ -48,7 +50,7 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
             run.require(rater.verdicts, name)
             rater = Rater(rater.name, rater.verdicts, _families(run), run.digest)
         raters.append(rater)
-    return raters
+    return told_apart(raters, [Path(name).name for name in names])
 
 
 def _simulator(run: JudgedRun | None) -> Rater:

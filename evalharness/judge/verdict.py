@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 TurnKey = tuple[str, int, int]
 """(task id, sample, turn from 1)"""
@@ -39,6 +39,15 @@ class Rater:
     """Of the turns; empty where the rater's file does not tell."""
     run_digest: str | None = None
     """Of the run that was judged; None where the rater's file does not tell."""
+
+
+def told_apart(raters: Sequence[Rater], folders: Sequence[str]) -> list[Rater]:
+    """Raters of the same name with their folder's name behind it: one model judges with two prompts, say."""
+    names = [rater.name for rater in raters]
+    return [
+        replace(rater, name=f"{rater.name} ({folder})") if names.count(rater.name) > 1 else rater
+        for rater, folder in zip(raters, folders, strict=True)
+    ]
 
 
 def shown_key(key: TurnKey) -> str:

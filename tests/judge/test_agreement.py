@@ -215,12 +215,38 @@ def test_where_the_environment_tells_the_effect_it_is_believed() -> None:
     assert why(replace(made, turns=turns)) == [None, "no_effect"]  # type: ignore[arg-type]
 
 
+def test_raters_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_judged_run(tmp_path / "run", tasks=1, turns=3)
+    for folder, label in (("a", "right"), ("b", "wrong")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "ann.csv").write_text(
+            f"task_id,sample,turn,label\nbabyai/agentboard/000,0,1,{label}\n"
+        )
+        words = [
+            "label",
+            str(run),
+            "--rater",
+            f"ann-{folder}",
+            "--import",
+            str(tmp_path / folder / "ann.csv"),
+        ]
+        assert main(words) == 0
+        manifest = run / "labels" / f"ann-{folder}" / "manifest.json"
+        manifest.write_text(manifest.read_text().replace(f'"rater": "ann-{folder}"', '"rater": "ann"'))
+    folders = [str(run / "labels" / f"ann-{folder}") for folder in "ab"]
+    assert main(["agreement", "simulator", *folders]) == 0
+    shown = capsys.readouterr().out
+    assert "simulator \\ ann (ann-a)" in shown
+    assert "simulator \\ ann (ann-b)" in shown
+
+
 def test_what_cannot_be_compared_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = make_judged_run(tmp_path / "run", tasks=1, turns=3)
     table = tmp_path / "mine.csv"
     for words, message in (
         (["simulator"], "needs two raters"),
-        (["simulator", "simulator"], "name it with --run RUN"),
+        (["simulator", "mine.csv"], "name it with --run RUN"),
+        (["simulator", "simulator"], "the same rater was given twice"),
         (["simulator", str(run), "--run", str(run)], "is no rater"),
         (["simulator", str(table), "--run", str(run)], "is no rater"),
     ):

@@ -139,6 +139,26 @@ async def test_a_server_that_fails_leaves_turns_for_the_same_command(
     assert (other / "judgements" / "toy" / "judgements.jsonl").read_bytes().startswith(kept)
 
 
+async def test_refusals_after_an_answered_session_are_answers_too(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Refused from the first question on, a request may be wrong as such; not where others were answered before."""
+    run = make_judged_run(tmp_path / "run", tasks=2, turns=10)
+    async with ChatServer(answer=judge(lambda turn: False)).running() as server:
+        refuse = server.choose_fault = lambda body: (
+            cs.status(400, "bad") if "judge is" in body["messages"][-1]["content"] else None
+        )
+        status, said, summary = await judged(environment, server, run, "--turns", 20)
+        assert (status, summary) == (2, {})
+        assert "refuses the request (HTTP 400): bad" in said
+        server.choose_fault = lambda body: None
+        assert (await judged(environment, server, run, "--turns", 4))[0] == 0
+        server.choose_fault = refuse
+        status, said, summary = await judged(environment, server, run, "--turns", 20)
+    assert status == 0, said
+    assert (summary["right"], summary["unread"]) == (4, 16)
+
+
 async def test_a_server_without_structured_output_is_asked_without(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
