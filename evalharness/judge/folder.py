@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalharness import __version__
+from evalharness._version import __version__
 from evalharness.config import RunConfig
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.policy.resolve import sampling_of

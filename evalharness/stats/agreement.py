@@ -27,7 +27,7 @@ def cohen_kappa(counts: ArrayLike) -> float | None:
     Measurement 20 (1960) 37-46. None where both raters said the same of everything: chance agrees as often."""
     data = np.asarray(counts, dtype=np.float64)
     if data.shape != (4,) or data.min() < 0 or data.sum() <= 0:
-        raise ValueError(f"{counts} are not four counts")
+        raise ValueError(f"{counts!r} are not four counts")
     value = float(_kappa(data / data.sum()))
     return None if np.isnan(value) else value
 
