@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from browser import chromium, clean_page, visit
 from chat_server import ChatServer
-from command_line import evalharness
+from command_line import evalharness, start
 from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import make_run
@@ -137,6 +137,42 @@ async def test_a_server_that_fails_leaves_turns_for_the_same_command(
     assert status == 0, said
     assert (summary["judged"], summary["left"]) == (20, 0)
     assert (other / "judgements" / "toy" / "judgements.jsonl").read_bytes().startswith(kept)
+
+
+async def test_killed_in_the_middle_it_goes_on_and_asks_nothing_twice(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    run = make_judged_run(tmp_path / "run", tasks=2, turns=10)
+    path = run / "judgements" / "toy" / "judgements.jsonl"
+    async with ChatServer(answer=judge(lambda turn: turn["observation"] == REFUSED)).running() as server:
+        words = (
+            "judge",
+            run,
+            "--judge",
+            server.url,
+            "--judge-name",
+            "toy",
+            "-o",
+            path.parent,
+            "--concurrency",
+            1,
+        )
+        first = await start(environment, *words)
+        await server.after(12)
+        first.kill()
+        await first.wait()
+        kept = path.read_bytes()
+        asked = len(server.requests)
+        assert 5 < kept.count(b"\n") < 40
+        status, said, summary = await judged(environment, server, run, "--concurrency", 1)
+    assert status == 0, said
+    assert summary["judged"] == 40
+    whole = kept[: kept.rfind(b"\n") + 1]
+    assert path.read_bytes().startswith(whole)
+    lines = [json.loads(line) for line in path.read_bytes().splitlines()]
+    assert len({(line["task_id"], line["sample"], line["turn"]) for line in lines}) == 40
+    again = server.requests[asked:]
+    assert sum("judge is" in body["messages"][-1]["content"] for body in again) == 40 - whole.count(b"\n")
 
 
 async def test_refusals_after_an_answered_session_are_answers_too(
