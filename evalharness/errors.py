@@ -1,4 +1,4 @@
-"""The kinds of error that reach a person. Those of tasks and missing data are in `envs.base`, under the same root."""
+"""The kinds of error that reach a person, and one warning. Those of tasks and missing data are in `envs.base`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 class EvalharnessError(Exception):
-    """The root of every error that is told to a person: whoever catches this has them all."""
+    """The root of every error that is shown to a person: whoever catches this has them all."""
 
 
 class UserError(EvalharnessError):
-    """Something the person at the terminal can mend; the message says what and how. Exit status 2."""
+    """Something the person at the terminal can fix; the message says what and how. Exit status 2."""
 
 
 class InfrastructureError(EvalharnessError):
@@ -20,6 +20,10 @@ class InfrastructureError(EvalharnessError):
     def details(self) -> dict[str, Any]:
         """What `errors.jsonl` should say beyond the message, as JSON data."""
         return {}
+
+
+class DamageWarning(UserWarning):
+    """A run folder is not as it was written, and what is left of it can still be read."""
 
 
 def nearest(word: str, known: list[str]) -> str:

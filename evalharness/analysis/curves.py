@@ -95,6 +95,7 @@ def by_family(board: Leaderboard, labels: Mapping[int, str]) -> Iterator[Row]:
                 "family": family,
                 "measure": measure,
                 "held_in": board.is_held_in(standing, column),
+                "incomplete": standing.is_incomplete(column),
                 "rate": value,
                 "ci95_low": low,
                 "ci95_high": high,

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from envs.base import MAX_TURNS
-from evalharness.analysis.reference import family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
-from evalharness.records.store import (
-    ERRORS,
-    SUMMARY,
-    read_episodes,
-    read_lines,
-    read_manifest,
-    write_atomically,
-)
+from evalharness.analysis.task_range import family_range, load_ranges
+from evalharness.errors import DamageWarning
+from evalharness.records.manifest import turn_limits
+from evalharness.records.shapes import check_timing, read_object
+from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance")
-"""Keys that only the sitting itself knows."""
+"""Keys that only the run itself knows."""
 
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
     """Family -> episodes that were given up and have not been played since."""
-    given_up = {
-        (line["task_id"], line["sample"]) for _, line in read_lines(folder / ERRORS) if line.get("final")
-    }
+    given_up = {(line["task_id"], line["sample"]) for line in read_failures(folder) if line.get("final")}
     counts: dict[str, int] = {}
     for task_id, _ in given_up - done:
         family = task_id.split("/")[0]
@@ -44,29 +40,36 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
     failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
     config = manifest["identity"]["config"]
     samples = config["samples"]
-    comparable = config["max_turns"] == MAX_TURNS
-    reference = load_reference(manifest["suite"], config["suite_seed"])
+    limits = turn_limits(manifest)
+    ranges = load_ranges(manifest["suite"], config["suite_seed"])
     families: dict[str, Any] = {}
     for family, count in manifest["counts"].items():
         families[family] = {
             "n": 0,
-            "selected": count * samples,
-            "expected": manifest["expected"][family] * samples,
+            "selected": count,
+            "expected": manifest["expected"][family],
+            "episodes": 0,
+            "episodes_selected": count * samples,
             "infrastructure_failures": failures.get(family, 0),
         }
         if family in groups:
             families[family] |= family_score(groups[family])
-            if comparable:
-                played = [(s.task_id, s.task_hash) for s in groups[family]]
-                families[family]["reference"] = family_reference(played, reference, families[family])
-    held_out, withheld = held_out_score(groups, {f: n * samples for f, n in manifest["held_out"].items()})
+            played = [(s.task_id, s.task_hash) for s in groups[family]]
+            if family in manifest.get("scores", {}):
+                families[family]["mean_turns"] = fmean(s.turns for s in groups[family])
+            found = family_range(played, ranges, families[family], limits[family])
+            if found or limits[family] == MAX_TURNS:
+                families[family]["reference"] = found
+    held_out, withheld = held_out_score(groups, manifest["held_out"], samples)
     return {
         "schema": SCHEMA,
         "run": str(folder),
         "suite": manifest["suite"],
         "labels": {f: who for f, who in manifest["labels"].items() if who != "official"},
         "model": {"name": manifest["model_name"], **manifest["identity"]["model"]},
-        "max_turns": config["max_turns"],
+        "max_turns": max(limits.values()),
+        **({"turn_limits": limits} if len(set(limits.values())) > 1 else {}),
+        **({"scores": manifest["scores"]} if "scores" in manifest else {}),
         "perturbation": config.get("perturb"),
         "samples": samples,
         "families": families,
@@ -90,14 +93,20 @@ def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def earlier_timing(folder: Path) -> dict[str, Any]:
-    """What the last sitting that played anything wrote down of itself; it cannot be recomputed."""
+    """What the last call that played anything wrote down of itself; it cannot be recomputed."""
+    path = folder / SUMMARY
     try:
-        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
-        return {key: summary[key] for key in TIMING if key in summary}
-    except (OSError, ValueError, TypeError):
+        summary = read_object(path.read_bytes())
+        found = {key: summary[key] for key in TIMING if key in summary}
+        check_timing(found)
+    except OSError:
         return {}
+    except ValueError as error:
+        warnings.warn(f"{path} is damaged ({error}); its times are left out", DamageWarning, stacklevel=2)
+        return {}
+    return found
 
 
 def is_complete(summary: Mapping[str, Any]) -> bool:
     """Every selected episode was played."""
-    return all(f["n"] == f["selected"] for f in summary["families"].values())
+    return all(f["episodes"] == f["episodes_selected"] for f in summary["families"].values())

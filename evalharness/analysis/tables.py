@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.analysis.behaviour import Read, episode_columns, read_turns, reading, turn_columns
+from evalharness.analysis.behaviour import Read, action_reader, episode_columns, read_turns, turn_columns
 from evalharness.errors import InfrastructureError
 from evalharness.records.episode import Episode
-from evalharness.records.store import EPISODES
+from evalharness.records.shapes import read_episode
+from evalharness.records.store import EPISODES, located_episodes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,36 +20,23 @@ _BATCH = 200
 """Episodes held in memory at once: a run of thousands is written in constant memory."""
 
 
-def _offsets(path: Path) -> list[tuple[tuple[str, str, int], int]]:
-    """(family, task id, sample) and byte offset of every whole line, sorted."""
-    found = []
-    offset = 0
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                value = json.loads(line)
-                found.append(((value["family"], value["task_id"], value["sample"]), offset))
-            except ValueError:
-                pass  # a torn last line; `store` reports damage anywhere else
-            offset += len(line)
-    return sorted(found)
-
-
 def sorted_episodes(folder: Path) -> Iterator[Episode]:
-    """The episodes of a run folder by family, task and sample, one in memory at a time."""
-    path = folder / EPISODES
-    if not path.exists():
+    """The episodes of a run folder by family, task and sample, one in memory at a time.
+
+    Raises UserError before the first of them where the folder is damaged.
+    """
+    offsets = sorted(((e.family, e.task_id, e.sample), offset) for offset, e in located_episodes(folder))
+    if not offsets:
         return
-    offsets = _offsets(path)
-    with path.open("rb") as file:
+    with (folder / EPISODES).open("rb") as file:
         for _, offset in offsets:
             file.seek(offset)
-            yield Episode.from_json(json.loads(file.readline()))
+            yield read_episode(file.readline())
 
 
 def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """An episode's row of `episodes.parquet` and its rows of `turns.parquet`."""
-    facts = read_turns(episode, reading(episode.family, episode.perturbation))
+    facts = read_turns(episode, action_reader(episode.family, episode.perturbation))
     row = _episode_row(episode) | episode_columns(Read(episode, facts))
     turns = zip(_turn_rows(episode), facts, strict=True)
     return row, [turn | turn_columns(fact) for turn, fact in turns]
@@ -70,10 +58,12 @@ def _episode_row(episode: Episode) -> dict[str, Any]:
         "subgoals": list(episode.subgoals),
         "prompt_tokens": episode.prompt_tokens,
         "completion_tokens": episode.completion_tokens,
+        "figures": json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None,
         "task_hash": episode.task_hash,
         "prompt_hash": episode.prompt_hash,
         "policy_s": episode.policy_s,
         "environment_s": episode.environment_s,
+        "worker_s": episode.worker_s,
         "started": episode.started,
         "wall_s": episode.wall_s,
     }
@@ -91,6 +81,7 @@ def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "observation": turn.observation,
             "progress": float(turn.progress),
             "valid": turn.valid,
+            "no_effect": turn.no_effect,
             "format_errors": list(turn.format_errors),
             "subgoals_completed": list(turn.subgoals_completed),
             "reply": turn.reply,
@@ -101,6 +92,7 @@ def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "policy_s": turn.policy_s,
             "latency_s": turn.latency_s,
             "environment_s": turn.environment_s,
+            "worker_s": turn.worker_s,
         }
 
 
@@ -114,18 +106,24 @@ def _schemas() -> tuple[Any, Any]:
         **{"turns": whole, "valid_turns": whole, "grounding_accuracy": real, "format_error_turns": whole},
         **{"ended_by": text, "trims": whole, "goal": text, "first_observation": text},
         **{"subgoals": pa.list_(text), "prompt_tokens": whole, "completion_tokens": whole},
-        **{"task_hash": text, "prompt_hash": text},
-        **dict.fromkeys(["policy_s", "environment_s", "started", "wall_s"], real),
-        **dict.fromkeys(["error_turns", "longest_error_run", "repeated_turns", "longest_loop"], whole),
+        **{"figures": text, "task_hash": text, "prompt_hash": text},
+        **dict.fromkeys(["policy_s", "environment_s", "worker_s", "started", "wall_s"], real),
+        **dict.fromkeys(["error_turns", "longest_error_run", "no_effect_turns"], whole),
+        **dict.fromkeys(["repeated_turns", "longest_loop"], whole),
         **dict.fromkeys(["help_turns", "distinct_observations", "distinct_actions"], whole),
         **dict.fromkeys(["distinct_places", "first_progress_turn"], whole),
     }
     turns = {
         **{"task_id": text, "family": text, "sample": whole, "turn": whole},
         **{"thought": text, "action": text, "observation": text, "progress": real, "valid": flag},
-        **{"format_errors": pa.list_(text), "subgoals_completed": pa.list_(whole), "reply": text},
+        **{
+            "no_effect": flag,
+            "format_errors": pa.list_(text),
+            "subgoals_completed": pa.list_(whole),
+            "reply": text,
+        },
         **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole},
-        **{"tries": whole, "policy_s": real, "latency_s": real, "environment_s": real},
+        **{"tries": whole, **dict.fromkeys(["policy_s", "latency_s", "environment_s", "worker_s"], real)},
         **{"error": flag, "progressed": flag, "repeated": flag, "place": text},
     }
     return pa.schema(list(episodes.items())), pa.schema(list(turns.items()))
@@ -142,9 +140,7 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
 
     paths = (folder / "episodes.parquet", folder / "turns.parquet")
     schemas = _schemas()
-    whole = all(path.exists() for path in paths) and all(
-        pq.read_schema(path).names == schema.names for path, schema in zip(paths, schemas, strict=True)
-    )
+    whole = all(_columns(path) == schema.names for path, schema in zip(paths, schemas, strict=True))
     if whole and (
         not (folder / EPISODES).exists() or all(_made_from(path) == _size(folder) for path in paths)
     ):
@@ -156,10 +152,10 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             pa.Table.from_pylist([turn for _, turns in rows for turn in turns], schema=schemas[1]),
         ]
     first, second = (table.to_pandas(types_mapper={pa.string(): pd.StringDtype()}.get) for table in tables)
-    missing = ("distinct_places", "first_progress_turn")
+    missing = ("no_effect_turns", "distinct_places", "first_progress_turn")
     return (
         first.astype(dict.fromkeys(missing, "Int64")),
-        second.astype({"prompt_tokens": "Int64", "completion_tokens": "Int64"}),
+        second.astype({"no_effect": "boolean", "prompt_tokens": "Int64", "completion_tokens": "Int64"}),
     )
 
 
@@ -171,6 +167,18 @@ length tells whether a table is out of date; times of change do not, on a clock 
 def _size(folder: Path) -> int:
     path = folder / EPISODES
     return path.stat().st_size if path.exists() else 0
+
+
+def _columns(path: Path) -> list[str] | None:
+    """None for a table that is not there or not readable."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        names: list[str] = pq.read_schema(path).names
+    except (OSError, pa.ArrowException):
+        return None
+    return names
 
 
 def _made_from(path: Path) -> int | None:

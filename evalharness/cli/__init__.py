@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import logging
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TextIO
 
 from evalharness._version import __version__
-from evalharness.errors import EvalharnessError, InfrastructureError
+from evalharness.cli.parser import CommandParser, complete
+from evalharness.errors import DamageWarning, EvalharnessError, InfrastructureError
 
 COMMANDS = (
     "run",
@@ -22,6 +27,7 @@ COMMANDS = (
     "plot",
     "diversity",
     "export",
+    "refine",
     "track",
     "report",
     "view",
@@ -62,8 +68,9 @@ first steps:
 """
 
 
-def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
+    """Not `whole`: some options are added only when their command is given."""
+    parser = CommandParser(
         prog="evalharness",
         description="Evaluate LLM agents in text environments.",
         epilog=_EPILOG,
@@ -74,6 +81,8 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         importlib.import_module(f"evalharness.cli.{name}").register(commands)
+    if whole:
+        complete(parser)
     return parser
 
 
@@ -83,21 +92,75 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal of another encoding shows \\u2026 for what it cannot, instead of ending the command.
             stream.reconfigure(errors="backslashreplace")
-    parser = make_parser()
+    parser = make_parser(whole=False)
     args = parser.parse_args(arguments)
+    log = logging.getLogger("evalharness")
+    log.handlers = [_Lines()]
+    log.setLevel(logging.INFO)
+    log.propagate = False
     try:
-        status: int = args.run(args)
+        with _warnings_as_lines():
+            status: int = args.run(args)
         sys.stdout.flush()
     except EvalharnessError as error:
+        _say(error, debug=args.debug)
+        return 3 if isinstance(error, InfrastructureError) else 2
+    except PermissionError as error:
         if args.debug:
             raise
-        print(f"evalharness: {error}", file=sys.stderr)
-        return 3 if isinstance(error, InfrastructureError) else 2
+        _say(f"{error.filename!r}: {error.strerror}")
+        return 2
     except KeyboardInterrupt:
-        print("evalharness: interrupted; the same command continues", file=sys.stderr)
+        _say("interrupted; the same command continues")
         return 130
     except BrokenPipeError:
         # The reader (`head`, a pager) has had enough. Keep the interpreter from complaining at its exit.
         sys.stderr.close()
         return 0
     return status
+
+
+def _say(what: Exception | str, *, debug: bool = False) -> None:
+    """One line that says what is wrong; with `debug` the traceback."""
+    from evalharness.report.terminal import say
+
+    if debug:
+        import traceback
+
+        say(traceback.format_exc())
+    else:
+        say(f"evalharness: {what}")
+
+
+class _Lines(logging.Handler):
+    """What the harness notes on its way (`logging.getLogger("evalharness")`), a line each on standard error."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _say(record.getMessage())
+
+
+@contextmanager
+def _warnings_as_lines() -> Iterator[None]:
+    """Damage that can be read around is reported in one line, each time once, and not as Python prints a warning."""
+    shown: set[str] = set()
+
+    with warnings.catch_warnings():
+        python_shows = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if not issubclass(category, DamageWarning):
+                python_shows(message, category, filename, lineno, file, line)
+            elif str(message) not in shown:
+                shown.add(str(message))
+                _say(f"warning: {message}")
+
+        warnings.simplefilter("always", DamageWarning)
+        warnings.showwarning = show
+        yield

@@ -10,8 +10,9 @@ from evalharness.cli.common import add_csv_option, add_json_option, write_csv, w
 _DESCRIPTION = """\
 Behaviour of a run: format errors by kind, invalid actions, runs of errors, repetition and loops, recovery after errors,
 exploration, help-seeking, time to first progress, length and novelty of thoughts; of all families together with 95 %
-intervals over tasks, and of each. Further runs are compared with the first, figure by figure, paired by task. Each
-figure's formula: docs/behaviour.md. The same per episode and turn: episodes.parquet and turns.parquet.
+intervals over tasks, and of each. Intervals are not corrected for the number of figures. Further runs are compared with
+the first, figure by figure, paired by task. Each figure's formula: docs/behaviour.md. The same per episode and turn:
+episodes.parquet and turns.parquet.
 """
 
 
@@ -33,12 +34,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from rich.console import Console
-
     from evalharness.analysis.behaviour import behaviour_rows, difference_rows, load_behaviour
     from evalharness.analysis.behaviour.rows import SCHEMA
     from evalharness.errors import UserError, nearest
     from evalharness.report.behaviour import print_behaviour, print_differences
+    from evalharness.report.terminal import make_console
 
     runs = [load_behaviour(folder) for folder in args.runs]
     families = list(dict.fromkeys(family for each in runs for family in each.tasks))
@@ -52,7 +52,7 @@ def run(args: argparse.Namespace) -> int:
         [row for row in difference_rows(runs[0], other) if wanted(row.family)] for other in runs[1:]
     ]
     rows = [[row for row in behaviour_rows(each) if wanted(row.family)] for each in runs]
-    console = Console(stderr="-" in (args.json, args.csv))
+    console = make_console(stderr="-" in (args.json, args.csv))
     if len(runs) == 1:
         print_behaviour(console, runs[0], rows[0])
     for other, listed in zip(runs[1:], differences, strict=True):
@@ -72,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         args.json,
         {
             "schema": SCHEMA,
+            "corrected_for_number_of_figures": False,
             "runs": [
                 about | {"figures": [asdict(row) for row in listed]}
                 for about, listed in zip(described, rows, strict=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.run import add_run_options, config_of
+from evalharness.cli.parser import add_late
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
@@ -23,11 +23,15 @@ _GREEDY, _SAMPLES = "greedy", "samples"
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "bon", help="best of N samples beside greedy", description=_DESCRIPTION, conflict_handler="resolve"
-    )
+    parser = commands.add_parser("bon", help="best of N samples beside greedy", description=_DESCRIPTION)
+    add_late(parser, _add_options)
+    parser.set_defaults(run=run)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.options import add_run_options
+
     study = parser.add_argument_group("the study")
-    add_run_options(parser)
     study.add_argument(
         "-n", "--samples", type=int, default=10, metavar="N", help="samples of each task (default: 10)"
     )
@@ -42,26 +46,32 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--tasks-csv", metavar="FILE", help="also write a row for each task: best progress, any success, ..."
     )
     add_csv_option(study, "the table of greedy, BoN and delta")  # type: ignore[arg-type]
-    parser.set_defaults(run=run)
+    add_run_options(parser, without=("samples", "temperature"))
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from envs import specs
     from evalharness.analysis.best_of_n import best_of_n, require_greedy
     from evalharness.analysis.scored_run import load_scored_run
     from evalharness.engine.study import study_folder
     from evalharness.policy.resolve import prepare
+    from evalharness.protocol.prompt import load_prompt
     from evalharness.report.best_of_n import print_best_of_n
+    from evalharness.report.terminal import make_console
 
     runs = _runs(args)
     greedy = load_scored_run(args.greedy) if args.greedy else None
     if greedy is not None:  # before hours of playing, not after them
-        model = prepare(runs[_SAMPLES], specs(), lambda text: None).identity
-        require_greedy(greedy, runs[_SAMPLES].identity(), model)
+        samples, installed = runs[_SAMPLES], specs()
+        model = prepare(samples, installed, lambda text: None).identity
+        prompts = {
+            family: load_prompt(installed[family], samples.prompts).sha256
+            for family in greedy.manifest["counts"]
+            if family in installed
+        }
+        require_greedy(greedy, samples.identity(), model, prompts)
     folder = study_folder(runs[_SAMPLES], "bon")
-    out = Console(stderr="-" in (args.json, args.csv, args.tasks_csv))
+    out = make_console(stderr="-" in (args.json, args.csv, args.tasks_csv))
     elsewhere = {_GREEDY: args.greedy.absolute()} if args.greedy else None
     played = play_study("bon", folder, runs, args, elsewhere=elsewhere)
     if not played.stopped:
@@ -76,6 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _runs(args: argparse.Namespace) -> dict[str, RunConfig]:
+    from evalharness.cli.options import config_of
     from evalharness.errors import UserError
 
     config = config_of(args, temperature=1.0 if args.temperature is None else args.temperature)

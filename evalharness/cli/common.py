@@ -27,9 +27,9 @@ def add_data_option(parser: argparse.ArgumentParser) -> None:
 def add_suite_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite",
-        choices=("agentboard", "open"),
-        help="agentboard: the published benchmark, needs its data; open: built in, needs none "
-        "(default: agentboard where its data is imported, else open)",
+        metavar="SUITE",
+        help="agentboard: the published benchmark, needs its data; open: built in, needs none; or one that "
+        "a family brings of its own (default: agentboard where its data is imported, else open)",
     )
     parser.add_argument(
         "--suite-seed", type=int, metavar="N", help="which open suite (default: 0, the frozen one)"
@@ -83,9 +83,28 @@ def write_json(target: str | None, value: Any) -> None:
     write_text("--json", target, json.dumps(value, indent=2) + "\n")
 
 
+def require_writable(option: str, target: str | None) -> None:
+    """Raises UserError where `write_text` would, before hours of work and not after them. Leaves nothing behind."""
+    if target in (None, "-"):
+        return
+    path = Path(str(target))
+    try:
+        if path.exists() and not path.is_file() and not path.is_dir():
+            return  # a device or a pipe: opening that could wait for a reader
+        new = not path.exists()
+        path.open("ab").close()
+        if new:
+            path.unlink()
+    except OSError as error:
+        raise UserError(f"cannot write {option} {target}: {error.strerror}") from None
+
+
 def write_text(option: str, target: str, text: str) -> None:
+    from evalharness.report.text import printable
+
     if target == "-":
-        sys.stdout.write(text)
+        # Into a pipe or a file goes what was asked for; what a person sees cannot steer the terminal.
+        sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
         return
     try:
         Path(target).write_text(text, encoding="utf-8")
@@ -94,23 +113,45 @@ def write_text(option: str, target: str, text: str) -> None:
 
 
 def data_folder(args: argparse.Namespace) -> Path:
-    """The data folder the user named, or the default one."""
+    """The data folder the user named, or the default one. Raises UserError where it is there and cannot be read."""
     from evalharness.paths import data_folder as default
 
-    return args.data if getattr(args, "data", None) is not None else default()
+    folder: Path = args.data if getattr(args, "data", None) is not None else default()
+    try:
+        _entries(folder)
+        for family in _entries(folder / "agentboard"):
+            _entries(family)
+    except OSError as error:
+        raise UserError(
+            f"data folder {folder}: cannot read {error.filename or folder}: {error.strerror}; "
+            "name another with --data DIR"
+        ) from None
+    return folder
+
+
+def _entries(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
 def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
-    """`--suite`, else the published suite where its data is, else the open one (which a line on stderr says)."""
+    """`--suite`, else the published suite where its data is, else the open one (which a line on stderr says).
+
+    Raises UserError for a suite that no installed family has.
+    """
     if args.suite is not None:
+        from envs import specs
+        from evalharness.suites.selection import require_suite
+
         suite: Suite = args.suite
+        require_suite(specs(), suite)
         return suite
     if (data / "agentboard").is_dir():
         return "agentboard"
-    print(
+    from evalharness.report.terminal import say
+
+    say(
         "evalharness: no published data imported, so this is the open suite "
-        "(get the published one with: evalharness data import DIR)",
-        file=sys.stderr,
+        "(get the published one with: evalharness data import DIR)"
     )
     return "open"
 

@@ -51,31 +51,31 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     import asyncio
 
-    from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from envs import specs
-    from evalharness.conform import conform, load_policies
+    from evalharness.conform import conform, load_tolerances
     from evalharness.conform.replay import families_of
+    from evalharness.report.terminal import make_console
 
     if args.workers < 1:
         raise UserError(f"--workers {args.workers}: give at least 1")
-    policies = load_policies(args.exceptions)
-    console = Console(stderr=args.json == "-", highlight=False)
-    by_family = families_of(_read(args.files, console), specs(), policies)
+    tolerances = load_tolerances(args.exceptions)
+    console = make_console(stderr=args.json == "-")
+    by_family = families_of(_read(args.files, console), specs(), tolerances)
     if args.family is not None:
         if args.family not in by_family:
             raise UserError(f"no transcript of {args.family!r}; there are: {', '.join(by_family)}")
         by_family = {args.family: by_family[args.family]}
     results: dict[str, FamilyResult] = {}
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with Progress(*columns, console=make_console(stderr=True), transient=True) as bars:
         for family, transcripts in by_family.items():
             bar = bars.add_task(family, total=len(transcripts))
             results[family] = asyncio.run(
                 conform(
                     specs()[family],
-                    policies[family],
+                    tolerances[family],
                     transcripts,
                     data_folder(args),
                     workers=args.workers,
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
             )
     from evalharness.conform.show import show
 
-    show(console, results, policies, max_differences=args.max_differences)
+    show(console, results, tolerances, max_differences=args.max_differences)
     ok = all(result.ok for result in results.values())
     write_json(
         args.json,

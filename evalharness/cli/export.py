@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 _DESCRIPTION = """\
@@ -46,10 +45,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
     from evalharness.records.store import read_manifest
+    from evalharness.report.terminal import say
 
     manifest = read_manifest(args.folder)
     if args.successful and args.format in ("csv", "parquet"):
-        raise UserError(f"--successful has no meaning for {args.format}: its column `success` tells")
+        raise UserError(f"--successful has no meaning for {args.format}: use its column `success`")
     target = args.output or Path(args.folder.resolve().name + _SUFFIX[args.format])
     try:
         if not _SUFFIX[args.format].startswith("."):
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         written = _write(args, target, manifest)
     except OSError as error:
         raise UserError(f"cannot write {target}: {error.strerror}; choose another with -o PATH") from None
-    print(f"wrote {target} ({written})", file=sys.stderr)
+    say(f"wrote {target} ({written})")
     return 0
 
 

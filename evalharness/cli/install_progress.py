@@ -41,11 +41,12 @@ class InstallProgress:
     """A context manager to be called with every line of the installation."""
 
     def __init__(self, out: TextIO) -> None:
-        from rich.console import Console
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+        from evalharness.report.terminal import console_for
+
         self._began = time.monotonic()
-        self._console = Console(file=out, highlight=False, soft_wrap=True)
+        self._console = console_for(out)
         self._live: Progress | None = None
         if self._console.is_terminal:
             columns = (SpinnerColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
@@ -70,6 +71,6 @@ class InstallProgress:
         text, milestone = found
         if milestone:
             elapsed = time.monotonic() - self._began
-            self._console.print(f"{elapsed:5.0f} s  {text}", markup=False)
+            self._console.print(f"{elapsed:5.0f} s  {text}", soft_wrap=True)
         if self._live is not None:
             self._live.update(self._task, description=text[: max(20, self._console.width - 16)])

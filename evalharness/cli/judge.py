@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.common import add_json_option, require_writable, write_json
 from evalharness.cli.model_options import add_model, add_serving, at_least_one, model_config, prices
 
 _DESCRIPTION = """\
@@ -42,26 +41,22 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from evalharness.judge import Judging, judge_run, judgement_table, watch_asking
-    from evalharness.report.terminal import make_console
+    from evalharness.report.terminal import make_console, say
 
     at_least_one("--turns", args.turns)
+    require_writable("--json", args.json)
     config = model_config(args, "judge", temperature=args.temperature, seed=args.seed)
     what = Judging(
         args.folder, config, args.turns, args.seed, args.output, args.prompts, args.plain, prices(args)
     )
-    judged = judge_run(what, watch=lambda progress: watch_asking(progress, Console(stderr=True)))
+    judged = judge_run(what, watch=lambda progress: watch_asking(progress, make_console(stderr=True)))
     console = make_console(stderr=args.json == "-")
     console.print(judgement_table(judged.summary))
     console.print(f"judgements: {judged.folder}", soft_wrap=True, highlight=False, markup=False)
     write_json(args.json, judged.summary)
     if judged.summary["left"]:
-        print(
-            f"evalharness: {judged.summary['left']} turns are left to judge; the same command continues",
-            file=sys.stderr,
-        )
+        say(f"evalharness: {judged.summary['left']} turns are left to judge; the same command continues")
     if judged.stopped:
-        print(f"evalharness: stopped early: {judged.stopped}", file=sys.stderr)
+        say(f"evalharness: stopped early: {judged.stopped}")
     return judged.exit_status

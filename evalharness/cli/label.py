@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from evalharness.cli.common import write_text
@@ -58,6 +57,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.judge import LabelFolder, judges_of, labels_csv, load_turns, read_labels_csv, serve
+    from evalharness.report.terminal import say
 
     at_least_one("--turns", args.turns)
     loaded = load_turns(args.folder)
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             changed = {key: label for key, label in given.items() if store.labels.get(key) != label}
             for key, label in changed.items():
                 store.add(key, label)
-            print(f"{len(changed)} labels taken, {len(given) - len(changed)} were there", file=sys.stderr)
+            say(f"{len(changed)} labels taken, {len(given) - len(changed)} were there")
             return 0
         if args.target is not None:
             write_text("--export", args.target, labels_csv(drawn, store.labels))
@@ -80,5 +80,5 @@ def run(args: argparse.Namespace) -> int:
         judges = [judge for judge in judges_of(args.folder) if judge.run_digest == loaded.digest]
         serve(store, drawn, judges, port=args.port)
         done = sum(turn.key in store.labels for turn in drawn)
-        print(f"{done} of {len(drawn)} turns are labelled: {store.folder}", file=sys.stderr)
+        say(f"{done} of {len(drawn)} turns are labelled: {store.folder}")
     return 0

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, csv_text, write_json, write_text
 
@@ -16,8 +15,9 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 The main results table of AgentRefine (ICLR 2025), grouped by series as published, with your runs in it. Held-in cells
 are marked, the held-out score is computed for every row that has its four families, your runs come with intervals and
-chance-corrected scores. Runs of another suite, turn limit or perturbation are refused: their numbers are not
-comparable; rank them alone with --no-published.
+chance-corrected scores. A dagger marks a part of a family (it never ranks above the whole), a double dagger a run with
+prompts, token limits or sampling of its own. Runs of another suite, turn limit or perturbation are refused: their
+numbers are not comparable; rank them alone with --no-published.
 """
 
 _FORMATS = ("text", "md", "html", "latex", "csv", "json")
@@ -32,7 +32,20 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--sort", metavar="COLUMN", help="held_out_success, alfworld_progress, ...: best first, not grouped"
     )
     parser.add_argument(
+        "--table",
+        metavar="FAMILY",
+        help="the table of a family that has published results of its own, instead of the main one",
+    )
+    parser.add_argument(
         "--no-published", action="store_true", help="your runs alone (of any one suite and turn limit)"
+    )
+    parser.add_argument(
+        "--held-in",
+        action="append",
+        default=[],
+        metavar="[RUN=]FAMILY",
+        help="declare that the model of your runs (with RUN= of that one) was trained on tasks of FAMILY; marked as in "
+        "published rows; may be repeated",
     )
     parser.add_argument(
         "--format",
@@ -59,17 +72,18 @@ def _show(args: argparse.Namespace) -> int:
 
     from envs import specs
     from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.analysis.standings import Benchmark, make_leaderboard
+    from evalharness.analysis.standings import Benchmark, make_leaderboard, make_own_leaderboard, own_table
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
-    from evalharness.report.terminal import make_console
+    from evalharness.report.terminal import make_console, say
 
-    board = make_leaderboard(
-        [load_scored_run(folder) for folder in args.runs],
-        Benchmark.of(specs()),
-        published=not args.no_published,
-        sort=args.sort,
-    )
+    runs = [load_scored_run(folder) for folder in args.runs]
+    how: dict[str, Any] = {"published": not args.no_published, "sort": args.sort}
+    if args.table is None:
+        declared = _held_in(args.held_in, args.runs)
+        board = make_leaderboard(runs, Benchmark.of(specs()), held_in=declared, **how)
+    else:
+        board = make_own_leaderboard(runs, own_table(specs(), args.table), **how)
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:
@@ -86,8 +100,24 @@ def _show(args: argparse.Namespace) -> int:
     text = writers[form](board)
     write_text("-o", args.output or "-", text)
     if args.output not in (None, "-"):
-        print(f"wrote {args.output}", file=sys.stderr)
+        say(f"wrote {args.output}")
     return 0
+
+
+def _held_in(declared: Sequence[str], runs: Sequence[Path]) -> dict[Path, list[str]]:
+    """Run folder -> families. Raises UserError for a run that is not in the table."""
+    from evalharness.errors import UserError
+
+    found: dict[Path, list[str]] = {run: [] for run in runs}
+    for text in declared:
+        folder, _, family = text.rpartition("=")
+        chosen = [run for run in runs if not folder or run == Path(folder)]
+        if not chosen:
+            which = f"{folder} is not among the runs" if folder else "no run is named"
+            raise UserError(f"--held-in {text}: {which}; published rows have theirs")
+        for run in chosen:
+            found[run].append(family)
+    return found
 
 
 def _format_of(output: str | None) -> str:

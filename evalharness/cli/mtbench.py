@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.common import add_json_option, require_writable, write_json
 from evalharness.cli.model_options import add_model, add_serving, model_config, prices
 from evalharness.errors import UserError
 
@@ -51,13 +50,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
-
     from evalharness.judge import Mtbench, mtbench_table, read_questions, run_mtbench, watch_asking
-    from evalharness.report.terminal import make_console
+    from evalharness.report.terminal import make_console, say
 
     if args.temperature is not None and not 0 <= args.temperature < float("inf"):
         raise UserError("--temperature is 0 or more")
+    require_writable("--json", args.json)
     what = Mtbench(
         read_questions(args.questions, args.references),
         model_config(args, "model", seed=args.seed),
@@ -68,14 +66,14 @@ def run(args: argparse.Namespace) -> int:
         args.plain,
         prices(args),
     )
-    graded = run_mtbench(what, watch=lambda progress: watch_asking(progress, Console(stderr=True)))
+    graded = run_mtbench(what, watch=lambda progress: watch_asking(progress, make_console(stderr=True)))
     console = make_console(stderr=args.json == "-")
     console.print(mtbench_table(graded.scores, graded.summary))
     console.print(f"folder: {graded.folder}", soft_wrap=True, highlight=False, markup=False)
     write_json(args.json, graded.summary)
     if graded.summary["left"]:
         left = graded.summary["left"]
-        print(f"evalharness: {left} answers are left to grade; the same command continues", file=sys.stderr)
+        say(f"evalharness: {left} answers are left to grade; the same command continues")
     if graded.stopped:
-        print(f"evalharness: stopped early: {graded.stopped}", file=sys.stderr)
+        say(f"evalharness: stopped early: {graded.stopped}")
     return graded.exit_status

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from envs.base import MAX_TURNS
 from evalharness.cli.common import add_data_option, data_folder
 
 _DESCRIPTION = """\
@@ -22,31 +21,40 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--suite-seed", type=int, default=0, metavar="N", help="which open suite (default: 0)"
     )
-    parser.add_argument("--max-turns", type=int, default=MAX_TURNS, metavar="N", help=f"default: {MAX_TURNS}")
+    parser.add_argument(
+        "--max-turns", type=int, metavar="N", help="default: 30, or less where the family has less"
+    )
     add_data_option(parser)
     parser.set_defaults(run=run)
 
 
+def _add_turns(parser: argparse.ArgumentParser) -> None:
+    from envs.base import MAX_TURNS
+
+    parser.add_argument("--max-turns", type=int, default=MAX_TURNS, metavar="N", help=f"default: {MAX_TURNS}")
+
+
 def run(args: argparse.Namespace) -> int:
-    from rich.console import Console
     from rich.text import Text
 
     from envs import specs
+    from evalharness.report.terminal import make_console
     from evalharness.report.text import printable
     from evalharness.suites.selection import find_task
 
     folder = data_folder(args)
     task = find_task(specs(), args.task, folder, args.suite_seed)
     environment = specs()[task.family].make(folder)
-    console = Console()
+    max_turns = args.max_turns or specs()[task.family].max_turns
+    console = make_console()
     try:
         observation, info = environment.reset(options={"task": task})
         console.print(Text(f"Goal: {printable(environment.goal)}", style="bold"))
         console.print(Text(printable(observation)))
         console.print(Text("(an empty line lists the valid actions; 'quit' ends)", style="dim"))
         turn = 0
-        while turn < args.max_turns:
-            prompt = f"[{turn + 1}/{args.max_turns}] > "
+        while turn < max_turns:
+            prompt = f"[{turn + 1}/{max_turns}] > "
             try:
                 line = console.input(Text(prompt, style="cyan")) if sys.stdin.isatty() else input(prompt)
             except EOFError:

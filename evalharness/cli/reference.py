@@ -10,12 +10,20 @@ import re
 from collections.abc import Iterator
 
 from evalharness.cli import COMMANDS, EXIT_STATUS, make_parser
+from evalharness.cli.options import help_of, run_options
+from evalharness.config import RunConfig, option_of
 
 _HEAD = """\
 # Command line
 
 Made from the commands' own help by `python -m evalharness.cli.reference`; the test suite checks that it is up to date.
 `evalharness COMMAND --help` says the same.
+"""
+_OPTIONS = """\
+## Options of a run
+
+`run`, `sweep` and `bon` take them as flags; a YAML file (`--config FILE`) and `evalharness.run` take them by name.
+A run is continued only while everything that results depend on stays as it is; `samples` may grow.
 """
 _USUAL = ("help", "version")
 
@@ -63,6 +71,12 @@ def _is_subcommands(action: argparse.Action) -> bool:
     return isinstance(action, argparse._SubParsersAction)
 
 
+def _flag(action: argparse.Action) -> str:
+    value = _value(action)
+    names = ", ".join(f"`{option}`" for option in action.option_strings)
+    return f"{names} `{value}`" if names and value else names or f"`{value}`"
+
+
 def _section(name: str, parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
     yield f"{'#' * level} {name}"
     yield f"    {_usage(name, parser)}"
@@ -70,19 +84,31 @@ def _section(name: str, parser: argparse.ArgumentParser, level: int) -> Iterator
         raw = parser.formatter_class is argparse.RawDescriptionHelpFormatter
         text = parser.description.strip().replace("%%", "%")
         yield f"```text\n{text}\n```" if raw else _escaped(text)
-    rows = []
+    rows, shared = [], run_options(parser).values()
     for group in parser._action_groups:
         for action in group._group_actions:
             if action.dest in _USUAL or action.help == argparse.SUPPRESS or _is_subcommands(action):
                 continue
-            value = _value(action)
-            names = ", ".join(f"`{option}`" for option in action.option_strings)
-            shown = f"{names} `{value}`" if names and value else names or f"`{value}`"
-            rows.append(f"| {shown} | {_escaped(action.help or '')} |")
+            if action not in shared:
+                rows.append(f"| {_flag(action)} | {_escaped(action.help or '')} |")
+    if shared:
+        yield "All [options of a run](#options-of-a-run), and:"
     if rows:
         yield "\n".join(["| option | what |", "|---|---|", *rows])
     for child, below in subcommands(parser).items():
         yield from _section(f"{name} {child}", below, level + 1)
+
+
+def _options_of_a_run(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Every field of `RunConfig`."""
+    yield _OPTIONS.strip()
+    flags, rows = run_options(parser), []
+    for name, field in RunConfig.model_fields.items():
+        option = option_of(field)
+        depend = "no" if option.operational else "by content" if option.by_content else "yes"
+        flag = _flag(flags[name]) if name in flags else ""
+        rows.append(f"| `{name}` | {flag} | {depend} | {_escaped(help_of(field))} |")
+    yield "\n".join(["| name | flag | results depend on it | what |", "|---|---|---|---|", *rows])
 
 
 def page() -> str:
@@ -99,6 +125,8 @@ def page() -> str:
     ]
     for name in COMMANDS:
         parts += _section(f"evalharness {name}", below[name], 2)
+        if name == "run":
+            parts += _options_of_a_run(below[name])
     return "\n\n".join(parts) + "\n"
 
 

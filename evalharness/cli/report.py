@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 _DESCRIPTION = """\
@@ -11,6 +10,7 @@ Write runs as one HTML file that needs nothing else: scores with intervals, floo
 by turn with what judges said of it, samples of a task beside each other, two runs side by side with their first
 difference. It works from the disk, offline, and opens no connection. Keys are listed in it (press ?). See also:
 evalharness view, for a run in progress.
+A data set of `evalharness refine` (a file) is opened like a run, its errors marked.
 """
 
 
@@ -42,12 +42,20 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.judge import judgements_of
+    from evalharness.refine.as_run import opened
+    from evalharness.refine.sample import BrokenLine, say_broken
+    from evalharness.report.terminal import say
     from evalharness.report.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.report.viewer.page import write_page
 
-    bundle = load_bundle(
-        args.runs, prompts=args.prompts, behaviour=behaviour_figures, judgements=judgements_of
-    )
+    broken: dict[Path, list[BrokenLine]] = {}
+    with opened(args.runs, broken) as folders:
+        bundle = load_bundle(
+            folders, prompts=args.prompts, behaviour=behaviour_figures, judgements=judgements_of
+        )
+    for path, lines in broken.items():
+        for line in say_broken(path, lines):
+            say(f"evalharness: {line}")
     size = write_page(args.output, bundle)
-    print(f"wrote {args.output} ({size / 1e6:.1f} MB)", file=sys.stderr)
+    say(f"wrote {args.output} ({size / 1e6:.1f} MB)")
     return 0

@@ -38,7 +38,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     status = actions.add_parser(
         "status",
         help="show which vLLM `run` would start",
-        description="Show which vLLM `run` would start, and every place where it looks.",
+        description="Show which vLLM `run` would start, and everywhere it looks.",
     )
     status.add_argument("--vllm", metavar="PATH", help="as given to `run`")
     add_json_option(status)
@@ -54,6 +54,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _install(args: argparse.Namespace) -> int:
     from evalharness.cli.install_progress import InstallProgress
+    from evalharness.report.terminal import say
     from evalharness.server.find import nvidia_gpu
     from evalharness.server.install import install_server
 
@@ -62,14 +63,15 @@ def _install(args: argparse.Namespace) -> int:
         install = install_server(cpu=cpu, version=args.version, force=args.force, on_line=progress)
     what = f"vLLM {install.vllm} ({install.kind}, torch {install.torch}, Python {install.python})"
     if install.fresh:
-        print(f"installed {what} in {install.seconds:.0f} s: {install.environment}")
+        say(f"installed {what} in {install.seconds:.0f} s: {install.environment}", stderr=False)
     else:
-        print(f"{what} is already there: {install.environment} (--force installs it again)")
+        say(f"{what} is already there: {install.environment} (--force installs it again)", stderr=False)
     return 0
 
 
 def _status(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
+    from evalharness.report.terminal import say
     from evalharness.server.demo import demo_path, is_complete
     from evalharness.server.find import find_server, server_candidates
 
@@ -95,7 +97,7 @@ def _status(args: argparse.Namespace) -> int:
     }
     if args.json != "-":
         for line in _status_lines(result):
-            print(line)
+            say(line, stderr=False)
     write_json(args.json, result)
     return 0
 
@@ -136,8 +138,9 @@ def _name(server: dict[str, Any]) -> str:
 
 def _uninstall(args: argparse.Namespace) -> int:
     from evalharness.paths import server_folder
+    from evalharness.report.terminal import say
     from evalharness.server.install import uninstall_server
 
     removed = uninstall_server()
-    print(f"removed {server_folder()}" if removed else "there is no private vLLM to remove")
+    say(f"removed {server_folder()}" if removed else "there is no private vLLM to remove", stderr=False)
     return 0

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder
+from evalharness.cli.common import data_folder, require_writable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,13 +25,15 @@ def play_study(
     elsewhere: Mapping[str, Path] | None = None,
 ) -> Played:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
-    from rich.console import Console
-
     from evalharness.cli.common import titles
     from evalharness.engine.study import play
     from evalharness.report.live import watch
+    from evalharness.report.terminal import make_console, say
 
-    names, shown = titles(), Console(stderr=True)
+    for option in ("json", "csv", "tasks_csv"):
+        require_writable("--" + option.replace("_", "-"), getattr(args, option, None))
+    names, shown = titles(), make_console(stderr=True)
+    kept: list[Path] = []
     try:
         return play(
             kind,
@@ -42,20 +43,27 @@ def play_study(
             data=data_folder(args),
             watch=lambda progress: watch(progress, names, shown),
             on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
+            on_folder=kept.append,
         )
     except (KeyboardInterrupt, SystemExit):
-        print(f"evalharness: stopped; finished episodes are in {folder}", file=sys.stderr)
+        where = f"finished episodes are in {folder}" if kept else "nothing had been played yet"
+        say(f"evalharness: stopped; {where}")
         raise
 
 
 def end_study(out: Console, folder: Path, played: Played) -> int:
-    """Where it is and what is missing; the exit status."""
+    """What was there already, where it is and what is missing; the exit status."""
+    from evalharness.report.terminal import say
+
+    for name, outcome in played.runs.items():
+        if outcome.nothing_to_play:
+            out.print(f"{name}: {outcome.nothing_to_play}", soft_wrap=True, highlight=False)
     out.print(
         f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
     )
     if played.stopped:
-        print(f"evalharness: the study stopped early: {played.stopped}", file=sys.stderr)
+        say(f"evalharness: the study stopped early: {played.stopped}")
         if played.owed:
-            print(f"evalharness: still to play: {', '.join(played.owed)}", file=sys.stderr)
-        print("evalharness: finished episodes are kept; the same command continues", file=sys.stderr)
+            say(f"evalharness: still to play: {', '.join(played.owed)}")
+        say("evalharness: finished episodes are kept; the same command continues")
     return played.exit_status

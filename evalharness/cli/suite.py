@@ -53,9 +53,9 @@ def _families(selection: str) -> list[EnvSpec]:
     from evalharness.errors import UserError, nearest
 
     known = {family: spec for family, spec in specs().items() if spec.expected.get("open")}
-    if selection == "all":
-        return list(known.values())
     chosen = [name.strip() for name in selection.split(",")]
+    if "all" in chosen:
+        chosen = [name for name in chosen if name != "all"] + [f for f in known if known[f].in_all]
     for name in chosen:
         if name not in known:
             raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
@@ -65,11 +65,10 @@ def _families(selection: str) -> list[EnvSpec]:
 def _build(args: argparse.Namespace) -> int:
     import time
 
-    from rich.console import Console
-
     from envs.base import tasks_hash
     from evalharness.errors import InfrastructureError, UserError
     from evalharness.report.building import building
+    from evalharness.report.terminal import make_console
     from evalharness.report.text import duration
     from evalharness.suites import open as suites
 
@@ -78,7 +77,7 @@ def _build(args: argparse.Namespace) -> int:
         raise UserError(f"--suite-seed {seed}: give 0 or more")
     families, names = _families(args.tasks), titles()
     check = args.check or (seed == suites.FROZEN_SEED and args.output is None)
-    out = Console(stderr=args.json == "-")
+    out = make_console(stderr=args.json == "-")
     report: list[dict[str, Any]] = []
     everything: list[Proven] = []
     same = True
@@ -86,7 +85,7 @@ def _build(args: argparse.Namespace) -> int:
         kept = None if check or args.force or args.output else suites.read_frozen(spec, seed)
         started = time.monotonic()
         if kept is None:
-            with building(names[spec.family], spec.expected["open"], Console(stderr=True)) as on_task:
+            with building(names[spec.family], spec.expected["open"], make_console(stderr=True)) as on_task:
                 try:
                     rows = suites.build(spec, seed, on_task)
                 except suites.UnprovenTaskError as error:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 _DESCRIPTION = """\
 Send a run's scores and configuration to an experiment tracker. Needs one extra: pip install 'evalharness[wandb]' (or
-mlflow, trackio). Where they go is told to the tracker itself: WANDB_MODE=offline, MLFLOW_TRACKING_URI, TRACKIO_DIR, ...
+mlflow, trackio). The tracker's own variables say where they go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...
 """
 
 
@@ -29,7 +28,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.analysis.summary import summarize
     from evalharness.exports.trackers import track
     from evalharness.records.store import read_manifest
+    from evalharness.report.terminal import say
 
     count = track(args.to, args.project, read_manifest(args.folder), summarize(args.folder))
-    print(f"{args.to}: sent {count} numbers to {args.project}", file=sys.stderr)
+    say(f"{args.to}: sent {count} numbers to {args.project}")
     return 0

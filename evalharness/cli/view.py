@@ -24,7 +24,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.errors import UserError
     from evalharness.report.viewer.live import serve
 
+    if not 0 <= args.port <= 65535:
+        raise UserError(f"--port {args.port}: a port is a number up to 65535, or 0 for a free one")
     serve(args.runs, port=args.port, prompts=args.prompts)
     return 0

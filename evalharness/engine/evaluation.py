@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from envs import specs as installed_specs
+from envs.base import EnvSpec
 from evalharness.analysis.summary import earlier_timing, is_complete, write_summary
 from evalharness.analysis.tables import write_parquet
 from evalharness.cluster import worker_site
 from evalharness.config import RunConfig
-from evalharness.engine.event_loop import run_to_end
 from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.engine.scheduler import Job
 from evalharness.engine.session import Engine
 from evalharness.errors import UserError, nearest
-from evalharness.policy.resolve import prepare
+from evalharness.policy.event_loop import run_to_end
+from evalharness.policy.resolve import Prepared, prepare
+from evalharness.policy.served import NoAnswerError
 from evalharness.protocol.perturb import voices
-from evalharness.protocol.prompt import load_prompt
+from evalharness.protocol.prompt import load_prompts
 from evalharness.records.manifest import make_manifest
-from evalharness.records.store import RunStore, read_episodes
+from evalharness.records.store import MANIFEST, RunStore, read_episodes
 from evalharness.server.shared import SharedServers
 from evalharness.suites.selection import select
 
@@ -43,6 +46,19 @@ class Outcome:
     stopped: str | None
     """Why the run ended before every episode was tried; None when it did not."""
 
+    finished: float | None = None
+    """When the last episode was finished (Unix time), where nothing was left to play; None where something was."""
+
+    @property
+    def nothing_to_play(self) -> str | None:
+        """What a person is told then."""
+        if self.finished is None:
+            return None
+        count = sum(family["n"] for family in self.summary["families"].values())
+        selected = sum(family["selected"] for family in self.summary["families"].values())
+        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.finished))
+        return f"nothing to play: {count} of {selected} episodes were finished on {day}; -o DIR for a new run"
+
     @property
     def exit_status(self) -> int:
         """0, or 3 when infrastructure failures left episodes unplayed."""
@@ -55,21 +71,29 @@ def evaluate(
     data: Path | None = None,
     watch: Watch = unwatched,
     serve: SharedServers | None = None,
+    on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Outcome:
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
-    `data` is the user's data folder; `serve` gives the run a model server that outlives it (`prepare`).
-    Raises UserError for what the user can mend; infrastructure failures are recorded and told in the outcome.
+    `data` is the user's data folder; `serve` gives the run a model server that outlives it (`prepare`); `on_folder` is
+    told the run's folder once it is there to stay. Raises UserError for what the user can mend; infrastructure failures
+    are recorded and told in the outcome.
     """
     specs = installed_specs()
     for family in config.workers:
         if family not in specs:
             raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
     tasks = select(
-        specs, config.tasks, config.suite, data=data, suite_seed=config.suite_seed, limit=config.limit
+        specs,
+        config.tasks,
+        config.suite,
+        data=data,
+        suite_seed=config.suite_seed,
+        limit=config.limit,
+        questions=config.questions,
     )
     families = sorted({task.family for task in tasks})
-    prompts = {family: load_prompt(specs[family], config.prompts) for family in families}
+    prompts = load_prompts([specs[family] for family in families], config.prompts)
     spoken = voices(specs, families, config.perturb)
     counts = {f: FamilyProgress(sum(t.family == f for t in tasks) * config.samples) for f in families}
     progress = Progress(counts)
@@ -77,33 +101,64 @@ def evaluate(
     def set_status(text: str) -> None:
         progress.status = text
 
-    folder = config.folder()
-    with RunStore(folder) as store, watch(progress):
-        prepared = prepare(config, specs, set_status, serve=serve)
-        manifest = make_manifest(
-            config, tasks, specs, {f: sha for f, (_, sha) in prompts.items()}, prepared.identity
-        )
-        store.resume(manifest)
-        for finished in read_episodes(folder):
-            progress.count_episode(finished.family, finished.success, finished.progress)
-        history = History.load(history_path())
-        owed = [
-            Job(task, sample, history.expected_turns(task, config.max_turns))
-            for task in tasks
-            for sample in range(config.samples)
-            if (task.id, sample) not in store.done
-        ]
-        stopped, timing = None, earlier_timing(folder)
-        if owed or not (folder / "manifest.json").exists():
-            with worker_site(
-                config.cluster,
-                install=config.cluster_install,
-                on_status=set_status,
-                lasting=serve.lasting if serve else None,
-            ) as site:
-                engine = Engine(config, specs, store, progress, prompts, spoken, data, site)
-                stopped = run_to_end(engine.play_all(prepared, manifest, owed, history))
-            timing = engine.timing({family: spec.title for family, spec in specs.items()})
-        progress.status = "writing the tables"
-        write_parquet(folder)
-        return Outcome(folder, write_summary(folder, timing), stopped)
+    with watch(progress):
+        prepared = _prepared(config, specs, set_status, serve)
+        folder = config.folder(prepared.address)
+        with RunStore(folder) as store:
+            manifest = make_manifest(
+                config,
+                tasks,
+                specs,
+                {f: prompt.sha256 for f, prompt in prompts.items()},
+                prepared.identity,
+                data,
+            )
+            store.resume(manifest)
+            if (folder / MANIFEST).exists():
+                on_folder(folder)
+            finished = None
+            for episode in read_episodes(folder):
+                progress.count_episode(episode.family, episode.success, episode.progress)
+                finished = max(finished or 0.0, episode.started + episode.wall_s)
+            history = History.load(history_path())
+            owed = [
+                Job(task, sample, history.expected_turns(task, config.turn_limit(specs[task.family])))
+                for task in tasks
+                for sample in range(config.samples)
+                if (task.id, sample) not in store.done
+            ]
+            stopped, timing = None, earlier_timing(folder)
+            if owed or not (folder / MANIFEST).exists():
+                finished = None
+                with worker_site(
+                    config.cluster,
+                    install=config.cluster_install,
+                    on_status=set_status,
+                    lasting=serve.lasting if serve else None,
+                ) as site:
+                    engine = Engine(config, specs, store, progress, prompts, spoken, data, site, on_folder)
+                    stopped = run_to_end(engine.play_all(prepared, manifest, owed, history))
+                timing = engine.timing({family: spec.title for family, spec in specs.items()})
+            progress.status = "writing the tables"
+            write_parquet(folder)
+            return Outcome(folder, write_summary(folder, timing), stopped, finished)
+
+
+def _prepared(
+    config: RunConfig,
+    specs: Mapping[str, EnvSpec],
+    on_status: Callable[[str], None],
+    serve: SharedServers | None,
+) -> Prepared:
+    """`prepare`; where no server answers, the error names the run that may be there already."""
+    try:
+        return prepare(config, specs, on_status, serve=serve)
+    except NoAnswerError as error:
+        places = (config.folder(), config.folder(config.model.rstrip("/")))
+        for folder in places:
+            if (folder / MANIFEST).exists():
+                raise UserError(
+                    f"{error}\nwhether it serves the model of {folder} cannot be told; "
+                    f"for what is there: evalharness show {folder}"
+                ) from None
+        raise

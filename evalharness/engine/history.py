@@ -1,4 +1,4 @@
-"""How long episodes were in earlier runs on this machine, so that the longest start first.
+"""How long a model's episodes were in earlier runs on this machine, so that the longest start first.
 
 Only the order of work depends on it, never a result. Kept in the user's cache; without it every episode is expected to
 go to the turn limit.
@@ -15,7 +15,8 @@ from pathlib import Path
 from envs.base import EnvSpec, Task
 from evalharness.paths import write_whole
 
-_SCHEMA = 1
+_SCHEMA = 2
+"""1 held the oracle's and the random policy's episodes as well."""
 _LIMIT = 20_000
 """Tasks remembered; the oldest go first."""
 _NEW = 0.5

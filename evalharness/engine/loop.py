@@ -12,14 +12,15 @@ from evalharness.errors import UserError
 from evalharness.policy.base import (
     ContextOverflowError,
     Environment,
+    Player,
     PolicyStoppedError,
     Reply,
-    Session,
 )
 from evalharness.protocol import react
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import EndedBy, Episode, Trim, Turn
+from evalharness.workers.timing import CallTimes
 
 
 @dataclass
@@ -56,6 +57,10 @@ class _Speaking:
     world: Environment
     voice: Voice
 
+    @property
+    def last_call(self) -> CallTimes:
+        return self.world.last_call
+
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         return await self.world.reset(task)
 
@@ -74,10 +79,10 @@ class _Speaking:
         return {name: [self.voice.action(action) for action in plan] for name, plan in plans.items()}
 
 
-async def _ask(session: Session, conversation: _Conversation, turn: int) -> Reply:
+async def _ask(player: Player, conversation: _Conversation, turn: int) -> Reply:
     while True:
         try:
-            return await session.reply(conversation.messages, turn=turn)
+            return await player.reply(conversation.messages, turn=turn)
         except ContextOverflowError:
             conversation.drop_older_half(turn)
 
@@ -85,10 +90,9 @@ async def _ask(session: Session, conversation: _Conversation, turn: int) -> Repl
 async def play(
     task: Task,
     environment: Environment,
-    open_session: Callable[[Environment], Session],
+    open_player: Callable[[Environment], Player],
     *,
     prompt: PromptFile,
-    prompt_hash: str,
     voice: Voice,
     sample: int = 0,
     max_turns: int = MAX_TURNS,
@@ -97,20 +101,19 @@ async def play(
     """Play `task` to its end. Infrastructure errors pass through: the caller starts the episode over."""
     started, clock = time.time(), time.perf_counter()
     goal, first_observation, info = await environment.reset(task)
-    environment_s = time.perf_counter() - clock
+    environment_s = environment.last_call.took_s
+    worker_s = time.perf_counter() - clock - environment_s
     goal, first_observation = voice.names(goal), voice.observation(first_observation)
-    messages = voice.prompt(prompt.for_kind(task.kind)).messages(
-        voice.surface, voice.surface, goal, first_observation
-    )
+    messages = voice.prompt(prompt.for_kind(task.kind)).messages(voice.surface, goal, first_observation)
     conversation = _Conversation(messages, len(messages))
-    session = open_session(_Speaking(environment, voice))
+    player = open_player(_Speaking(environment, voice))
     turns: list[Turn] = []
     ended_by: EndedBy = "turn_limit"
     while len(turns) < max_turns:
         number = len(turns) + 1
         before = time.perf_counter()
         try:
-            reply = await _ask(session, conversation, number)
+            reply = await _ask(player, conversation, number)
         except PolicyStoppedError:
             ended_by = "policy_stopped"
             break
@@ -120,13 +123,18 @@ async def play(
         )
         terminated = False
         completed: tuple[int, ...] = ()
-        valid = False
+        valid, no_effect = False, None
+        simulated = waited = 0.0
         if parsed.action is None:
             observation = react.correction(parsed)
         else:
+            asked = time.perf_counter()
             answer, terminated, info = await environment.step(voice.to_world(parsed.action))
+            simulated = environment.last_call.took_s
+            waited = time.perf_counter() - asked - simulated
             observation = voice.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
+            no_effect = info.get("no_effect")
         conversation.append(parsed.kept, observation)
         turn = Turn(
             turn=number,
@@ -138,13 +146,15 @@ async def play(
             valid=valid,
             format_errors=parsed.errors,
             subgoals_completed=completed,
+            no_effect=no_effect,
             finish_reason=reply.finish_reason,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
             policy_s=answered - before,
             latency_s=reply.latency,
             failed_tries=reply.failed_tries,
-            environment_s=time.perf_counter() - answered,
+            environment_s=simulated,
+            worker_s=max(0.0, waited),
         )
         turns.append(turn)
         on_turn(turn)
@@ -170,9 +180,11 @@ async def play(
         trims=tuple(conversation.trims),
         subgoals=task.subgoals,
         task_hash=task.content_hash,
-        prompt_hash=prompt_hash,
+        prompt_hash=prompt.sha256,
         policy_s=sum(turn.policy_s for turn in turns),
         environment_s=environment_s + sum(turn.environment_s for turn in turns),
         started=started,
         wall_s=time.perf_counter() - clock,
+        worker_s=max(0.0, worker_s) + sum(turn.worker_s for turn in turns),
+        figures=dict(info.get("figures", {})),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,10 +20,10 @@ from evalharness.engine.progress import Progress
 from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.engine.throttle import CEILING, Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.policy.base import Environment, Reply, Session
+from evalharness.policy.base import Environment, Player, Reply
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
-from evalharness.protocol.prompt import Message
+from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
 from evalharness.records.store import RunStore, read_manifest
 from evalharness.server.metrics import ServerInsight
@@ -39,19 +39,23 @@ _FEW_ENVIRONMENTS = 8
 class _Throttled:
     """A policy's session that waits for a place at the model before each turn, and notes how long all took."""
 
-    session: Session
+    session: Player
     throttle: Throttle
     times: FamilyTimes
     latencies: Latencies
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         began = time.perf_counter()
-        async with self.throttle.place():
-            asked = time.perf_counter()
-            reply = await self.session.reply(messages, turn=turn)
-            seconds = time.perf_counter() - asked
-        self.times.place_s += asked - began
-        self.times.model_s += seconds
+        asked: float | None = None
+        try:
+            async with self.throttle.seat():
+                asked = time.perf_counter()
+                reply = await self.session.reply(messages, turn=turn)
+                seconds = time.perf_counter() - asked
+        finally:  # what a failed request waited for was time all the same
+            ended = time.perf_counter()
+            self.times.seat_s += (asked or ended) - began
+            self.times.model_s += 0.0 if asked is None else ended - asked
         self.latencies.add(seconds)
         self.throttle.answered()
         return reply
@@ -65,15 +69,17 @@ class Engine:
     specs: Mapping[str, EnvSpec]
     store: RunStore
     progress: Progress
-    prompts: Mapping[str, tuple[Any, str]]
+    prompts: Mapping[str, PromptFile]
     voices: Mapping[str, Voice]
     data: Path | None
     site: WorkerSite
+    on_folder: Callable[[Path], None] = lambda folder: None
+    """Told the run's folder once its manifest is written."""
     events: list[dict[str, Any]] = field(default_factory=list)
     """Deaths and restarts of servers."""
     _longest_s: float = 0.0
     _wall_s: float = 0.0
-    _allowed_place_s: float = 0.0
+    _allowed_seat_s: float = 0.0
     _client_cpu_s: float = 0.0
     _down_s: float = 0.0
     _sessions: int = 1
@@ -100,6 +106,7 @@ class Engine:
                 self.progress.status = ""
             manifest["sessions"][-1]["policy"] = dict(opened.facts or {})
             self.store.begin(manifest)
+            self.on_folder(self.store.folder)
             self._sessions = len(read_manifest(self.store.folder)["sessions"])
             self._insight = ServerInsight(opened.metrics, on_saturated=self._throttle.saturated)
             watching = asyncio.create_task(self._insight.watch())
@@ -114,6 +121,7 @@ class Engine:
                 on_failure=self._note_failure,
                 throttle=self._throttle,
                 attempts=self.config.attempts,
+                cores=self._cores,
                 policy_alive=opened.failure,
             )
             try:
@@ -123,7 +131,7 @@ class Engine:
             finally:
                 self._wall_s = self.progress.elapsed
                 self._client_cpu_s = time.process_time() - self._cpu_before
-                self._allowed_place_s = self._throttle.allowed_place_s()
+                self._allowed_seat_s = self._throttle.allowed_seat_s()
                 self._down_s = opened.down_s()
                 watching.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
@@ -132,6 +140,8 @@ class Engine:
 
     async def _close_pools(self) -> None:
         await asyncio.gather(*(pool.close() for pool in self._pools.values()))
+        if self.config.is_scripted:
+            return  # its episodes are not as long as a model's, and its turns cost what an oracle's search costs
         for family, pool in self._pools.items():
             self._history.note_cost(family, pool.cpu_s, pool.times.turns)
         self._history.save(history_path())
@@ -167,17 +177,17 @@ class Engine:
                 size=pinned or sizes[family],
                 episodes_per_worker=per_worker,
                 make_worker=self.site.make_worker,
+                on_this_machine=self.site.cores is None,
             )
         return pools
 
     async def _play(self, job: Job, environment: RemoteEnvironment, opened: Opened) -> Episode:
         task: Task = job.task
-        prompt, prompt_hash = self.prompts[task.family]
         counts = self.progress.families[task.family]
         times = environment.times
 
-        def session(world: Environment) -> Session:
-            own = opened.policy.session(task, job.sample, world)
+        def session(world: Environment) -> Player:
+            own = opened.policy.player(task, job.sample, world)
             if self.config.is_scripted:
                 return own
             return _Throttled(own, self._throttle, times, self._latencies)
@@ -189,19 +199,19 @@ class Engine:
                 task,
                 environment,
                 session,
-                prompt=prompt,
-                prompt_hash=prompt_hash,
+                prompt=self.prompts[task.family],
                 voice=self.voices[task.family],
                 sample=job.sample,
-                max_turns=self.config.max_turns,
+                max_turns=self.config.turn_limit(self.specs[task.family]),
                 on_turn=self.progress.count_turn,
             )
         finally:
             counts.running -= 1
+            times.wall_s += time.perf_counter() - began
         times.episodes += 1
         times.turns += len(episode.turns)
-        times.wall_s += time.perf_counter() - began
-        self._history.note_episode(task, len(episode.turns))
+        if not self.config.is_scripted:
+            self._history.note_episode(task, len(episode.turns))
         quickest = self._latencies.quantile(0.1) or 0.0
         alone = len(episode.turns) * (quickest + times.environment_s / max(times.turns, 1))
         self._longest_s = max(self._longest_s, alone)
@@ -247,7 +257,7 @@ class Engine:
             workers={family: pool.size for family, pool in self._pools.items()},
             client_cpu_s=self._client_cpu_s,
             longest_episode_s=self._longest_s,
-            allowed_place_s=self._allowed_place_s,
+            allowed_seat_s=self._allowed_seat_s,
             concurrency=self._throttle.limit,
             highest_concurrency=self._throttle.highest,
             pinned=self._throttle.pinned is not None,

@@ -14,10 +14,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from envs import specs
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Outcome, Watch, evaluate, unwatched
 from evalharness.errors import UserError
-from evalharness.records.store import MANIFEST, write_atomically
+from evalharness.policy.resolve import prepare
+from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
 from evalharness.server.shared import SharedServers
 
 SCHEMA = 1
@@ -44,11 +46,15 @@ class Played:
 
 
 def study_folder(config: RunConfig, kind: str) -> Path:
-    """`-o`, else one that the same options find again: more samples or perturbations join the same study."""
+    """`-o`, else one that the same options find again: more samples or perturbations join the same study.
+
+    Asks an endpoint which model it serves, as a run does.
+    """
     if config.output is not None:
         return config.output
-    one = config.model_copy(update={"samples": 1})
-    return one.folder().with_name(f"{one.folder().name}-{kind}")
+    address = prepare(config, specs(), lambda text: None).address if config.is_endpoint else None
+    one = config.model_copy(update={"samples": 1}).folder(address)
+    return one.with_name(f"{one.name}-{kind}")
 
 
 def play(
@@ -60,11 +66,14 @@ def play(
     data: Path | None = None,
     watch: Watch = unwatched,
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
+    on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Played:
     """Play every run in `folder`/NAME, or continue it, in order. `elsewhere`: runs of the study that exist already.
 
-    `on_run` is told (name, number from 1, how many) before each. Raises UserError.
+    `on_run` is told (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
+    stay. Raises UserError.
     """
+    require_own_folder(folder, STUDY, expected=(MANIFEST, *runs))
     if (folder / MANIFEST).exists():
         raise UserError(f"{folder} is a run folder; choose another for the study with -o DIR")
     known = read_study(folder)
@@ -75,7 +84,11 @@ def play(
         for number, (name, config) in enumerate(runs.items(), start=1):
             on_run(name, number, len(runs))
             outcomes[name] = evaluate(
-                config.model_copy(update={"output": folder / name}), data=data, watch=watch, serve=serve
+                config.model_copy(update={"output": folder / name}),
+                data=data,
+                watch=watch,
+                serve=serve,
+                on_folder=on_folder,
             )
             _note(kind, folder, {name: name, **{n: str(path) for n, path in (elsewhere or {}).items()}})
             if outcomes[name].stopped:

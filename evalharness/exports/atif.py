@@ -51,7 +51,7 @@ def trajectory(episode: Episode, manifest: Mapping[str, Any]) -> dict[str, Any]:
     ]
     elapsed = 0.0
     for turn in episode.turns:
-        elapsed += turn.policy_s + turn.environment_s
+        elapsed += turn.policy_s + turn.environment_s + turn.worker_s
         at = datetime.fromtimestamp(episode.started + elapsed, UTC).isoformat()
         steps.append({"step_id": len(steps) + 1, "timestamp": at} | _step(turn))
     notes = (

@@ -19,7 +19,7 @@ def opening(episode: Episode) -> tuple[list[Message], bool]:
         text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
         return [{"role": "user", "content": text}], False
     prompt, voice = found
-    return prompt.messages(voice.surface, voice.surface, episode.goal, episode.first_observation), True
+    return prompt.messages(voice.surface, episode.goal, episode.first_observation), True
 
 
 def kept_reply(reply: str, finish_reason: str) -> str:

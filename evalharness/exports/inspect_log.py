@@ -23,6 +23,7 @@ from typing import Any
 from evalharness._version import __version__
 from evalharness.exports.conversation import conversation, opening
 from evalharness.records.episode import Episode, Turn
+from evalharness.records.manifest import turn_limits
 
 LOG_VERSION = 2
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -137,7 +138,7 @@ def _events(
             "output": _output(turn, messages[reply], model),
             "working_time": turn.policy_s,
         }
-        elapsed += turn.policy_s + turn.environment_s
+        elapsed += turn.policy_s + turn.environment_s + turn.worker_s
         outcome = {
             "turn": turn.turn,
             "thought": turn.thought,
@@ -213,11 +214,11 @@ def _specification(manifest: Mapping[str, Any], ids: list[str], samples: int) ->
         },
         "model": str(manifest["model_name"]),
         "model_generate_config": sampling,
-        "config": {"epochs": samples, "turn_limit": config["max_turns"]},
+        "config": {"epochs": samples, "turn_limit": max(turn_limits(manifest).values())},
         "packages": {"evalharness": session.get("evalharness", __version__)},
         "metadata": {
             "digest": manifest["digest"],
-            "max_turns": config["max_turns"],
+            "max_turns": max(turn_limits(manifest).values()),
             "labels": manifest["labels"],
         },
         "scorers": [{"name": name, "metrics": [{"name": "mean"}]} for name in SCORES],

@@ -17,7 +17,7 @@ from evalharness.errors import InfrastructureError, UserError
 from evalharness.judge.progress import AskingProgress
 from evalharness.policy.base import ContextOverflowError, RequestForm
 from evalharness.policy.completion import RequestRefusedError, refuses_response_format
-from evalharness.policy.endpoint import EndpointError
+from evalharness.policy.endpoint import EndpointError, RefusedError
 from evalharness.policy.replicas import Replicas
 from evalharness.policy.resolve import Prepared, Reports
 from evalharness.protocol.prompt import Message
@@ -79,7 +79,6 @@ class Asking:
     """The model has answered a question, in an earlier session if not in this one."""
     _failed_in_a_row: int = 0
     _early: list[tuple[Answer, UserError]] = field(default_factory=list)
-    _wake: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def settle_form(self) -> dict[str, Any]:
         """Find out once whether the server can be held to the schema; without it where it refuses.
@@ -100,16 +99,14 @@ class Asking:
 
     async def run(self, questions: Sequence[Question], keep: Callable[[Answer], None]) -> None:
         """`keep` gets each answer as it comes. Raises AbortedError, StoreError or UserError; then nothing goes on."""
-        self.throttle.on_change = self._wake.set
         waiting = list(reversed(questions))
         try:
             async with asyncio.TaskGroup() as group:
                 while waiting:
-                    while waiting and self.throttle.episodes < self.throttle.limit:
-                        self.throttle.episodes += 1
+                    while waiting and self.throttle.has_room:
+                        self.throttle.begin_episode()
                         group.create_task(self._one(waiting.pop(), keep))
-                    await self._wake.wait()
-                    self._wake.clear()
+                    await self.throttle.change()
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
         if self._early and not self.answered:
@@ -134,15 +131,14 @@ class Asking:
                 return
         finally:
             self.progress.running -= 1
-            self.throttle.episodes -= 1
-            self._wake.set()
+            self.throttle.end_episode()
 
     async def _ask(self, question: Question) -> Answer | None:
         """None: refused while nothing had been answered yet, which `run` settles."""
-        session = self.model.conversation(question.key, 0, question.form or self.form)
+        player = self.model.conversation(question.key, 0, question.form or self.form)
         try:
-            async with self.throttle.place():
-                reply = await session.reply(question.messages(), turn=1)
+            async with self.throttle.seat():
+                reply = await player.reply(question.messages(), turn=1)
         except ContextOverflowError as error:
             return self._refused(Answer(question.key, str(error), "context"), _too_long(error))
         except RequestRefusedError as error:
@@ -177,10 +173,12 @@ class Asking:
         reason = self.model_gone()
         final = attempt == self.attempts or reason is not None
         self.on_error(key, attempt, error, final)
-        self.progress.status = f"{key}, try {attempt}: {str(error).splitlines()[0]}"
+        self.progress.status = f"{key}, try {attempt}: {error}"
         self.progress.failures += final
         if reason is not None:
             raise AbortedError(reason)
+        if isinstance(error, RefusedError):
+            raise AbortedError(f"the model's server refuses every request: {error}")
         if isinstance(error, EndpointError):
             self._failed_in_a_row += 1
             if self._failed_in_a_row >= max(self.attempts, self.throttle.limit):

@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import platform
@@ -23,7 +24,8 @@ from evalharness._version import __version__
 from evalharness.config import RunConfig
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.policy.resolve import sampling_of
-from evalharness.records.store import MANIFEST, RecordFolder, read_lines
+from evalharness.records.shapes import read_object
+from evalharness.records.store import MANIFEST, RecordFolder
 
 ERRORS = "errors.jsonl"
 SCHEMA = 1
@@ -108,4 +110,19 @@ def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:
 
 
 def read_answers(path: Path) -> Iterator[dict[str, Any]]:
-    return (value for _, value in read_lines(path))
+    """Every whole line. A torn last one, where writing was cut off, is skipped.
+
+    Raises UserError for any other line that is no object: that is damage, not an interruption.
+    """
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                value = read_object(line)
+            except ValueError as error:
+                if not line.endswith(b"\n"):
+                    return
+                raise UserError(
+                    f"{path} is damaged at line {number} ({error}); restore it, or delete that line and run the same "
+                    "command again: what it held is asked anew"
+                ) from None
+            yield value

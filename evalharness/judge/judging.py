@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.config import RunConfig
-from evalharness.engine.event_loop import run_to_end
 from evalharness.errors import UserError
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.asking import AbortedError, Answer, Question, asked, refuse_scripted
@@ -31,6 +30,7 @@ from evalharness.judge.progress import AskingProgress, Watch, unwatched
 from evalharness.judge.turn_prompt import EARLIER_TURNS, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
 from evalharness.policy.base import RequestForm
+from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
 from evalharness.records.store import MANIFEST, SUMMARY, EpisodeKey
 from evalharness.report.viewer.records import TurnJudgement

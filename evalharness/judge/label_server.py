@@ -14,6 +14,7 @@ from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.label_page import label_data, label_page, turn_data
 from evalharness.judge.labels import LabelFolder, checked
 from evalharness.judge.verdict import KINDS, Rater
+from evalharness.report.terminal import say
 from evalharness.report.viewer.live import guard, serve_application
 
 
@@ -90,7 +91,7 @@ def serve(
     judges: Sequence[Rater],
     *,
     port: int = 0,
-    ready: Callable[[str], Any] = lambda url: print(f"{url}   (Ctrl-C ends it)", flush=True),
+    ready: Callable[[str], Any] = lambda url: say(f"{url}   (Ctrl-C ends it)", stderr=False),
 ) -> None:
     """Until Ctrl-C. Raises UserError when the port is taken."""
     try:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.config import RunConfig
-from evalharness.engine.event_loop import run_to_end
 from evalharness.errors import UserError
 from evalharness.judge.asking import AbortedError, Answer, Asking, Question, asked, refuse_scripted
 from evalharness.judge.folder import (
@@ -29,6 +28,7 @@ from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, 
 from evalharness.judge.progress import AskingProgress, Watch, unwatched
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
 from evalharness.policy.base import RequestForm
+from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
 from evalharness.protocol.prompt import Message
 from evalharness.records.store import SUMMARY, write_atomically

@@ -24,9 +24,8 @@ def truth(episode: Episode) -> list[Verdict]:
     state = list(zip(seen, progress, strict=True))
     found = []
     for i, turn in enumerate(episode.turns):
-        # Runs of a version whose environments tell the effect have it on record; in others the texts tell.
-        told: bool | None = getattr(turn, "no_effect", None)
-        unchanged = state[i + 1] == state[i] if told is None else told
+        # Some environments tell the effect; of the others the texts do.
+        unchanged = state[i + 1] == state[i] if turn.no_effect is None else turn.no_effect
         if turn.action is None:
             why = "no_action"
         elif not turn.valid:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from envs.base import Task
+from evalharness.errors import InfrastructureError
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import FailedTry
+from evalharness.workers.timing import CallTimes
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,13 @@ class RequestForm:
     """None: as the sampling says."""
 
 
+class PolicyError(InfrastructureError):
+    """The policy gave no usable reply, and not for anything the model did: the episode is started over."""
+
+    refuses_all = False
+    """Further requests would be refused, too: no other episode can be played now."""
+
+
 class ContextOverflowError(Exception):
     """The conversation no longer fits the model's context; the loop drops old turns and asks again."""
 
@@ -51,6 +60,10 @@ class PolicyStoppedError(Exception):
 
 class Environment(Protocol):
     """A running episode's world, in its own process."""
+
+    @property
+    def last_call(self) -> CallTimes:
+        """Where the time of the call that returned last went."""
 
     async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
         """Returns (goal, first observation, info)."""
@@ -65,14 +78,14 @@ class Environment(Protocol):
     async def reference_plans(self) -> dict[str, list[str]]: ...
 
 
-class Session(Protocol):
-    """A policy playing one episode."""
+class Player(Protocol):
+    """A policy's side of one episode, or of one conversation without an environment."""
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         """Answer the conversation so far; `turn` counts from 1."""
 
 
 class Policy(Protocol):
-    def session(self, task: Task, sample: int, environment: Environment) -> Session: ...
+    def player(self, task: Task, sample: int, environment: Environment) -> Player: ...
 
     async def close(self) -> None: ...

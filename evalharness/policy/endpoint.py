@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-import random
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -18,26 +17,27 @@ from typing import Any
 import aiohttp
 
 from envs.base import Task
-from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import Environment, Reply, RequestForm, Session
+from evalharness.errors import UserError
+from evalharness.policy.base import ContextOverflowError, Environment, Player, PolicyError, Reply, RequestForm
 from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
+from evalharness.policy.patience import Patience, pause_before_retry
+from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
 from evalharness.records.episode import FailedTry
 
 _REPLY_LIMIT = 8 * 1024 * 1024
 """Bytes of one answer. 8,192 tokens are below 100 kB; a server that sends more is broken."""
-_BACKOFF = 0.5
-"""Seconds before the second try; doubled for each further one, with jitter."""
-_BACKOFF_LIMIT = 30.0
 TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
 """Of a turn in an episode."""
+START_PATIENCE = 60.0
+"""Seconds for which a server may be too busy for the first request of all, before anything is played."""
 _KEEP_ALIVE = 4.0
 """Seconds for which an idle connection is kept. uvicorn (vLLM) and others close theirs after five: a request sent
 on a connection that is just being closed fails, and only the server's side could tell whether it had been read."""
 
 
-class EndpointError(InfrastructureError):
+class EndpointError(PolicyError):
     """The endpoint did not give a usable answer within the bounds set for retrying."""
 
     def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
@@ -46,6 +46,12 @@ class EndpointError(InfrastructureError):
 
     def details(self) -> dict[str, Any]:
         return {"tries": [asdict(failed) for failed in self.tries]}
+
+
+class RefusedError(EndpointError):
+    """The endpoint has refused every request for so long that further ones would be refused, too."""
+
+    refuses_all = True
 
 
 @dataclass(frozen=True)
@@ -86,13 +92,16 @@ class ChatEndpoint:
         connections: int = 512,
         timeout: float = 600.0,
         tries: int = 6,
-        on_retry: Callable[[str], None] = lambda reason: None,
+        expected: ServedModel | None = None,
+        on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
     ) -> None:
         """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
         pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
-        or 503 with Retry-After) is asked again for as long as the call's time lasts. `on_retry` is told in words why
-        a try failed, `on_overload` that it was refused because the server has too much to do (429, 503)."""
+        or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
+        where nobody else is answered either. `expected` is what the server said of its model before. `on_status` is
+        told in words what keeps failing ('': no more), `on_overload` that a try was refused because the server has
+        too much to do (429, 503)."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -102,29 +111,47 @@ class ChatEndpoint:
         self._connections = connections
         self._timeout = timeout
         self._tries = tries
-        self._on_retry = on_retry
+        self._expected = expected
+        self._served: ServedModel | None = None
+        self._doubtful = False
+        """The server has been away, so another one may be there now."""
+        self._looking = asyncio.Lock()
+        self._on_status = on_status
         self._on_overload = on_overload
+        self._patience = Patience(timeout, on_status)
         self._http: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
-        """Connect, check the model's name and ask for one real reply.
+        """Connect, ask for the model and then for one real reply.
 
-        Raises UserError when the endpoint is down, refuses the key, or has no such model.
+        Raises UserError when the endpoint is down, refuses the key, or serves no such model or another one than
+        expected; EndpointError when it is too busy.
         """
         self._http = aiohttp.ClientSession(
             headers=self._headers,
             connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=_KEEP_ALIVE),
             timeout=aiohttp.ClientTimeout(total=self._timeout, sock_connect=30),
         )
-        models = await self._models()
-        if models and self.model not in models:
+        limit = min(START_PATIENCE, self._timeout)
+        self._served = await describe(
+            self._connection, self.base_url, self.model, patience_s=limit, on_status=self._on_status
+        )
+        if self._expected is not None:
+            require_same(self.base_url, self._expected, self._served)
+        self.max_model_len = self._served.max_model_len if self._served else None
+        self._doubtful = False
+        self._patience = Patience(limit, self._on_status)
+        try:
+            await self._say_ok()
+        except ContextOverflowError as error:
             raise UserError(
-                f"{self.base_url} serves no model {self.model!r}; it serves: {', '.join(sorted(models))} "
-                "(choose with --model-name)"
-            )
-        if entry := models.get(self.model):
-            length = entry.get("max_model_len")
-            self.max_model_len = length if isinstance(length, int) else None
+                f"{self.base_url} refuses even a request of a few words as too long: {error}; serve the model with a "
+                "longer context (vLLM: --max-model-len 8192)"
+            ) from None
+        self._patience = Patience(self._timeout, self._on_status)
+
+    async def _say_ok(self) -> None:
+        """One real reply; finds out whether the chat template takes a system message."""
         probe: list[Message] = [
             {"role": "system", "content": "You are a helpful assistant."},
             {"role": "user", "content": "Say ok."},
@@ -137,42 +164,30 @@ class ChatEndpoint:
             self.merges_system = True
             await self._chat(probe, seed=0, max_tokens=4)
 
-    async def _models(self) -> dict[str, dict[str, Any]]:
-        """What `GET /models` lists; empty where an endpoint has no such route."""
-        url = f"{self.base_url}/models"
-        try:
-            async with self._session.get(url, timeout=aiohttp.ClientTimeout(total=30)) as response:
-                if response.status in (401, 403):
-                    raise UserError(f"{url} refuses the API key (HTTP {response.status}); see --api-key-env")
-                if response.status != 200:
-                    return {}
-                body = json.loads(await response.content.read(_REPLY_LIMIT))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise UserError(
-                f"no answer from {self.base_url} ({error or type(error).__name__}); "
-                "is the server up, and does the URL end in /v1?"
-            ) from None
-        except ValueError:
-            return {}
-        entries = body.get("data") if isinstance(body, dict) else None
-        return {
-            entry["id"]: entry
-            for entry in (entries if isinstance(entries, list) else [])
-            if isinstance(entry, dict) and isinstance(entry.get("id"), str)
-        }
+    async def _settle_doubt(self) -> None:
+        """After the server was away: is it still the same model? Raises UserError where it is not."""
+        async with self._looking:
+            if not self._doubtful or self._served is None:
+                return  # another request has looked meanwhile
+            try:
+                served = await describe(self._connection, self.base_url, self.model)
+            except NoAnswerError as error:
+                raise TryFailedError("connect", str(error)) from None
+            require_same(self.base_url, self._served, served)
+            self._doubtful = False
 
     @property
-    def _session(self) -> aiohttp.ClientSession:
+    def _connection(self) -> aiohttp.ClientSession:
         if self._http is None:
             raise RuntimeError("start() first")
         return self._http
 
-    def session(self, task: Task, sample: int, environment: Environment) -> Session:
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
         return self.conversation(task.id, sample, TURN_FORM)
 
-    def conversation(self, key: str, sample: int, form: RequestForm) -> Session:
+    def conversation(self, key: str, sample: int, form: RequestForm) -> Player:
         """Replies to messages outside any environment; `key` and `sample` tell conversations apart in their seeds."""
-        return _EndpointSession(self, key, sample, form)
+        return _EndpointPlayer(self, key, sample, form)
 
     async def close(self) -> None:
         if self._http is not None:
@@ -210,19 +225,28 @@ class ChatEndpoint:
         while True:
             began = time.monotonic()
             try:
+                if self._doubtful:
+                    await self._settle_doubt()
+                    began = time.monotonic()
                 reply = await self._post(body)
+            except ContextOverflowError:
+                self._patience.answered()
+                raise
             except TryFailedError as failure:
-                pause = _pause(failure, len(failed))
+                pause = pause_before_retry(failure, len(failed))
                 now = time.monotonic()
+                if failure.kind in ("connect", "truncated"):
+                    self._doubtful = self._served is not None
+                self._patience.failed()
+                refused = failure.kind == "busy" and self._patience.is_spent
                 over = now + pause > started + 2 * self._timeout
                 broken = sum(earlier.kind != "busy" for earlier in failed) + (failure.kind != "busy")
-                last = over or broken >= self._tries
+                last = refused or over or broken >= self._tries
                 failed.append(
                     FailedTry(failure.kind, str(failure), now - began, waited=0.0 if last else pause)
                 )
-                self._on_retry(str(failure))
                 if last:
-                    raise EndpointError(
+                    raise (RefusedError if refused else EndpointError)(
                         f"{self.base_url}: {failure}, {len(failed)} tries in {now - started:.0f} s"
                         + (
                             f", and it asks to wait {pause:.0f} s more"
@@ -231,15 +255,17 @@ class ChatEndpoint:
                         ),
                         tuple(failed),
                     ) from None
+                self._patience.retried(self.base_url, failure, pause)
                 await asyncio.sleep(pause)
             else:
+                self._patience.answered()
                 return Reply(**reply, latency=time.monotonic() - began, failed_tries=tuple(failed))
 
     async def _post(self, body: bytes) -> dict[str, Any]:
         url = f"{self.base_url}/chat/completions"
         headers = {"Content-Type": "application/json"}
         try:
-            async with self._session.post(url, data=body, headers=headers) as response:
+            async with self._connection.post(url, data=body, headers=headers) as response:
                 raw = bytearray()
                 async for chunk in response.content.iter_any():
                     raw += chunk
@@ -262,15 +288,8 @@ def _kind(error: Exception) -> str:
             return "truncated"
 
 
-def _pause(failure: TryFailedError, earlier: int) -> float:
-    """Seconds until the next try. Jitter: hundreds of episodes that failed together must not come back together."""
-    if failure.retry_after is not None:
-        return failure.retry_after + random.uniform(0.0, min(1.0, 0.25 * failure.retry_after))
-    return min(_BACKOFF * 2.0 ** min(earlier, 16), _BACKOFF_LIMIT) * random.uniform(0.5, 1.5)
-
-
 @dataclass(frozen=True)
-class _EndpointSession:
+class _EndpointPlayer:
     endpoint: ChatEndpoint
     key: str
     sample: int

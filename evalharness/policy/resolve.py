@@ -17,9 +17,11 @@ from envs.base import EnvSpec
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.policy.base import Policy
-from evalharness.policy.endpoint import ChatEndpoint, Sampling
+from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint, Sampling
+from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.replicas import Replica, Replicas
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
+from evalharness.policy.served import ServedModel, describe, one_model
 
 if TYPE_CHECKING:
     from evalharness.server.interface import ModelServer
@@ -66,6 +68,12 @@ class Prepared:
     open: Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]
     """(run folder, who is told what happens) -> the policy, started."""
 
+    @property
+    def address(self) -> str | None:
+        """The endpoint's URL, where its server does not say which model it serves: then nothing else tells two models
+        of one name apart. None everywhere else."""
+        return self.identity.get("url")
+
 
 def sampling_of(config: RunConfig) -> Sampling:
     return Sampling(config.temperature, config.top_p, config.max_tokens, config.seed)
@@ -81,7 +89,7 @@ def prepare(
     if config.is_scripted:
         return _scripted(config, specs)
     if config.is_endpoint:
-        return _endpoint(config)
+        return _endpoint(config, on_status)
     return _managed(config, on_status, serve)
 
 
@@ -119,7 +127,14 @@ def _api_key(config: RunConfig) -> str | None:
     return key
 
 
-def _client(config: RunConfig, url: str, name: str, key: str | None, reports: Reports) -> ChatEndpoint:
+def _client(
+    config: RunConfig,
+    url: str,
+    name: str,
+    key: str | None,
+    reports: Reports,
+    expected: ServedModel | None = None,
+) -> ChatEndpoint:
     return ChatEndpoint(
         url,
         name,
@@ -129,7 +144,8 @@ def _client(config: RunConfig, url: str, name: str, key: str | None, reports: Re
         timeout=config.timeout,
         # With another server to go to, waiting for this one to come back is not worth as much.
         tries=6 if len(config.endpoints) < 2 else 3,
-        on_retry=reports.status,
+        expected=expected,
+        on_status=reports.status,
         on_overload=reports.overload,
     )
 
@@ -140,15 +156,37 @@ def _metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:
     return lambda: [metrics_url(replica.endpoint.base_url) for replica in group.replicas if replica.up]
 
 
-def _endpoint(config: RunConfig) -> Prepared:
+async def _ask_servers(
+    config: RunConfig, name: str, key: str | None, on_status: Status
+) -> Mapping[str, ServedModel | None]:
+    """What each endpoint says of the model, by URL."""
+    import aiohttp
+
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    patience = min(START_PATIENCE, config.timeout)
+    urls = [url.rstrip("/") for url in config.endpoints]
+    async with aiohttp.ClientSession(headers=headers) as http:
+        asked = (describe(http, url, name, patience_s=patience, on_status=on_status) for url in urls)
+        return dict(zip(urls, await asyncio.gather(*asked), strict=True))
+
+
+def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
     if config.model_name is None:
         raise UserError("an endpoint needs --model-name NAME, the name it serves the model by")
     key = _api_key(config)
     name = config.model_name
+    # First of all, also for a run that is finished: its scores are those of the model that was served then.
+    served = run_to_end(_ask_servers(config, name, key, on_status))
+    model = one_model(served)
+    identity: dict[str, Any] = {"kind": "endpoint", "name": name}
+    if model is not None:
+        identity["served"] = model.to_json()
+    if model is None or not model.is_told:
+        identity["url"] = next(iter(served))
 
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
-        clients = [_client(config, url, name, key, reports) for url in config.endpoints]
+        clients = [_client(config, url, name, key, reports, expected) for url, expected in served.items()]
         replicas = [Replica(client.base_url, client) for client in clients]
         group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
         try:
@@ -157,7 +195,7 @@ def _endpoint(config: RunConfig) -> Prepared:
         finally:
             await group.close()
 
-    return Prepared({"kind": "endpoint", "name": name}, opened)
+    return Prepared(identity, opened)
 
 
 def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
@@ -256,11 +294,12 @@ def _on_nodes(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
     from evalharness.server.placement import gpus_of_one
 
     def servers_of() -> tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]:
-        from evalharness.cluster.places import places
         from evalharness.cluster.ray_server import RayServer
+        from evalharness.cluster.server_resources import resources_of
 
         return RayServer, [
-            {"place": place, "vllm": config.vllm} for place in places(config.replicas, gpus_of_one(extra))
+            {"resources": resources, "vllm": config.vllm}
+            for resources in resources_of(config.replicas, gpus_of_one(extra))
         ]
 
     return servers_of

@@ -24,10 +24,10 @@ def played_prompt(
     if spec is None:
         return None
     try:
-        prompt, sha256 = load_prompt(spec, folder)
+        prompt = load_prompt(spec, folder)
         voice = Voice(spec, perturbation)
     except UserError:
         return None
-    if sha256 != prompt_hash:
+    if prompt.sha256 != prompt_hash:
         return None
     return voice.prompt(prompt.for_kind(kind)), voice

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from string import Formatter
 
 import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
 from envs.base import EnvSpec
 from evalharness.errors import UserError
@@ -18,6 +20,9 @@ Message = dict[str, str]
 """`{"role": "system" | "user" | "assistant", "content": ...}`, as the chat completions API takes it."""
 
 
+_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -25,7 +30,7 @@ class _Strict(BaseModel):
 class Step(_Strict):
     thought: str
     action: str
-    """In canonical words; rendered through the active surface."""
+    """In the file in canonical words."""
     observation: str
 
 
@@ -49,6 +54,8 @@ class Variant(_Strict):
 class PromptFile(_Strict):
     """A file of `prompts/`. Keys are described in `prompts/README.md`."""
 
+    _sha256: str = PrivateAttr("")
+
     environment: str
     system: str
     instruction: str
@@ -56,6 +63,18 @@ class PromptFile(_Strict):
     example: Example | None = None
     actions: tuple[str, ...] | None = None
     variants: Mapping[str, Variant] = {}
+
+    @classmethod
+    def from_bytes(cls, raw: bytes) -> PromptFile:
+        """Raises YAMLError, UnicodeDecodeError, ValidationError."""
+        prompt = cls.model_validate(yaml.safe_load(raw))
+        prompt._sha256 = hashlib.sha256(raw).hexdigest()
+        return prompt
+
+    @property
+    def sha256(self) -> str:
+        """Of the file, whichever of its kinds and in whatever words; '' where it comes from no file."""
+        return self._sha256
 
     def action_names(self) -> set[str]:
         """Every action name that the file mentions by its key."""
@@ -69,10 +88,8 @@ class PromptFile(_Strict):
             return self
         return self.model_copy(update=variant.model_dump(exclude_none=True) | _example_of(variant))
 
-    def messages(
-        self, surface: ActionSurface, canonical: ActionSurface, goal: str, observation: str
-    ) -> list[Message]:
-        """System and first user message. Actions of the example, canonical in the file, are worded by `surface`."""
+    def messages(self, surface: ActionSurface, goal: str, observation: str) -> list[Message]:
+        """System and first user message; `surface` words the list of actions."""
         instruction = self.instruction.replace("{actions}", surface.listing(list(self.actions or ())))
         parts = [instruction.strip(), self.format_rules.strip()]
         if self.example is not None:
@@ -80,7 +97,7 @@ class PromptFile(_Strict):
             for step in self.example.steps:
                 lines += [
                     f"Thought: {step.thought}",
-                    f"Action: {surface.reword(step.action, canonical)}",
+                    f"Action: {step.action}",
                     f"Observation: {step.observation}",
                 ]
             parts.append("Here is an example.\n" + "\n".join(lines))
@@ -90,13 +107,60 @@ class PromptFile(_Strict):
             {"role": "user", "content": "\n\n".join(part for part in parts if part)},
         ]
 
+    def wrong_placeholders(self, slots: Collection[str]) -> list[str]:
+        """What is wrong about the placeholders in braces, a phrase each. `slots` are those of the action templates,
+        which prose may mention."""
+        found = []
+        for place, text in self._texts():
+            known = {"actions"} if place.endswith("instruction") else set()
+            names = set(_PLACEHOLDER.findall(text))
+            found += [
+                f"{{{name}}} in {place} stands for nothing" for name in sorted(names - known - set(slots))
+            ]
+            if known and "actions" not in names:
+                found.append(f"{place} lacks {{actions}}, which stands for the list of actions")
+        return found
+
+    def _texts(self) -> Iterator[tuple[str, str]]:
+        """(where it stands, text) for all prose, that of the variants included."""
+        parts: list[tuple[str, PromptFile | Variant]] = [("", self)]
+        parts += [(f"variants.{kind}.", variant) for kind, variant in self.variants.items()]
+        for where, part in parts:
+            for name in ("system", "instruction", "format_rules"):
+                if (text := getattr(part, name)) is not None:
+                    yield where + name, text
+
 
 def _example_of(variant: Variant) -> dict[str, Example]:
     return {} if variant.example is None else {"example": variant.example}
 
 
-def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, str]:
-    """The prompt file of a family and its SHA-256.
+def load_prompts(specs: Sequence[EnvSpec], folder: Path | None = None) -> dict[str, PromptFile]:
+    """Family -> prompt file, of all families that are played. In `folder` each must have its own: a file
+    that is missing or misnamed would put our prompt in its place, and the scores would not say so."""
+    if folder is not None:
+        _require_files(folder, [f"{spec.family}.yaml" for spec in specs])
+    return {spec.family: load_prompt(spec, folder) for spec in specs}
+
+
+def _require_files(folder: Path, names: Sequence[str]) -> None:
+    try:
+        # Listed, not asked for one by one: some file systems would take BabyAI.yaml for babyai.yaml.
+        found = sorted(entry.name for entry in folder.iterdir())
+    except FileNotFoundError:
+        raise UserError(f"--prompts {folder}: no such folder") from None
+    except OSError as error:
+        raise UserError(f"--prompts {folder}: cannot be read: {error.strerror}") from None
+    if missing := [name for name in names if name not in found]:
+        shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
+        raise UserError(
+            f"--prompts {folder}: no {', '.join(missing)} there; found: {shown or 'nothing'}. Every family that is "
+            f"played needs its file: write it, copy ours from {prompts_folder()}, or leave the family out with --tasks"
+        )
+
+
+def load_prompt(spec: EnvSpec, folder: Path | None = None) -> PromptFile:
+    """The prompt file of a family.
 
     `<family>.yaml` in `folder` where that holds one, else the one that the environment brings along, else ours.
     Raises UserError naming the file and what is wrong in it.
@@ -108,8 +172,7 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, 
     if folder is not None and (folder / name).exists():
         path = folder / name
     try:
-        raw = path.read_bytes()
-        prompt = PromptFile.model_validate(yaml.safe_load(raw))
+        prompt = PromptFile.from_bytes(path.read_bytes())
     except FileNotFoundError:
         raise UserError(f"no prompt file {path}: add one (see prompts/README.md)") from None
     except (OSError, yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
@@ -121,4 +184,9 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None) -> tuple[PromptFile, 
         raise UserError(
             f"prompt file {path} names actions that {spec.title} does not have: {', '.join(unknown)}"
         )
-    return prompt, hashlib.sha256(raw).hexdigest()
+    slots = {
+        slot for template in spec.actions.values() for _, slot, _, _ in Formatter().parse(template) if slot
+    }
+    if wrong := prompt.wrong_placeholders(slots):
+        raise UserError(f"prompt file {path} is not usable: {'; '.join(wrong)} (see prompts/README.md)")
+    return prompt

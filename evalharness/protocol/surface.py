@@ -58,10 +58,3 @@ class ActionSurface:
     def listing(self, names: list[str] | None = None) -> str:
         """The bullet list a prompt's `{actions}` stands for; `names` picks some of the actions."""
         return "\n".join(f"- {self.templates[name]}" for name in names or self.templates)
-
-    def reword(self, text: str, source: ActionSurface) -> str:
-        """`text`, worded by `source`, in this surface's words; unchanged where no template fits."""
-        action = source.parse(text)
-        if action is None or action.name not in self.templates:
-            return text
-        return self.render(action)

@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import ConfigDict, Field
 
 EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped"]
+STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+"""How strictly a record is read back from a run folder (`evalharness.records.shapes`)."""
+# How far a value can be from what a run writes before a stored line counts as damaged.
+Fraction = Annotated[float, Field(ge=0, le=1 + 1e-9)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Index = Annotated[int, Field(ge=0, le=2**31)]
+Seconds = Annotated[float, Field(ge=-1e8, le=1e8)]
+UnixTime = Annotated[float, Field(ge=0, le=1e11)]
 
 
 @dataclass(frozen=True)
 class FailedTry:
     """One request that got no usable answer and was made again."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
 
     kind: str
     """`connect`, `timeout`, `truncated`, `busy`, `server_error`, `invalid`, `too_long`."""
@@ -25,39 +38,50 @@ class FailedTry:
 class Turn:
     """One thought and action of the policy, one observation by the environment. Times in seconds."""
 
-    turn: int
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
+
+    turn: Index
     reply: str
     """The raw reply, whole."""
     thought: str
     action: str | None
     """As the model worded it; None when the reply had no action (the observation is then the correction)."""
     observation: str
-    progress: float
+    progress: Fraction
     valid: bool
     format_errors: tuple[str, ...] = ()
-    subgoals_completed: tuple[int, ...] = ()
+    subgoals_completed: tuple[Index, ...] = ()
+    no_effect: bool | None = None
+    """The action was valid and changed nothing (`Info.no_effect`); None where the environment does not tell."""
     finish_reason: str = "stop"
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    policy_s: float = 0.0
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    policy_s: Seconds = 0.0
     """Waiting for the policy: queueing, failed tries and their pauses included."""
-    latency_s: float = 0.0
+    latency_s: Seconds = 0.0
     """Of the one request that was answered."""
     failed_tries: tuple[FailedTry, ...] = ()
-    environment_s: float = 0.0
+    environment_s: Seconds = 0.0
+    """The simulator at work, as its process measures it."""
+    worker_s: Seconds = 0.0
+    """The rest of the wait for the world: its process was starting, or stepping another episode's environment."""
 
 
 @dataclass(frozen=True)
 class Trim:
     """The context was full before `turn`: the `dropped` oldest turns still in the conversation went."""
 
-    turn: int
-    dropped: int
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
+
+    turn: Index
+    dropped: Index
 
 
 @dataclass(frozen=True)
 class Episode:
     """A played sample of a task."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
 
     task_id: str
     family: str
@@ -65,12 +89,12 @@ class Episode:
     kind: str
     difficulty: str
     labels: str
-    sample: int
+    sample: Index
     perturbation: str | None
     goal: str
     first_observation: str
     turns: tuple[Turn, ...]
-    progress: float
+    progress: Fraction
     success: bool
     solved: bool
     ended_by: EndedBy
@@ -78,11 +102,14 @@ class Episode:
     subgoals: tuple[str, ...]
     task_hash: str
     prompt_hash: str
-    policy_s: float
-    environment_s: float
-    started: float
+    policy_s: Seconds
+    environment_s: Seconds
+    started: UnixTime
     """Unix time."""
-    wall_s: float
+    wall_s: Seconds
+    worker_s: Seconds = 0.0
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Further numbers about the whole episode, of a family that has some (`EnvSpec.scores`)."""
 
     @property
     def valid_turns(self) -> int:
@@ -126,21 +153,7 @@ class Episode:
         }
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: dict[str, Any]) -> Episode:
-        """Raises KeyError or TypeError when a field is missing or foreign."""
-        turns = tuple(
-            Turn(
-                **{
-                    **turn,
-                    "format_errors": tuple(turn["format_errors"]),
-                    "subgoals_completed": tuple(turn["subgoals_completed"]),
-                    "failed_tries": tuple(FailedTry(**failed) for failed in turn.get("failed_tries", ())),
-                }
-            )
-            for turn in data["turns"]
-        )
-        trims = tuple(Trim(**trim) for trim in data["trims"])
-        return cls(**{**data, "turns": turns, "trims": trims, "subgoals": tuple(data["subgoals"])})
+        data = asdict(self)
+        if not self.figures:
+            del data["figures"]
+        return data

@@ -16,14 +16,18 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import time
-from collections.abc import Iterator, Mapping
+import warnings
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
-from evalharness.errors import InfrastructureError, UserError
+from evalharness.errors import DamageWarning, InfrastructureError, UserError
 from evalharness.paths import write_whole
 from evalharness.records.episode import Episode
+from evalharness.records.identity import changes
+from evalharness.records.shapes import check_failure, check_manifest, read_episode, read_object
 
 EPISODES = "episodes.jsonl"
 ERRORS = "errors.jsonl"
@@ -44,74 +48,126 @@ def write_atomically(path: Path, text: str) -> None:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from error
 
 
-def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
-    """Readable lines for every key at which two nested mappings differ."""
-    lines = []
-    for key in sorted(old.keys() | new.keys()):
-        before, after = old.get(key), new.get(key)
-        if isinstance(before, Mapping) and isinstance(after, Mapping):
-            lines += differences(before, after, f"{prefix}{key}.")
-        elif before != after:
-            lines.append(f"{prefix}{key}: {json.dumps(before)} there, {json.dumps(after)} now")
-    return lines
-
-
-def read_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number from 1, object) for every whole line. A torn last line, where writing was cut off, is skipped.
-
-    Raises UserError when a line before the last is not JSON: that is damage, not an interruption.
-    """
-    if not path.exists():
+def _raw_lines(path: Path) -> Iterator[tuple[int, int, bytes, bool]]:
+    """(number from 1, offset, line, whether it is the last) of every line; none where there is no such file."""
+    try:
+        with path.open("rb") as file:
+            number, offset, line = 1, 0, file.readline()
+            while line:
+                following = file.readline()
+                yield number, offset, line, not following
+                number, offset, line = number + 1, offset + len(line), following
+    except FileNotFoundError:
         return
-    with path.open("rb") as file:
-        number = 0
-        line = file.readline()
-        while line:
-            number += 1
-            following = file.readline()
-            try:
-                value = json.loads(line)
-                if not isinstance(value, dict):
-                    raise ValueError("not an object")
-            except ValueError as error:
-                if not following:
-                    return
-                raise UserError(
-                    f"{path} is damaged at line {number} ({error}); restore it, or delete that line "
-                    "and run the same command again: the episode is played anew"
-                ) from None
-            yield number, value
-            line = following
+    except OSError as error:
+        raise UserError(f"{path} is not readable: {error.strerror}") from None
+
+
+def _damaged(path: Path, number: int, why: object, then: str) -> UserError:
+    return UserError(
+        f"{path} is damaged at line {number} ({why}); restore it, or delete that line and run the same command "
+        f"again: {then}"
+    )
+
+
+def read_failures(folder: Path) -> Iterator[dict[str, Any]]:
+    """Every failed try of a run. A torn last line, where writing was cut off, is skipped.
+
+    Raises UserError when another line is none: that is damage, not an interruption.
+    """
+    path = folder / ERRORS
+    for number, _, line, last in _raw_lines(path):
+        try:
+            value = read_object(line)
+            check_failure(value)
+        except ValueError as error:
+            if last:
+                return
+            raise _damaged(path, number, error, "failed episodes are tried again") from None
+        yield value
+
+
+def located_episodes(folder: Path) -> Iterator[tuple[int, Episode]]:
+    """(offset of its line, episode) for every finished episode of a run folder, in the order they finished.
+
+    A torn last line is skipped. An episode that is there twice counts once, by its first line, and a DamageWarning
+    says so. Raises UserError for any other line that is no episode.
+    """
+    path = folder / EPISODES
+    first: dict[EpisodeKey, int] = {}
+    again: list[str] = []
+    for number, offset, line, last in _raw_lines(path):
+        try:
+            episode = read_episode(line)
+        except ValueError as error:
+            if last and not line.endswith(b"\n"):
+                break
+            raise _damaged(path, number, error, "the episode is played anew") from None
+        key = (episode.task_id, episode.sample)
+        if key in first:
+            again.append(f"line {number} repeats {key[0]}, sample {key[1]}, of line {first[key]}")
+            continue
+        first[key] = number
+        yield offset, episode
+    if again:
+        more = f", and {len(again) - 1} more" if len(again) > 1 else ""
+        warnings.warn(
+            f"{path} is damaged: {again[0]}{more}; each episode counts once, by its first line",
+            DamageWarning,
+            stacklevel=2,
+        )
 
 
 def read_episodes(folder: Path) -> Iterator[Episode]:
-    """The finished episodes of a run folder in the order they finished."""
-    for number, value in read_lines(folder / EPISODES):
-        try:
-            yield Episode.from_json(value)
-        except (KeyError, TypeError) as error:
-            raise UserError(f"{folder / EPISODES}, line {number}, is not an episode: {error}") from None
+    """The finished episodes of a run folder in the order they finished, each once (`located_episodes`)."""
+    for _, episode in located_episodes(folder):
+        yield episode
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
-    """Raises UserError when `folder` holds no run."""
+    """Raises UserError when `folder` holds no run, or a manifest that is damaged."""
     path = folder / MANIFEST
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+        manifest = read_object(path.read_bytes())
+        check_manifest(manifest)
+    except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder} is not a run folder: it has no {MANIFEST}") from None
-    except (ValueError, OSError) as error:
-        raise UserError(f"{path} is not readable: {error}") from None
+    except OSError as error:
+        raise UserError(f"{path} is not readable: {error.strerror}") from None
+    except ValueError as error:
+        raise UserError(
+            f"{path} is damaged ({error}); restore it, or run again into another folder with -o DIR"
+        ) from None
     return manifest
 
 
-def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
-    """`earlier` with as many samples as `now`, if that is more: attempts that are there stay as good as they were, so
-    a run of 4 samples goes on to 10."""
-    before, wanted = (identity.get("config", {}).get("samples", 1) for identity in (earlier, now))
-    if not before < wanted:
-        return earlier
-    return {**earlier, "config": {**earlier["config"], "samples": wanted}}
+_LEFT_BEHIND = re.compile(r"\.lock|\..*\.tmp|server(-\d+)?\.log|workers\.log|episodes\.jsonl")
+"""What a run that was killed before its manifest was written can have left in its folder."""
+
+
+def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) -> None:
+    """Raises UserError where `folder` is neither new, nor empty, nor one of ours, which has the file `mark` in it.
+
+    `expected`: names that may be there beside what a killed run leaves behind.
+    """
+    try:
+        if not folder.exists() or (folder / mark).exists():
+            return
+        foreign = sorted(
+            entry.name
+            for entry in folder.iterdir()
+            if not _LEFT_BEHIND.fullmatch(entry.name) and entry.name not in expected
+        )
+    except NotADirectoryError:
+        raise UserError(f"{folder} is a file; choose a folder with -o DIR") from None
+    except OSError as error:
+        raise UserError(f"cannot use {folder}: {error.strerror}; choose another folder with -o DIR") from None
+    if foreign:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        raise UserError(
+            f"{folder} is not empty and has no {mark}: there is {foreign[0]!r}{more}; "
+            "choose a new folder with -o DIR"
+        )
 
 
 class RecordFolder:
@@ -129,6 +185,7 @@ class RecordFolder:
         self._created: list[Path] = []
 
     def __enter__(self) -> Self:
+        require_own_folder(self.folder, MANIFEST, self.lines)
         for parent in (self.folder, *self.folder.parents):
             if parent.exists():
                 break
@@ -187,14 +244,14 @@ class RecordFolder:
                 )
             return
         earlier = self.manifest()
-        changed = differences(
-            _with_more_samples(earlier.get("identity", {}), manifest["identity"]), manifest["identity"]
-        )
-        if changed:
+        if changed := changes(earlier.get("identity", {}), manifest["identity"]):
+            another_model = all(line.startswith("model.") for line in changed)
             raise UserError(
-                f"{self.folder} holds a run of another configuration:\n  "
+                f"{self.folder} holds a run of another {'model' if another_model else 'configuration'}:\n  "
                 + "\n  ".join(changed)
-                + "\nchoose another folder with -o DIR, or give the same options to continue that run"
+                + "\nchoose another folder with -o DIR, or "
+                + ("serve that model" if another_model else "give the same options")
+                + " to continue that run"
             )
         for path in self.folder.glob(".*.tmp"):  # a session that was killed was writing these
             path.unlink()
@@ -235,7 +292,7 @@ class RecordFolder:
 
     @staticmethod
     def _drop_torn_line(path: Path) -> None:
-        """Cut a last line that was never finished: its episode is owed again. A whole one that lacks only its
+        """Cut a last line that was never finished: its episode is left to play. A whole one that lacks only its
         newline is kept."""
         if not path.exists():
             return
@@ -244,7 +301,7 @@ class RecordFolder:
             return
         start = data.rfind(b"\n") + 1
         try:
-            whole = isinstance(json.loads(data[start:]), dict)
+            whole = bool(read_object(data[start:]))
         except ValueError:
             whole = False
         with path.open("r+b") as file:

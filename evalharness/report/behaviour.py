@@ -66,7 +66,19 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
             cells += [str(row.n), figure.per]
         table.add_row(*cells)
     console.print(table)
+    shown = sum(row.family == first for row in rows)
+    each = f", {len(rows)} with those of each family" if others else ""
+    console.print(Text(f"{shown} figures{each}: {uncorrected(len(rows))}.", style="dim"))
     _foot(console)
+
+
+def uncorrected(count: int) -> str:
+    """What several 95 % intervals beside each other mean."""
+    missed = f"about {0.05 * count:.0f}" if count >= 20 else "one in 20"
+    return (
+        "each interval is for its figure alone and none is corrected for their number; "
+        f"expect {missed} of them to miss by chance"
+    )
 
 
 def _brief(figure: Figure, value: float) -> str:
@@ -98,7 +110,7 @@ def print_differences(
         )
     console.print(table)
     console.print(
-        Text("Bold: the interval excludes 0; no correction for the number of figures.", style="dim")
+        Text(f"Bold: the interval excludes 0. {len(shown)} figures: {uncorrected(len(shown))}.", style="dim")
     )
     _foot(console)
 
@@ -106,7 +118,7 @@ def print_differences(
 def _foot(console: Console) -> None:
     console.print(
         Text(
-            "Shares in %; intervals over tasks. An error turn is one in which the world carried out nothing. "
+            "Shares in %; intervals over tasks. An error turn is one in which the environment carried out nothing. "
             "Formulas: docs/behaviour.md",
             style="dim",
         )

@@ -31,7 +31,7 @@ def building(title: str, total: int, console: Console) -> Iterator[Callable[[Pro
         started = said = time.monotonic()
         done = 0
 
-        def say(row: Proven) -> None:
+        def tell(row: Proven) -> None:
             nonlocal said, done
             done += 1
             if time.monotonic() - said >= _PLAIN_EVERY:
@@ -40,7 +40,7 @@ def building(title: str, total: int, console: Console) -> Iterator[Callable[[Pro
                     f"{title}: {done}/{total} tasks, {said - started:.0f} s", highlight=False, soft_wrap=True
                 )
 
-        yield say
+        yield tell
         return
     columns = (
         TextColumn("{task.description:<13}"),

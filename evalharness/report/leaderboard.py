@@ -10,22 +10,57 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Standing
+from evalharness.report.terminal import console_for
 from evalharness.report.text import printable
 
-HELD_IN_NOTE = "* the method's training data was sampled from this family"
+HELD_IN, OWN_LABELS, PART, DEVIATES = "*", "#", "\u2020", "\u2021"
+"""Marks behind a number: star, number sign, dagger, double dagger."""
+HELD_IN_NOTE = f"{HELD_IN} the method's training data was sampled from this family"
+OWN_LABELS_NOTE = (
+    f"{OWN_LABELS} by labels of ours, not by the published ones: another scale (in the held-out score, too)"
+)
+PART_NOTE = f"{PART} of a part of the family only; sorted below the rows that have all of it"
+DEVIATES_NOTE = (
+    f"{DEVIATES} not by the protocol of the other rows: prompts, token limits or sampling as named below"
+)
+CORRECTED_NOTE = (
+    "corrected: 0 is chance, 100 the best known plans; chance chooses at random among the valid actions, which it is "
+    "handed and a model is not; its interval holds the floor's own error"
+)
+DERIVED_MARK = "~"
+DERIVED_NOTE = (
+    f"{DERIVED_MARK} derived from the printed rates and the number of tasks (Wilson), not from episodes"
+)
 
 
 def percent(value: float | None) -> str:
     return "-" if value is None else f"{100 * value:.1f}"
 
 
-def with_interval(standing: Standing, column: str) -> str:
-    """`44.8 [36.6, 53.2]`, or the bare number where there is no interval."""
-    text = percent(standing.values.get(column))
-    if column in standing.ci95:
-        low, high = standing.ci95[column]
-        text += f" [{100 * low:.1f}, {100 * high:.1f}]"
-    return text
+def with_interval(standing: Standing, column: str, mark: str = "") -> str:
+    """`44.8\u2020 [36.6, 53.2]`, or the bare number where there is no interval."""
+    return _limited(standing.values.get(column), standing.ci95.get(column), mark)
+
+
+def corrected_with_interval(standing: Standing, column: str) -> str:
+    return _limited(standing.chance_corrected.get(column), standing.chance_corrected_ci95.get(column))
+
+
+def _limited(value: float | None, limits: tuple[float, float] | None, mark: str = "") -> str:
+    text = percent(value) + mark
+    return text if limits is None else f"{text} [{100 * limits[0]:.1f}, {100 * limits[1]:.1f}]"
+
+
+def marks(board: Leaderboard, standing: Standing, column: str) -> str:
+    """What a reader must know of a number before comparing it; "" where there is nothing, or no number."""
+    if standing.values.get(column) is None:
+        return ""
+    return (
+        (HELD_IN if board.is_held_in(standing, column) else "")
+        + (OWN_LABELS if standing.has_own_labels(column) else "")
+        + (PART if standing.is_incomplete(column) else "")
+        + (DEVIATES if standing.deviations else "")
+    )
 
 
 def grouped(board: Leaderboard) -> Iterator[tuple[str | None, list[Standing]]]:
@@ -47,12 +82,21 @@ def _name(standing: Standing, board: Leaderboard) -> str:
 
 def footnotes(board: Leaderboard) -> list[str]:
     """What the marks mean, and what each of our runs is."""
-    notes = []
+    notes = list(board.notes)
+    if any(not s.ours and s.values.get(f"{HELD_OUT}_success") is not None for s in board.standings):
+        notes.append(DERIVED_NOTE)
     if any(standing.held_in for standing in board.standings):
         notes.append(HELD_IN_NOTE)
+    if any(s.has_own_labels(column) for s in board.standings for column in board.columns):
+        notes.append(OWN_LABELS_NOTE)
+    if any(standing.incomplete for standing in board.standings):
+        notes.append(PART_NOTE)
+    if any(standing.deviations for standing in board.standings):
+        notes.append(DEVIATES_NOTE)
     for standing in board.standings:
         if standing.ours:
-            about = [f"suite {standing.suite}", f"at most {standing.max_turns} turns", *standing.notes]
+            about = [f"suite {standing.suite}", f"at most {standing.max_turns} turns"]
+            about += [*standing.deviations, *standing.notes]
             notes.append(
                 printable(f"{standing.name} ({standing.folder}): {'; '.join(about)}", single_line=True)
             )
@@ -61,21 +105,25 @@ def footnotes(board: Leaderboard) -> list[str]:
 
 def _measure_table(board: Leaderboard, measure: str) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(f"{measure} %", overflow="fold")
-    for family in (*board.titles, "held-out"):
+    table.add_column(f"{board.measures[measure]} %", overflow="fold")
+    for family in board.groups:
+        family = "held-out" if family == HELD_OUT else family
         table.add_column(family, justify="right", no_wrap=True)
+    families = (*board.titles, HELD_OUT)
+    widths = {
+        family: max(len(marks(board, standing, f"{family}_{measure}")) for standing in board.standings)
+        for family in families
+    }
     for series, standings in grouped(board):
         if series:
             table.add_row(Text(printable(series, single_line=True), style="dim"))
         indent = "  " if series else ""
         for standing in standings:
             cells = []
-            for family in (*board.titles, HELD_OUT):
+            for family in families:
                 column = f"{family}_{measure}"
-                cells.append(
-                    percent(standing.values.get(column))
-                    + ("*" if board.is_held_in(standing, column) else " ")
-                )
+                mark = marks(board, standing, column).ljust(widths[family])
+                cells.append(percent(standing.values.get(column)) + mark)
             table.add_row(
                 Text(
                     printable(
@@ -91,19 +139,43 @@ def _measure_table(board: Leaderboard, measure: str) -> Table:
 def _own_table(standing: Standing, board: Leaderboard) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(printable(standing.name, single_line=True), overflow="fold")
-    for heading in ("n", "success % [95 % CI]", "corrected", "progress % [95 % CI]", "corrected"):
+    first, second = (f"{board.measures[measure]} % [95 % CI]" for measure in MEASURES)
+    for heading in ("tasks", first, second):
         table.add_column(heading, justify="right", no_wrap=True)
-    for family in (*board.titles, HELD_OUT):
+    for family in board.groups:
         if standing.values.get(f"{family}_success") is None:
             continue
-        played, expected = (standing.played or {}).get(family, (0, 0))
-        cells = [] if family != HELD_OUT else [""]
-        if family != HELD_OUT:
-            cells.append(str(played) if played == expected else f"{played}/{expected}")
-        for measure in MEASURES:
-            column = f"{family}_{measure}"
-            cells += [with_interval(standing, column), percent(standing.chance_corrected.get(column))]
-        table.add_row("held-out" if family == HELD_OUT else board.titles[family], *cells)
+        tasks = "" if family == HELD_OUT else str((standing.played or {})[family])
+        columns = [f"{family}_{measure}" for measure in MEASURES]
+        title = "held-out" if family == HELD_OUT else board.titles[family]
+        cells = [with_interval(standing, column, marks(board, standing, column)) for column in columns]
+        table.add_row(title, tasks, *cells)
+        if any(standing.chance_corrected.get(column) is not None for column in columns):
+            corrected = [corrected_with_interval(standing, column) for column in columns]
+            table.add_row(Text("  corrected", style="dim"), "", *corrected)
+    return table
+
+
+def _held_out_table(board: Leaderboard) -> Table:
+    """Held-out success of every row that has it, as a rate and chance-corrected, with intervals."""
+    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
+    table.add_column("held-out success %", overflow="fold")
+    for heading in ("[95 % CI]", "corrected [95 % CI]"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    column = f"{HELD_OUT}_success"
+    for series, standings in grouped(board):
+        rows = [standing for standing in standings if standing.values.get(column) is not None]
+        if series and rows:
+            table.add_row(Text(printable(series, single_line=True), style="dim"))
+        for standing in rows:
+            name = ("  " if series else "") + _name(standing, board) + (" <" if standing.ours else "")
+            derived = " " if standing.ours else DERIVED_MARK
+            table.add_row(
+                Text(printable(name, single_line=True)),
+                with_interval(standing, column) + derived,
+                corrected_with_interval(standing, column) + derived,
+                style="bold" if standing.ours else None,
+            )
     return table
 
 
@@ -111,12 +183,18 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
     for measure in MEASURES:
         console.print(_measure_table(board, measure))
         console.print()
+    held_out = _held_out_table(board)
+    if held_out.row_count:
+        console.print(held_out)
+        console.print()
     for standing in board.standings:
         if standing.ours:
             console.print(_own_table(standing, board))
             console.print()
     if any(standing.ours for standing in board.standings):
-        console.print(Text("< a run of ours; corrected: 0 is chance, 100 the best known plans"), style="dim")
+        console.print(Text("< a run of ours"), style="dim")
+    if any(value is not None for s in board.standings for value in s.chance_corrected.values()):
+        console.print(Text(CORRECTED_NOTE), style="dim")
     for note in footnotes(board):
         console.print(Text(note), style="dim")
 
@@ -124,12 +202,16 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
 def text_leaderboard(board: Leaderboard) -> str:
     """As `print_leaderboard` shows it, 80 columns wide."""
     buffer = io.StringIO()
-    print_leaderboard(Console(file=buffer, width=80), board)
+    print_leaderboard(console_for(buffer, width=80), board)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _headings(board: Leaderboard) -> list[str]:
-    return [*board.titles.values(), "Held-out"]
+    return [board.titles.get(family, "Held-out") for family in board.groups]
 
 
 def _markdown_text(text: str) -> str:
@@ -146,32 +228,46 @@ def markdown(board: Leaderboard) -> str:
     ]
     for standing in board.standings:
         cells = []
-        for family in (*board.titles, HELD_OUT):
+        for family in board.groups:
             pair = " / ".join(percent(standing.values.get(f"{family}_{measure}")) for measure in MEASURES)
-            cells.append(f"{pair} \\*" if board.is_held_in(standing, f"{family}_success") else pair)
+            column = f"{family}_success"
+            if family == HELD_OUT and not standing.ours and column in standing.ci95:
+                low, high = standing.ci95[column]
+                pair = pair.replace(
+                    " / ", f" \\[{100 * low:.1f}, {100 * high:.1f}\\]{_markdown_text(DERIVED_MARK)} / "
+                )
+            mark = _markdown_text(marks(board, standing, column))
+            cells.append(f"{pair} {mark}" if mark else pair)
         name = _markdown_text(standing.name)
         lines.append(
             f"| {_markdown_text(standing.series)} | {f'**{name}**' if standing.ours else name} | "
             + " | ".join(cells)
             + " |"
         )
-    lines += ["", "Success / progress in percent."]
+    first, second = (board.measures[measure] for measure in MEASURES)
+    lines += ["", f"{_capital(first)} / {second} in percent."]
     for standing in board.standings:
         if not standing.ours:
             continue
         lines += [
             "",
-            f"| **{_markdown_text(standing.name)}** | success \\[95 % CI\\] | progress \\[95 % CI\\] |",
+            f"| **{_markdown_text(standing.name)}** | {first} \\[95 % CI\\] | {second} \\[95 % CI\\] |",
             "|---|---:|---:|",
         ]
-        for family in (*board.titles, HELD_OUT):
+        for family in board.groups:
             if standing.values.get(f"{family}_success") is not None:
-                cells = [with_interval(standing, f"{family}_{measure}") for measure in MEASURES]
+                cells = [
+                    with_interval(
+                        standing, column, marks(board, standing, column).replace(HELD_IN, f"\\{HELD_IN}")
+                    )
+                    for column in (f"{family}_{measure}" for measure in MEASURES)
+                ]
                 lines.append(f"| {board.titles.get(family, 'Held-out')} | " + " | ".join(cells) + " |")
     lines += ["", *(f"{_markdown_text(note)}  " for note in footnotes(board))]
     return "\n".join(lines) + "\n"
 
 
+_LATEX_MARKS = {OWN_LABELS: r"\#", PART: r"$^\dagger$", DEVIATES: r"$^\ddagger$"}
 _LATEX = {
     "\\": r"\textbackslash{}",
     **{c: f"\\{c}" for c in "&%$#_{}"},
@@ -194,7 +290,8 @@ def latex(board: Leaderboard) -> str:
         f"\\begin{{tabular}}{{l{'rr' * len(headings)}}}",
         "\\toprule",
         " & ".join(["Method", *(f"\\multicolumn{{2}}{{c}}{{{_latex_text(h)}}}" for h in headings)]) + r" \\",
-        " & ".join(["", *["Success", "Progress"] * len(headings)]) + r" \\",
+        " & ".join(["", *[_capital(board.measures[measure]) for measure in MEASURES] * len(headings)])
+        + r" \\",
     ]
     for series, standings in grouped(board):
         lines.append("\\midrule")
@@ -205,6 +302,7 @@ def latex(board: Leaderboard) -> str:
             cells = [f"\\textbf{{{name}}}" if standing.ours else name]
             for column in board.columns:
                 cell = percent(standing.values.get(column))
+                cell += "".join(_LATEX_MARKS.get(mark, "") for mark in marks(board, standing, column))
                 cells.append(f"\\underline{{{cell}}}" if board.is_held_in(standing, column) else cell)
             lines.append(" & ".join(cells) + r" \\")
     lines += ["\\bottomrule", "\\end{tabular}"]

@@ -5,7 +5,15 @@ from __future__ import annotations
 from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Standing
 from evalharness.report.document import asset, document
 from evalharness.report.document import safe as _safe
-from evalharness.report.leaderboard import footnotes, percent
+from evalharness.report.leaderboard import (
+    CORRECTED_NOTE,
+    DERIVED_MARK,
+    HELD_IN,
+    HELD_IN_NOTE,
+    footnotes,
+    marks,
+    percent,
+)
 
 
 def _heading(text: str, kind: str, classes: str = "") -> str:
@@ -15,16 +23,25 @@ def _heading(text: str, kind: str, classes: str = "") -> str:
 
 def _head(board: Leaderboard) -> str:
     cells = [_heading("series", "text"), _heading("model", "text")]
-    for title in (*board.titles.values(), "Held\u2011out"):
-        for measure in MEASURES:
+    for family in board.groups:
+        title = board.titles.get(family, "Held\u2011out")
+        for measure in (board.measures[measure] for measure in MEASURES):
             cells.append(_heading(f"{title} {measure}", "number"))
             cells.append(_heading(f"{title} {measure}, corrected", "number", "corrected"))
     return f"<thead><tr>{''.join(cells)}</tr></thead>"
 
 
-def _number(value: float | None, text: str, classes: str) -> str:
+def _number(value: float | None, text: str, classes: str, *, part: bool = False) -> str:
     attribute = f' class="{classes}"' if classes else ""
+    attribute += " data-part" if part else ""
     return f'<td data-value="{"" if value is None else f"{value:.6f}"}"{attribute}>{text}</td>'
+
+
+def _interval(limits: tuple[float, float] | None, standing: Standing) -> str:
+    if limits is None:
+        return ""
+    derived = "" if standing.ours else DERIVED_MARK
+    return f"<small>{100 * limits[0]:.1f} to {100 * limits[1]:.1f}{derived}</small>"
 
 
 def _row(standing: Standing, board: Leaderboard) -> str:
@@ -33,13 +50,17 @@ def _row(standing: Standing, board: Leaderboard) -> str:
     ]
     for column in board.columns:
         value = standing.values.get(column)
-        text = percent(value)
-        if standing.ours and column in standing.ci95:
-            low, high = standing.ci95[column]
-            text += f"<small>{100 * low:.1f} to {100 * high:.1f}</small>"
-        cells.append(_number(value, text, "held-in" if board.is_held_in(standing, column) else ""))
+        text = percent(value) + marks(board, standing, column).replace(HELD_IN, "")
+        part = standing.is_incomplete(column)
+        held_out = column.startswith(HELD_OUT)
+        if standing.ours or held_out:
+            text += _interval(standing.ci95.get(column), standing)
+        held_in = "held-in" if board.is_held_in(standing, column) else ""
+        cells.append(_number(value, text, held_in, part=part))
         corrected = standing.chance_corrected.get(column)
-        cells.append(_number(corrected, percent(corrected), "corrected"))
+        limits = standing.chance_corrected_ci95.get(column) if standing.ours or held_out else None
+        shown = percent(corrected) + _interval(limits, standing)
+        cells.append(_number(corrected, shown, "corrected", part=part))
     attribute = ' class="own"' if standing.ours else ""
     return f"<tr{attribute}>{''.join(cells)}</tr>"
 
@@ -78,7 +99,7 @@ def plot(board: Leaderboard) -> str:
             value = standing.values.get(name)
             if value is None:
                 continue
-            if standing.ours and name in standing.ci95:
+            if name in standing.ci95:
                 low, high = (_x(end) for end in standing.ci95[name])
                 parts.append(
                     f'<line class="{measure}" x1="{low}" y1="{y}" x2="{high}" y2="{y}" stroke-width="2"/>'
@@ -96,26 +117,30 @@ def _repeated(rows: list[Standing]) -> set[str]:
 
 
 def _mark(measure: str, x: float, y: float, title: str) -> str:
-    """A disc or a square: told apart without colour too."""
+    """A disc or a square: distinct without colour too."""
     name = f"<title>{_safe(title)}</title>"
     if measure == "success":
         return f'<rect class="success" x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9">{name}</rect>'
     return f'<circle class="progress" cx="{x}" cy="{y}" r="5">{name}</circle>'
 
 
+def _held_out_section(board: Leaderboard) -> str:
+    return f"<h2>Held-out score</h2>\n{plot(board)}" if board.held_out else ""
+
+
 def page(board: Leaderboard) -> str:
     """The whole document. Every text in it is escaped, and its policy forbids loading anything."""
     rows = "".join(_row(standing, board) for standing in board.standings)
-    notes = "".join(f"<li>{_safe(note)}</li>" for note in footnotes(board) if not note.startswith("*"))
+    notes = "".join(f"<li>{_safe(note)}</li>" for note in footnotes(board) if note != HELD_IN_NOTE)
     if any(standing.held_in for standing in board.standings):
         notes = "<li><u>Underlined</u>: the method's training data was sampled from this family.</li>" + notes
+    notes += f"<li>{_safe(CORRECTED_NOTE)}</li>"
     body = f"""\
 <h1>Leaderboard</h1>
 <p>Percent. Our runs are shaded, with 95&nbsp;% intervals. A click on a heading sorts.
 <label><input type="checkbox" id="corrected"> show chance-corrected scores (0: chance, 100: best known plans)
 </label></p>
 <div class="scroll"><table id="board">{_head(board)}<tbody>{rows}</tbody></table></div>
-<h2>Held-out score</h2>
-{plot(board)}
+{_held_out_section(board)}
 <footer><ul>{notes}</ul></footer>"""
     return "".join(document("Leaderboard", asset("theme.css") + asset("page.css"), asset("page.js"), body))

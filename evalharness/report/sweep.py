@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.analysis.comparison import MEASURES, Difference
+from evalharness.analysis.difference import MEASURES, Difference
 from evalharness.analysis.sweep import UNPERTURBED, Column, Sweep
 from evalharness.report.comparison import p_value
 from evalharness.report.study_table import percent, plain_table
@@ -25,6 +25,14 @@ def published_table(sweep: Sweep) -> Table:
             f"{100 * sweep.std_population[measure]:.2f}",
         )
     return table
+
+
+def first_average_line(sweep: Sweep) -> str:
+    """The average of the paper's first version, beside that of the last one; "" where there is none."""
+    if sweep.first_average is None:
+        return ""
+    rates = ", ".join(f"{measure} {percent(sweep.first_average[measure])}" for measure in MEASURES)
+    return f"Average over {', '.join(sweep.first_average_of)} alone, as the paper's first version has it: {rates} %"
 
 
 def turned_table(sweep: Sweep) -> Table:
@@ -67,7 +75,37 @@ def differences_table(sweep: Sweep) -> Table:
             if (found := column.differences.get(measure)) is not None:
                 style = "bold" if found.p_holm < 0.05 else None
                 table.add_row(*_difference_row(column, found), style=style)
+            if (alone := column.touched_differences.get(measure)) is not None:
+                table.add_row(*_touched_row(alone))
     return table
+
+
+def _touched_row(d: Difference) -> list[str]:
+    low, high = (100 * end for end in d.ci95)
+    kept = percent(d.run / d.baseline) if d.baseline else "-"
+    return [
+        "    touched",
+        str(d.n),
+        percent(d.run),
+        f"{100 * d.difference:+.1f} [{low:.1f}, {high:.1f}]",
+        "",
+        "",
+        kept,
+        f"{d.wins}/{d.ties}/{d.losses}",
+    ]
+
+
+def touched_line(sweep: Sweep) -> str | None:
+    """How many tasks each perturbation touches; None where it was not looked at."""
+    known = [column for column in sweep.columns if column.touched is not None]
+    if not known:
+        return None
+    counts = ", ".join(f"{column.name} {column.touched} ({column.actions})" for column in known)
+    return (
+        f"touched, of {sweep.columns[0].n} tasks: {counts}; in brackets: those in which an action has to be said "
+        "otherwise. Touched is a task whose goal, observations or actions by the known plan are worded differently, or "
+        "whose prompt is rewritten; the others only dilute the difference."
+    )
 
 
 def print_sweep(console: Console, sweep: Sweep) -> None:
@@ -84,6 +122,8 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     if table.__rich_measure__(console, console.options.update(max_width=1000)).maximum > console.width:
         table = turned_table(sweep)
     console.print(table)
+    if first := first_average_line(sweep):
+        console.print(Text(first), style="dim")
     others = [sweep.std_sample[measure] for measure in MEASURES]
     sample = " and ".join(f"{100 * value:.2f}" for value in others if value is not None)
     console.print(
@@ -98,6 +138,8 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     console.print()
     console.print(Text("against the unperturbed run, paired by task", style="bold"))
     console.print(differences_table(sweep))
+    if line := touched_line(sweep):
+        console.print(Text(printable(line, single_line=True)), style="dim")
     found = [d for column in sweep.columns for d in column.differences.values()]
     success = (
         "exact McNemar for success, permutation for progress"

@@ -1,16 +1,37 @@
-"""Where printed results go: a terminal of any width, with colour or without, or a pipe."""
+"""Everything that is printed goes through here: tables and lines by a console, single messages by `say`.
+
+What comes from a model, a server, a game, a file or the command line can hold escape sequences, which a terminal obeys.
+They are made visible here, once, and nowhere else in the package is a console made or `print` called.
+"""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
+from collections.abc import Iterable
 from typing import TextIO, cast
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from evalharness.report.text import printable
 
 _PIPE_WIDTH = 10_000
 """Characters a line may have where nobody folds it: a row stays one line for grep, and keeps no padding."""
+
+
+class SafeConsole(Console):
+    """Shows text as it is: no escape sequence in it steers the terminal, no `[bold]` in it is markup."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        # Everything that rich prints comes out of here as text and style apart: what is styled, or moves the cursor
+        # for a live view, rich adds itself, after.
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(printable(segment.text), segment.style)
 
 
 class _Trimmed:
@@ -33,11 +54,21 @@ class _Trimmed:
         return self._stream.encoding
 
 
+def say(text: str, *, stderr: bool = True) -> None:
+    """Print a message: what the command did, or why it could not."""
+    print(printable(text), file=sys.stderr if stderr else sys.stdout, flush=True)
+
+
+def console_for(stream: TextIO, *, width: int | None = None) -> Console:
+    """For another stream than those of the process."""
+    return SafeConsole(file=stream, width=width, highlight=False, markup=False, emoji=False)
+
+
 def make_console(*, stderr: bool = False) -> Console:
     """For results. On a terminal as wide as it is, colours as `NO_COLOR` and `TERM` allow; into a pipe or a file plain
     text with a line a row, or as wide as `COLUMNS` says. Numbers are not coloured for being numbers."""
     stream = sys.stderr if stderr else sys.stdout
     if stream.isatty():
-        return Console(stderr=stderr, highlight=False)
+        return SafeConsole(stderr=stderr, highlight=False, markup=False, emoji=False)
     width = None if os.environ.get("COLUMNS", "").isdecimal() else _PIPE_WIDTH
-    return Console(file=cast(TextIO, _Trimmed(stream)), width=width, highlight=False)
+    return console_for(cast(TextIO, _Trimmed(stream)), width=width)

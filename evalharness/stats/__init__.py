@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evalharness.stats.agreement import cohen_kappa, kappa_interval
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
+    from evalharness.stats.corrected import corrected_limits, limits_of_mean
     from evalharness.stats.intervals import (
         RESAMPLES,
         Z_95,
         Interval,
         bootstrap_mean,
         bootstrap_weighted_mean,
-        rate_interval,
-        score_mean,
         wilson,
+    )
+    from evalharness.stats.kinds import (
+        ENOUGH_KINDS,
+        difference_test_by_kind,
+        score_difference_by_kind,
+        score_mean_by_kind,
     )
     from evalharness.stats.paired import (
         holm,
@@ -31,34 +36,69 @@ if TYPE_CHECKING:
         detectable_success_difference,
         mcnemar_power,
     )
-    from evalharness.stats.ratio import bootstrap_ratios, ratios
+    from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
+    from evalharness.stats.repeats import Components, attempts_test, standard_error, variance_components
+    from evalharness.stats.score_interval import (
+        held_out_interval,
+        rate_interval,
+        score_difference,
+        score_mean,
+        stratified_score,
+        success_interval,
+    )
 
 __all__ = [
+    "ENOUGH_KINDS",
     "RESAMPLES",
     "Z_95",
+    "Components",
     "Interval",
+    "attempts_test",
     "bootstrap_mean",
     "bootstrap_ratios",
     "bootstrap_weighted_mean",
     "cohen_kappa",
+    "corrected_limits",
     "detectable_mean_difference",
     "detectable_success_difference",
+    "difference_test_by_kind",
     "expected_best_of_k",
+    "held_out_interval",
     "holm",
     "kappa_interval",
+    "limits_of_mean",
     "mcnemar_exact",
     "mcnemar_power",
+    "mean_length_interval",
     "newcombe_paired",
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
     "rate_interval",
     "ratios",
+    "score_difference",
+    "score_difference_by_kind",
     "score_mean",
+    "score_mean_by_kind",
+    "standard_error",
+    "stratified_score",
+    "success_interval",
+    "variance_components",
     "wilson",
 ]
 
-_MODULES = ("intervals", "agreement", "best_of_k", "paired", "power", "ratio")
+_MODULES = (
+    "intervals",
+    "score_interval",
+    "best_of_k",
+    "paired",
+    "power",
+    "ratio",
+    "kinds",
+    "repeats",
+    "corrected",
+    "agreement",
+)
 
 
 def __getattr__(name: str) -> Any:

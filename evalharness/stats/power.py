@@ -49,7 +49,8 @@ def detectable_mean_difference(
     differences: Sequence[float], *, power: float = 0.8, alpha: float = 0.05
 ) -> float | None:
     """(t[1 - alpha/2] + t[power]) * s / sqrt(n), n - 1 degrees of freedom, s the standard deviation of the paired
-    differences; None where they do not vary.
+    differences. None where they do not vary, where the result is more than 1 (100 points), which no difference is, and
+    where the permutation test cannot reject at all: flipping the signs of n differences gives no p below 2/2^n.
 
     The usual approximation for a paired t test (Bland, An Introduction to Medical Statistics, chapter 18), which the
     permutation test of a mean approaches.
@@ -58,6 +59,7 @@ def detectable_mean_difference(
 
     n = len(differences)
     spread = float(np.std(differences, ddof=1)) if n > 1 else 0.0
-    if spread == 0:
+    if spread == 0 or 2.0 ** (1 - n) > alpha:
         return None
-    return float((t.ppf(1 - alpha / 2, n - 1) + t.ppf(power, n - 1)) * spread / np.sqrt(n))
+    found = float((t.ppf(1 - alpha / 2, n - 1) + t.ppf(power, n - 1)) * spread / np.sqrt(n))
+    return found if found <= 1 else None

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
-from evalharness.stats.intervals import expanded_tail
+from evalharness.stats.intervals import Z_95, Interval, expanded_tail
 
 Counts = NDArray[np.float64]
 """tasks x figures x 2: what is counted, of how many."""
@@ -70,3 +71,80 @@ def _residuals(runs: Sequence[Sequence[Counts]]) -> list[list[NDArray[np.float64
         base = np.maximum(sum(stratum[..., 1].sum(axis=0) for stratum in run), 1e-300)
         found.append([sign * (stratum[..., 0] - ratio * stratum[..., 1]) / base for stratum in run])
     return found
+
+
+def mean_length_interval(strata: Sequence[Counts], longest: float) -> Interval:
+    """95 % interval of a mean length, sum of lengths over number of things, each 1..`longest`; tasks x 2 a stratum.
+
+    Few tasks with a few very long ones make the resampled mean skewed, and its percentiles too short on the upper
+    side. Two intervals hold better, each where the other is short, and the wider end of both is taken: the studentized
+    bootstrap of the logarithm (Davison & Hinkley 1997, section 5.2), where one task in ten is stuck; and the score
+    interval of the reciprocal, the share of the length that is an end, which also has a width where every length is 1.
+    `benchmarks/coverage_ratios.py` compares them. (nan, nan) where nothing was counted.
+    """
+    sums = np.sum([stratum.sum(axis=0) for stratum in strata], axis=0)
+    if not sums[1] > 0:
+        return float("nan"), float("nan")
+    mean = float(sums[0] / sums[1])
+    ends = (_studentized(strata, sums), _score_of_reciprocal(strata, sums))
+    return max(1.0, min(mean, *(low for low, _ in ends))), min(
+        longest, max(mean, *(high for _, high in ends))
+    )
+
+
+def _studentized(strata: Sequence[Counts], sums: NDArray[np.float64]) -> Interval:
+    generator = np.random.default_rng(_SEED)
+    total = np.zeros((_RESAMPLES, 2))
+    moments = []
+    for stratum in strata:
+        n = len(stratum)
+        draws = generator.multinomial(n, np.full(n, 1 / n), size=_RESAMPLES).astype(np.float64)
+        total += draws @ stratum
+        length, count = stratum.T
+        products = np.stack([length, count, length * length, length * count, count * count], axis=1)
+        moments.append((n, draws @ products, products.sum(axis=0)))
+    drawn = total[total[:, 1] > 0]
+    logs = np.log(drawn[:, 0] / drawn[:, 1])
+    errors = _log_error(drawn, [(n, each[total[:, 1] > 0]) for n, each, _ in moments])
+    error = float(_log_error(sums[None], [(n, whole[None]) for n, _, whole in moments])[0])
+    log = float(np.log(sums[0] / sums[1]))
+    studentized = (logs - log)[errors > 1e-12] / errors[errors > 1e-12]
+    if error <= 1e-12 or not studentized.size:
+        return float(np.exp(log)), float(np.exp(log))
+    tail = (1 - _CONFIDENCE) / 2
+    low, high = np.quantile(studentized, [1 - tail, tail])
+    return float(np.exp(log - low * error)), float(np.exp(min(log - high * error, 700.0)))
+
+
+def _log_error(
+    sums: NDArray[np.float64], moments: Sequence[tuple[int, NDArray[np.float64]]]
+) -> NDArray[np.float64]:
+    """Standard error of the logarithm of the ratio (delta method), for each row of `sums`, from the sums of length,
+    count and their products in each stratum."""
+    ratio = sums[:, 0] / sums[:, 1]
+    variance = np.zeros(len(sums))
+    for n, (length, count, squares, products, counts) in ((n, each.T) for n, each in moments):
+        if n > 1:
+            residual = squares - 2 * ratio * products + ratio**2 * counts
+            variance += n / (n - 1) * (residual - (length - ratio * count) ** 2 / n)
+    return np.asarray(np.sqrt(np.maximum(variance, 0.0)) / sums[:, 0])
+
+
+def _score_of_reciprocal(strata: Sequence[Counts], sums: NDArray[np.float64]) -> Interval:
+    """Wilson's interval of count / length with the dispersion that leaving out one task at a time shows."""
+    share = float(sums[1] / sums[0])
+    variance = 0.0
+    for stratum in strata:
+        left = sums - stratum
+        shares = left[left[:, 0] > 0, 1] / left[left[:, 0] > 0, 0]
+        if len(shares) > 1:
+            variance += (len(stratum) - 1) / len(stratum) * float(((shares - shares.mean()) ** 2).sum())
+    tasks = sum(int((stratum[:, 1] > 0).sum()) for stratum in strata)
+    spread = share * (1 - share)
+    if tasks > 1 and spread > 1e-12 and variance > 0:
+        ratio = float(stdtrit(tasks - 1, (1 + _CONFIDENCE) / 2)) ** 2 * variance / spread
+    else:
+        ratio = Z_95**2 / tasks
+    centre, half = share + ratio / 2, np.sqrt(ratio * spread + ratio * ratio / 4)
+    low, high = (centre - half) / (1 + ratio), (centre + half) / (1 + ratio)
+    return 1 / min(1.0, float(high)), 1 / max(1e-12, float(low))

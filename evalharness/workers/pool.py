@@ -52,7 +52,7 @@ class _Held:
 
 @dataclass
 class EnvironmentPool:
-    """Gives every episode an environment. A worker that broke is replaced when its place is next asked for.
+    """Gives every episode an environment. A worker that broke is replaced when it is next asked for.
 
     Starts with `size` workers at most and may be grown to `max_workers`.
     """
@@ -66,6 +66,8 @@ class EnvironmentPool:
     episodes_per_worker: int | None = None
     """Episodes in flight in one worker; default: as many environments as it may hold."""
     make_worker: Callable[[EnvSpec, Path | None, Path | None], Worker] = WorkerProcess
+    on_this_machine: bool = True
+    """So that this machine's memory limits how many there may be."""
     times: FamilyTimes = field(default_factory=FamilyTimes)
     recycled: int = 0
     """Workers replaced because their memory had grown."""
@@ -105,7 +107,10 @@ class EnvironmentPool:
         """Allow one more worker, where the memory is there for it."""
         if self.size >= self.max_workers:
             return False
-        if available_bytes() < 1.2 * (self._largest or _UNKNOWN_BYTES) + _SPARE_BYTES:
+        if (
+            self.on_this_machine
+            and available_bytes() < 1.2 * (self._largest or _UNKNOWN_BYTES) + _SPARE_BYTES
+        ):
             return False
         self.size += 1
         return True
@@ -124,22 +129,22 @@ class EnvironmentPool:
 
     @contextlib.asynccontextmanager
     async def environment(self) -> AsyncIterator[RemoteEnvironment]:
-        """Wait for a free place and hold it for one episode."""
+        """Wait for a free environment and hold it for one episode."""
         async with self._changed:
             while (held := self._pick()) is None:
                 await self._changed.wait()
-            slot = held.worker.free_slots.pop()
+            slot = held.worker.slots.take()
         try:
             yield RemoteEnvironment(held.worker, slot, self.times)
         finally:
-            held.worker.free_slots.append(slot)
+            held.worker.slots.give_back(slot)
             held.episodes += 1
             self._check(held)
             async with self._changed:
                 self._changed.notify()
 
     def _room(self, held: _Held) -> int:
-        return len(held.worker.free_slots) - (self.spec.envs_per_worker - self.per_worker)
+        return held.worker.slots.free - (self.spec.envs_per_worker - self.per_worker)
 
     def _pick(self) -> _Held | None:
         """The least busy worker; a new one while there is room and every one is at work; None when all is full."""
@@ -171,7 +176,7 @@ class EnvironmentPool:
             return
         if not held.retiring and time.monotonic() - held.checked >= _CHECK_EVERY:
             self._weigh(held)
-        if held.retiring and len(held.worker.free_slots) == self.spec.envs_per_worker:
+        if held.retiring and held.worker.slots.all_free:
             self._sample_cpu(held)
             self._drop(held)
 
@@ -200,7 +205,7 @@ class EnvironmentPool:
         """Start as many workers as are allowed now, all their imports included, before any episode asks for them."""
         while len(self._held) < self.size:
             self._held.append(_Held(self.make_worker(self.spec, self.data, self.log)))
-        # What does not start is told to the first episode that needs it.
+        # What does not start is reported to the first episode that needs it.
         calls = (held.worker.call(0, "warm", self.spec.reset_timeout) for held in self._held)
         await asyncio.gather(*calls, return_exceptions=True)
 

@@ -11,7 +11,7 @@ class CallTimes:
     """One call of a worker."""
 
     waited_s: float = 0.0
-    """Until the worker had finished the calls of other episodes."""
+    """Until the worker had finished the calls of other episodes; never more than the call took, less `took_s`."""
     took_s: float = 0.0
     """In the simulator, as the worker itself measures it: no pipe and no event loop in between."""
     start_s: float = 0.0
@@ -25,11 +25,11 @@ class FamilyTimes:
     episodes: int = 0
     turns: int = 0
     wall_s: float = 0.0
-    """From reset to the end, tries that failed excepted."""
+    """From reset to the end, of every try: what a try that failed waited for is in the parts below, too."""
     model_s: float = 0.0
     """Waiting for the model's server to answer."""
-    place_s: float = 0.0
-    """Waiting for a place at the model: more episodes are in flight than requests allowed."""
+    seat_s: float = 0.0
+    """Waiting for a seat at the model: more episodes are in flight than requests allowed."""
     environment_s: float = 0.0
     """The simulator at work."""
     worker_s: float = 0.0
@@ -40,7 +40,7 @@ class FamilyTimes:
     @property
     def client_s(self) -> float:
         """The rest: the harness itself."""
-        elsewhere = self.model_s + self.place_s + self.environment_s + self.start_s + self.worker_s
+        elsewhere = self.model_s + self.seat_s + self.environment_s + self.start_s + self.worker_s
         return max(0.0, self.wall_s - elsewhere)
 
 

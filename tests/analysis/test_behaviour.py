@@ -20,14 +20,14 @@ from made_runs import make_run, make_task
 from evalharness import stats
 from evalharness.analysis.behaviour import (
     FIGURES,
+    ActionReader,
     Read,
-    Reading,
+    action_reader,
     behaviour_rows,
     difference_rows,
     episode_columns,
     load_behaviour,
     read_turns,
-    reading,
 )
 from evalharness.analysis.behaviour.figures import count_all
 from evalharness.analysis.behaviour.turns import longest_loop, runs_of
@@ -71,7 +71,9 @@ def episode(
     )  # fmt: skip
 
 
-def figures(made: Episode, how: Reading | None = None, max_turns: int = 30) -> dict[str, tuple[float, float]]:
+def figures(
+    made: Episode, how: ActionReader | None = None, max_turns: int = 30
+) -> dict[str, tuple[float, float]]:
     counts = count_all(Read(made, read_turns(made, how), max_turns))
     return {figure.name: pair for figure, pair in zip(FIGURES, counts, strict=True)}
 
@@ -176,7 +178,7 @@ def test_exploration_and_help() -> None:
             ("go to shelf 2", "Nothing happens.", 0, False),
         ]
     )
-    found = figures(made, reading("alfworld", None))
+    found = figures(made, action_reader("alfworld", None))
     assert found["distinct_observations"] == (4, 5)
     assert found["distinct_actions"] == (3, 5)
     assert found["distinct_places"] == (1, 5)  # the shelf was never reached
@@ -193,7 +195,7 @@ def test_places_of_scienceworld() -> None:
         ],
         family="sciworld",
     )
-    assert [turn.place for turn in read_turns(made, reading("sciworld", None))] == [
+    assert [turn.place for turn in read_turns(made, action_reader("sciworld", None))] == [
         "hallway",
         "hallway",
         "kitchen",
@@ -213,7 +215,7 @@ def test_a_perturbed_action_is_read_in_the_environments_own_words() -> None:
     said = Voice(specs()["alfworld"], name).action("go to desk 1")
     assert said != "go to desk 1"
     made = replace(episode([(said, "On the desk 1, you see nothing.", 0, True)]), perturbation=name)
-    assert read_turns(made, reading("alfworld", name))[0].place == "desk 1"
+    assert read_turns(made, action_reader("alfworld", name))[0].place == "desk 1"
 
 
 def test_first_progress_counts_a_hopeless_episode_as_the_turn_limit() -> None:
@@ -251,14 +253,30 @@ def test_thought_action_consistency_is_about_the_names_in_the_action() -> None:
         ],
         thoughts=["The Cup is on the shelf.", "I take the cup.", "I look.", "", "I dance."],
     )
-    facts = read_turns(made, reading("alfworld", None))
+    facts = read_turns(made, action_reader("alfworld", None))
     assert [turn.names_arguments for turn in facts] == [True, False, None, None, None]
+
+
+def test_valid_actions_without_effect_are_counted_apart_from_errors() -> None:
+    made = episode([("a", "o", 0, True), ("b", "o", 0, True), ("c", "o", 0, False), ("d", "o", 0, True)])
+    told = (True, False, False, None)
+    turns = tuple(replace(turn, no_effect=flag) for turn, flag in zip(made.turns, told, strict=True))
+    found = figures(replace(made, turns=turns))
+    assert found["no_effect_rate"] == (1, 2)  # of the valid ones whose effect the world told
+    assert found["error_turn_rate"] == (1, 4)
+    assert figures(made)["no_effect_rate"] == (0, 0)  # nothing told, no row
+    assert Episode.from_json(replace(made, turns=turns).to_json()).turns == turns
+    older = replace(made, turns=turns).to_json()
+    for turn in older["turns"]:
+        del turn["no_effect"]
+    assert Episode.from_json(older).turns == made.turns
 
 
 def test_columns_of_an_episode() -> None:
     made = episode([("a", "o", 0.0, False), ("a", "o", 0.0, False), ("b", "p", 0.5, True)])
     assert episode_columns(Read(made, read_turns(made))) == {
-        "error_turns": 2, "longest_error_run": 2, "repeated_turns": 0, "longest_loop": 0, "help_turns": 0,
+        "error_turns": 2, "longest_error_run": 2, "no_effect_turns": None, "repeated_turns": 0, "longest_loop": 0,
+        "help_turns": 0,
         "distinct_observations": 2, "distinct_actions": 2, "distinct_places": None, "first_progress_turn": 3,
     }  # fmt: skip
 
@@ -353,6 +371,8 @@ def test_the_tables_hold_the_columns_and_older_tables_are_made_anew(tmp_path: Pa
     assert episodes["first_progress_turn"].tolist() == [2, pd.NA]
     assert episodes["repeated_turns"].tolist() == [2, 2]
     assert turns["repeated"].tolist() == [False, True, True] * 2
+    assert episodes["no_effect_turns"].tolist() == [pd.NA, pd.NA]
+    assert turns["no_effect"].tolist() == [pd.NA] * 6
     old = pd.read_parquet(folder / "turns.parquet").drop(columns=["repeated"])
     old.to_parquet(folder / "turns.parquet")
     assert (folder / "turns.parquet").stat().st_mtime_ns >= (folder / EPISODES).stat().st_mtime_ns
@@ -366,3 +386,52 @@ def test_the_examples_of_the_page_hold(tmp_path: Path) -> None:
     test = doctest.DocTestParser().get_doctest(examples, {"folder": tmp_path}, page.name, str(page), 0)
     assert len(test.examples) == 3
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_a_mean_error_run_has_a_width_where_every_run_has_one_turn() -> None:
+    tasks = np.array([[1.0, 1.0]] * 4 + [[0.0, 0.0]] * 6)
+    low, high = stats.mean_length_interval([tasks], 30)
+    assert low == 1.0
+    assert 1.2 < high < 3.0
+    assert np.isnan(stats.mean_length_interval([tasks[4:]], 30)).all()
+
+
+def test_no_limit_of_a_mean_error_run_is_beyond_the_turn_limit() -> None:
+    tasks = np.array([[1.0, 1.0]] * 17 + [[30.0, 1.0]] * 3)
+    low, high = stats.mean_length_interval([tasks], 30)
+    assert 1.0 <= low < 107 / 20 < high <= 30.0
+
+
+@pytest.mark.parametrize(
+    ("shape", "n"), [("60 % of the tasks short, 10 % long", 60), ("errors in 40 % of the tasks", 20)]
+)
+def test_the_interval_of_a_mean_error_run_holds_the_truth_more_often(shape: str, n: int) -> None:
+    """300 simulations; benchmarks/coverage_ratios.py makes more, of more shapes."""
+    from coverage_ratios import SHAPES, length_coverage
+
+    bootstrap, ours = length_coverage(SHAPES[shape], n, 300)
+    assert bootstrap < 0.92 < ours
+
+
+def test_the_row_of_a_mean_error_run_has_that_interval(tmp_path: Path) -> None:
+    run = load_behaviour(make_run(tmp_path / "run", {"babyai": [(False, 0.0)] * 3}))
+    index = next(i for i, figure in enumerate(FIGURES) if figure.name == "error_run_length")
+    counts = np.zeros((3, len(FIGURES), 2))
+    counts[:, index] = [[1, 1], [4, 2], [9, 1]]
+    tasks = {"babyai": dict(zip(run.tasks["babyai"], counts, strict=True))}
+    made = replace(run, tasks=tasks)
+    row = next(row for row in behaviour_rows(made) if row.figure == "error_run_length")
+    assert (row.low, row.high) == stats.mean_length_interval([counts[:, index]], made.max_turns)
+    difference = next(row for row in difference_rows(made, made) if row.figure == "error_run_length")
+    assert difference.low < difference.difference == 0 < difference.high
+
+
+def test_analyze_says_that_nothing_corrects_for_the_number_of_figures(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = (make_run(tmp_path / name, {"babyai": [(True, 1.0)] * 3}) for name in ("a", "b"))
+    for arguments in ([one], [one, other]):
+        assert main(["analyze", *map(str, arguments), "--json", str(tmp_path / "a.json")]) == 0
+        text = " ".join(capsys.readouterr().out.split())
+        assert "none is corrected for their number" in text
+        assert json.loads((tmp_path / "a.json").read_text())["corrected_for_number_of_figures"] is False

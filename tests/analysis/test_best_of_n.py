@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer
-from made_runs import make_run
+from made_runs import Outcome, make_run
 from rich.console import Console
 
 from evalharness.analysis.best_of_n import BestOfN, best_of_n, trajectory
@@ -21,6 +21,7 @@ from evalharness.analysis.published import load_table
 from evalharness.analysis.scored_run import load_scored_run
 from evalharness.cli import main
 from evalharness.errors import UserError
+from evalharness.protocol.prompt import prompts_folder
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.report.best_of_n import print_best_of_n, shown_ks
 
@@ -45,6 +46,14 @@ def test_the_table_is_greedy_best_and_their_difference(tmp_path: Path) -> None:
     assert family.one_sample["progress"] == pytest.approx((0 + 0.75 + 0.125) / 3)
     assert [task.any_success for task in found.tasks] == [False, True, False]
     assert [task.best_progress for task in found.tasks] == [0.0, 1.0, 0.25]
+
+
+@pytest.mark.parametrize("outcome", [SOLVED, HALF, NOTHING])
+def test_a_difference_of_nothing_has_an_interval_with_a_width(tmp_path: Path, outcome: Outcome) -> None:
+    (family,) = study(tmp_path, [outcome] * 12, [[outcome, outcome]] * 12).families
+    for measure in ("success", "progress"):
+        low, high = family.delta_ci95[measure]
+        assert low < family.delta[measure] == 0.0 < high
 
 
 def test_the_csv_has_the_columns_of_the_published_table(tmp_path: Path) -> None:
@@ -121,7 +130,14 @@ def test_tasks_with_missing_samples_are_left_out_and_told(tmp_path: Path) -> Non
         ({"name": "other"}, "another model"),
         ({"temperature": 0.5}, "no greedy run"),
         ({"max_turns": 20}, "turn limit"),
-        ({"perturb": "verbs"}, "has perturbation verbs"),
+        ({"perturb": "verbs"}, "perturbation verbs there, none here"),
+        ({"max_tokens": 64}, "tokens a reply 64 there, 256 here"),
+        ({"vllm_args": "--max-model-len 2048"}, "vllm_args --max-model-len 2048 there, none here"),
+        ({"prompts": {"pddl": "of their own"}}, "other prompts for PDDL"),
+        (
+            {"prompts": {"pddl": "of their own"}, "max_turns": 9},
+            "turn limit 9 there, 30 here; other prompts for PDDL",
+        ),
     ],
 )
 def test_a_greedy_run_of_something_else_is_refused(tmp_path: Path, options: dict[str, Any], why: str) -> None:
@@ -213,6 +229,33 @@ def test_a_wrong_greedy_run_is_refused_before_anything_is_played(
     assert main([*options, "--greedy", str(greedy), "-o", str(tmp_path / "study")]) == 2
     assert "another model" in capsys.readouterr().err
     assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "why"),
+    [
+        (["--max-tokens", "64"], "tokens a reply 256 there, 64 here"),
+        (["--prompts", "own"], "other prompts for BabyAI"),
+    ],
+)
+def test_a_greedy_run_of_another_protocol_is_refused_before_anything_is_played(
+    option: list[str],
+    why: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own").mkdir()
+    text = (prompts_folder() / "babyai.yaml").read_text()
+    Path("own/babyai.yaml").write_text(f"{text}# of our own\n")
+    model = ["--suite", "open", "--model", "random", "--tasks", "babyai:0"]
+    assert main(["run", *model, "--max-turns", "2", "-o", "greedy"]) == 0
+    capsys.readouterr()
+    bon = ["bon", *model, "--max-turns", "2", "-n", "2", "--greedy", "greedy", "-o", "study"]
+    assert main([*bon, *option]) == 2
+    assert why in capsys.readouterr().err
+    assert not Path("study").exists()
 
 
 @pytest.mark.parametrize(

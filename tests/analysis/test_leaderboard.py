@@ -252,3 +252,105 @@ def test_the_check_is_a_report_and_exits_with_0(
     assert max(map(len, out.splitlines())) <= 80
     assert "3 × a success rate that no number of solved tasks gives" in out
     assert len(json.loads((tmp_path / "out.json").read_text())["findings"]) == len(audit_published(SIZES))
+
+
+def text_board(*arguments: object, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(["leaderboard", *map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def partial_run(folder: Path, **options: object) -> Path:
+    """A lucky first few: 100 % of what was played, of five of 112 and 20 of 20 tasks."""
+    return make_run(
+        folder,
+        {"babyai": [SOLVED] * 5, "jericho": [SOLVED] * 20},
+        **{"name": "lucky", **options},  # type: ignore[arg-type]
+    )
+
+
+def test_a_part_of_a_family_is_marked_in_its_cells_and_not_in_those_of_whole_families(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = partial_run(tmp_path / "run")
+    out = text_board(folder, capsys=capsys)
+    assert re.search(r"lucky < +- +100\.0† +- +- +100\.0 ", out)
+    assert "† of a part of the family only" in out
+    assert re.search(r"BabyAI +5/112 +100\.0† \[", out)
+    [row] = [r for r in board(folder, capsys=capsys) if r["name"] == "lucky"]
+    assert row["incomplete"] == "babyai"
+    assert main(["leaderboard", str(folder), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][-1]["incomplete"] == ["babyai"]
+    for form, mark in (
+        ("md", "100.0 / 100.0 †"),
+        ("latex", r"100.0$^\dagger$"),
+        ("html", "data-part>100.0†"),
+    ):
+        assert mark in text_board(folder, "--format", form, capsys=capsys)
+    assert "†" not in text_board(capsys=capsys)
+
+
+def test_a_part_of_a_family_never_ranks_above_the_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [partial_run(tmp_path / "part"), complete_run(tmp_path / "whole")]
+    rows = board(*runs, "--sort", "babyai_success", capsys=capsys)
+    with_value = [r for r in rows if r["babyai_success"]]
+    assert with_value[-1]["name"] == "lucky"
+    assert with_value[-1]["babyai_success"] == "1.0"
+    rows = board(*runs, "--sort", "jericho_success", capsys=capsys)
+    assert rows[0]["name"] == "lucky"
+
+
+def test_a_run_with_other_prompts_or_limits_is_marked_and_says_which(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, options, why in (
+        ("a", {"prompts": {"babyai": "of their own"}}, "other prompts for BabyAI"),
+        ("b", {"max_tokens": 1024}, "at most 1024 tokens a reply, not 256"),
+        ("c", {"vllm_args": "--max-model-len 2048"}, "a context limit of its own (--max-model-len 2048)"),
+        ("d", {"temperature": 0.7}, "mean of 1 samples at temperature 0.7, not greedy"),
+    ):
+        folder = complete_run(tmp_path / name, **options)  # type: ignore[arg-type]
+        out = text_board(folder, capsys=capsys)
+        assert re.search(r"mine < +50\.0‡ +50\.0‡", out)
+        assert "‡ not by the protocol of the other rows" in out
+        assert why in " ".join(out.split())
+        [row] = [r for r in board(folder, capsys=capsys) if r["name"] == "mine"]
+        assert row["deviations"] == why
+    assert "‡" not in text_board(complete_run(tmp_path / "own"), capsys=capsys)
+
+
+def test_a_user_can_declare_what_a_model_was_trained_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned, base = complete_run(tmp_path / "tuned", name="tuned"), complete_run(tmp_path / "base", name="base")
+    held_in = ["--held-in", f"{tuned}=babyai"]
+    out = text_board(tuned, base, *held_in, capsys=capsys)
+    assert re.search(r"tuned < +50\.0 +50\.0\* +50\.0 +50\.0 +50\.0 +50\.0\*", out)
+    assert re.search(r"base < +50\.0 +50\.0 +50\.0", out)
+    assert "held-in as declared: BabyAI" in out
+    rows = {r["name"]: r["held_in"] for r in board(tuned, base, *held_in, capsys=capsys)}
+    assert (rows["tuned"], rows["base"]) == ("babyai", "")
+    rows = {r["name"]: r["held_in"] for r in board(tuned, base, "--held-in", "pddl", capsys=capsys)}
+    assert (rows["tuned"], rows["base"]) == ("pddl", "pddl")
+    for wrong, why in (("babyia", "did you mean 'babyai'"), (f"{tmp_path}=babyai", "is not among the runs")):
+        assert main(["leaderboard", str(tuned), "--held-in", wrong]) == 2
+        assert why in capsys.readouterr().err
+
+
+def test_tasks_are_counted_and_samples_stand_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """15 tasks with 4 attempts each are 15 tasks, not 60 of 448; a missing attempt is not hidden by another."""
+    four = [[SOLVED] * 4] * 14 + [[SOLVED] * 3]
+    folder = make_run(tmp_path / "run", {"babyai": four}, name="mine", samples=4, temperature=1.0)
+    out = " ".join(text_board(folder, capsys=capsys).split())
+    assert "not the whole family: BabyAI 15/112 tasks x 4 (59 of 60 attempts)" in out
+    assert main(["show", str(folder), "--json", str(tmp_path / "summary.json")]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"BabyAI +15/112 x 4 ", shown)
+    assert "BabyAI: 1 episode is still to play" in shown
+    entry = json.loads((tmp_path / "summary.json").read_text())["families"]["babyai"]
+    counts = ("n", "selected", "expected", "episodes", "episodes_selected")
+    assert [entry[name] for name in counts] == [15, 15, 112, 59, 60]

@@ -9,7 +9,6 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -197,22 +196,10 @@ def test_coming_back_from_somewhere_new_is_exploration_and_from_somewhere_known_
 
 
 def test_where_the_environment_tells_the_effect_it_is_believed() -> None:
-    """Records of environments that tell have `no_effect`; the texts are then not asked."""
-
-    class Told:
-        def __init__(self, turn: Any, no_effect: bool) -> None:
-            self.__dict__.update(
-                turn=turn.turn,
-                action=turn.action,
-                observation=turn.observation,
-                progress=turn.progress,
-                valid=turn.valid,
-                no_effect=no_effect,
-            )
-
     made = episode([("wait", "start", 0.0, True), ("go", "new", 0.0, True)])
-    turns = (Told(made.turns[0], False), Told(made.turns[1], True))
-    assert why(replace(made, turns=turns)) == [None, "no_effect"]  # type: ignore[arg-type]
+    told = tuple(replace(turn, no_effect=flag) for turn, flag in zip(made.turns, (False, True), strict=True))
+    assert why(made) == ["no_effect", None]
+    assert why(replace(made, turns=told)) == [None, "no_effect"]
 
 
 def test_raters_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,15 +29,12 @@ async def ask(
     server: ChatServer, *faults: cs.Fault, tries: int = 3, timeout: float = 20.0
 ) -> tuple[str, list[str]]:
     """The text of one reply and the reasons of the tries that failed."""
-    reasons: list[str] = []
-    endpoint = ChatEndpoint(
-        server.url, "toy", sampling=Sampling(), tries=tries, timeout=timeout, on_retry=reasons.append
-    )
+    endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), tries=tries, timeout=timeout)
     try:
         await endpoint.start()
         server.faults = list(faults)
         reply = await endpoint.chat(MESSAGES, seed=5)
-        return reply.text, reasons
+        return reply.text, [failed.error for failed in reply.failed_tries]
     finally:
         await endpoint.close()
 

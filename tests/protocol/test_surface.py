@@ -1,5 +1,7 @@
 """Actions as data: a table of templates reads and words them."""
 
+import hashlib
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,17 +22,6 @@ def test_the_most_literal_template_is_read_first() -> None:
     assert PLAIN.parse("dance") is None
 
 
-def test_rewording_keeps_the_meaning() -> None:
-    assert OTHER.reword("take pen 1 from desk 2", PLAIN) == "from desk 2 take pen 1"
-    assert PLAIN.reword("from desk 2 take pen 1", OTHER) == "take pen 1 from desk 2"
-    assert PLAIN.reword("dance", OTHER) == "dance"
-
-
-@given(st.text())
-def test_a_surface_reworded_to_itself_changes_nothing(text: str) -> None:
-    assert PLAIN.reword(text, PLAIN) == text
-
-
 _name = st.from_regex(r"[a-z]{1,8} [0-9]", fullmatch=True)
 
 
@@ -41,7 +32,7 @@ def test_reading_what_was_worded_gives_the_action_back(thing: str, place: str) -
         assert surface.parse(surface.render(action)) == action
 
 
-def test_another_surface_changes_the_instruction_and_the_worked_example() -> None:
+def test_a_surface_words_the_list_of_actions_and_leaves_the_example_as_it_is() -> None:
     prompt = PromptFile(
         environment="toy",
         system="You act.",
@@ -53,9 +44,16 @@ def test_another_surface_changes_the_instruction_and_the_worked_example() -> Non
             steps=(Step(thought="t", action="take pen 1 from desk 2", observation="You have it."),),
         ),
     )
-    system, user = prompt.messages(OTHER, PLAIN, "hold the cup", "A shelf.")
+    system, user = prompt.messages(OTHER, "hold the cup", "A shelf.")
     assert system == {"role": "system", "content": "You act."}
     assert "- from {place} take {object}" in user["content"]
-    assert "Action: from desk 2 take pen 1" in user["content"]
-    assert "take pen 1 from" not in user["content"]
+    assert "Action: take pen 1 from desk 2" in user["content"]
     assert user["content"].endswith("Goal: hold the cup\nObservation: A shelf.")
+
+
+def test_a_prompt_knows_the_hash_of_its_file() -> None:
+    raw = b"environment: toy\nsystem: s\ninstruction: '{actions}'\nformat_rules: r\nvariants: {k: {system: other}}\n"
+    prompt = PromptFile.from_bytes(raw)
+    assert prompt.sha256 == hashlib.sha256(raw).hexdigest()
+    assert prompt.for_kind("k").sha256 == prompt.sha256
+    assert "sha256" not in prompt.model_dump()

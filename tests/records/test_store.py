@@ -15,9 +15,15 @@ from evalharness.errors import UserError
 from evalharness.records.episode import Episode, Trim, Turn
 from evalharness.records.store import EPISODES, RunStore, read_episodes
 
+CONFIG = {"limit": 4, "samples": 1, "suite_seed": 0, "max_turns": 30, "temperature": 0.0}
+IDENTITY = {"config": CONFIG, "model": {"name": "m"}, "tasks_sha256": {}, "prompts_sha256": {}}
 MANIFEST = {
-    "identity": {"config": {"limit": 4, "samples": 1}, "model": {"name": "m"}},
-    "sessions": [{"started": 0.0}],
+    "digest": "d",
+    "identity": IDENTITY,
+    "model_name": "m",
+    "suite": "open",
+    **{name: {} for name in ("counts", "expected", "held_out", "titles", "labels")},
+    "sessions": [{"started": 0.0, "evalharness": "0"}],
 }
 
 
@@ -75,7 +81,7 @@ def test_what_a_killed_session_was_writing_is_cleared_away(tmp_path: Path) -> No
 def test_a_changed_configuration_is_refused_with_the_difference(tmp_path: Path) -> None:
     write_run(tmp_path, 1)
     before = (tmp_path / "manifest.json").read_bytes()
-    other = {**MANIFEST, "identity": {"config": {"limit": 8, "samples": 1}, "model": {"name": "m"}}}
+    other = {**MANIFEST, "identity": {**IDENTITY, "config": {**CONFIG, "limit": 8}}}
     with RunStore(tmp_path) as store, pytest.raises(UserError, match=r"config\.limit: 4 there, 8 now"):
         store.resume(other)
     assert (tmp_path / "manifest.json").read_bytes() == before

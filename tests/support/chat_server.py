@@ -33,6 +33,10 @@ def completion(text: str, *, finish_reason: str = "stop", stop_reason: str | Non
 class ChatServer:
     answer: Callable[[dict[str, Any]], str] = lambda request: "Thought: t\nAction: turn left"
     model: str = "toy"
+    says: dict[str, Any] = field(default_factory=lambda: {"max_model_len": 4096})
+    """What `GET /models` says of the model beside its name: `root`, `created`, ..."""
+    list_fault: Fault | None = None
+    """What `GET /models` does instead."""
     faults: list[Fault] = field(default_factory=list)
     """One for each coming chat request, first to last; requests after that are answered properly."""
     choose_fault: Callable[[dict[str, Any]], Fault | None] = lambda request: None
@@ -64,8 +68,10 @@ class ChatServer:
             await asyncio.sleep(self.latency)
         return web.json_response(completion(self.answer(body)))
 
-    async def models(self, request: web.Request) -> web.Response:
-        return web.json_response({"data": [{"id": self.model, "max_model_len": 4096}]})
+    async def models(self, request: web.Request) -> web.StreamResponse:
+        if self.list_fault is not None:
+            return await self.list_fault(request)
+        return web.json_response({"data": [{"id": self.model, **self.says}]})
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[ChatServer]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 EXAMPLE = Path(__file__).parent / "example_environment"
-TIMING = ["policy_s", "latency_s", "environment_s", "started", "wall_s", "tries"]
+TIMING = ["policy_s", "latency_s", "environment_s", "worker_s", "started", "wall_s", "tries"]
 """Columns that differ from run to run: times, and how often a request had to be made again."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from envs import specs
 from envs.base import Task
 from evalharness.config import RunConfig
+from evalharness.protocol.prompt import load_prompt
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.manifest import make_manifest
 from evalharness.records.store import RunStore
@@ -18,7 +19,13 @@ Outcome = tuple[bool, float]
 
 
 def make_task(
-    family: str, index: int, *, suite: str = "agentboard", labels: str = "official", goal: str = ""
+    family: str,
+    index: int,
+    *,
+    suite: str = "agentboard",
+    labels: str = "official",
+    goal: str = "",
+    kind: str = "made",
 ) -> Task:
     return Task(
         id=f"{family}/{suite}/{index:03d}",
@@ -27,7 +34,7 @@ def make_task(
         index=index,
         goal=goal or f"task {index}",
         difficulty="easy" if index % 2 else "hard",
-        kind="made",
+        kind=kind,
         labels=labels,  # type: ignore[arg-type]
         subgoals=("one", "two"),
     )
@@ -69,9 +76,12 @@ def make_run(
     name: str = "model",
     labels: Mapping[str, str] | None = None,
     goals: Mapping[str, str] | None = None,
+    prompts: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Sequence[str]] | None = None,
     **options: Any,
 ) -> Path:
-    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples."""
+    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples; `kinds`: of each task. `prompts`:
+    family -> hash of its prompt file, for those that are not the harness's own."""
     config = RunConfig(model="http://127.0.0.1:1/v1", model_name=name, **options)
     tasks = [
         make_task(
@@ -80,11 +90,13 @@ def make_run(
             suite=config.suite,
             labels=(labels or {}).get(family, "official"),
             goal=(goals or {}).get(family, ""),
+            kind=kinds[family][i] if kinds else "made",
         )
         for family, listed in outcomes.items()
         for i in range(len(listed))
     ]
-    manifest = make_manifest(config, tasks, specs(), dict.fromkeys(outcomes, "prompt"), {"name": name})
+    own = {family: load_prompt(specs()[family]).sha256 for family in outcomes}
+    manifest = make_manifest(config, tasks, specs(), own | dict(prompts or {}), {"name": name})
     with RunStore(folder) as store:
         store.begin(manifest)
         for task in tasks:

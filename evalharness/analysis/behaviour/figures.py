@@ -56,8 +56,13 @@ class Read:
     def distinct_observations(self) -> int:
         return len({turn.observation for turn in self.episode.turns})
 
+    def no_effect_turns(self) -> int | None:
+        """None where the environment does not report it."""
+        reported = [turn.no_effect for turn in self.episode.turns if turn.no_effect is not None]
+        return sum(reported) if reported else None
+
     def distinct_places(self) -> int | None:
-        """None where the environment does not tell places."""
+        """None where the environment does not say where the agent is."""
         places = {turn.place for turn in self.turns} - {None}
         return len(places) or None
 
@@ -75,6 +80,8 @@ class Figure:
     per: str
     """What is counted below the line: rows' `n` is the number of these."""
     count: Callable[[Read], Ratio]
+    is_length: bool = False
+    """The mean of whole numbers of turns from 1 to the turn limit."""
 
 
 def _turns(read: Read, counted: int) -> Ratio:
@@ -95,6 +102,11 @@ def _format_error(kind: FormatError) -> Figure:
 def _invalid(read: Read) -> Ratio:
     spoken = [turn for turn in read.episode.turns if turn.action is not None]
     return sum(not turn.valid for turn in spoken), len(spoken)
+
+
+def _no_effect(read: Read) -> Ratio:
+    reported = [turn.no_effect for turn in read.episode.turns if turn.valid and turn.no_effect is not None]
+    return sum(reported), len(reported)
 
 
 def _error_runs(low: int, high: int | None) -> Figure:
@@ -157,10 +169,11 @@ FIGURES: tuple[Figure, ...] = (
     ),
     *map(_format_error, FormatError),
     Figure("invalid_action_rate", "actions that are not valid", True, "", "turns with an action", _invalid),
+    Figure("no_effect_rate", "valid actions without effect", True, "", "valid actions", _no_effect),
     Figure("error_turn_rate", "error turns", True, "", "turns", lambda r: _turns(r, sum(t.error for t in r.turns))),
     Figure(
         "error_run_length", "mean error run, turns", False, "turns", "error runs",
-        lambda r: (sum(r.error_runs), len(r.error_runs)),
+        lambda r: (sum(r.error_runs), len(r.error_runs)), is_length=True,
     ),
     *(_error_runs(low, high) for low, high in RUN_LENGTHS),
     Figure(
@@ -214,6 +227,7 @@ def episode_columns(read: Read) -> dict[str, Any]:
     return {
         "error_turns": sum(turn.error for turn in read.turns),
         "longest_error_run": max(read.error_runs, default=0),
+        "no_effect_turns": read.no_effect_turns(),
         "repeated_turns": sum(turn.repeated for turn in read.turns),
         "longest_loop": read.loop,
         "help_turns": sum(turn.help for turn in read.turns),

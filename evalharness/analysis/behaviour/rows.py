@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from evalharness import stats
 from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, count_all
-from evalharness.analysis.behaviour.turns import read_turns, reading
+from evalharness.analysis.behaviour.turns import action_reader, read_turns
 from evalharness.errors import UserError
+from evalharness.records.manifest import turn_limits
 from evalharness.records.store import read_episodes, read_manifest
 
 ALL = "all"
@@ -70,6 +71,10 @@ class RunBehaviour:
     def name(self) -> str:
         return str(self.manifest["model_name"])
 
+    @property
+    def max_turns(self) -> int:
+        return int(self.manifest["identity"]["config"]["max_turns"])
+
     def strata(self, family: str) -> list[Counts]:
         families = list(self.tasks) if family == ALL else [family]
         return [np.stack(list(self.tasks[f].values())) for f in families]
@@ -78,12 +83,12 @@ class RunBehaviour:
 def load_behaviour(folder: Path) -> RunBehaviour:
     """Raises UserError when `folder` holds no run, or no finished episode."""
     manifest = read_manifest(folder)
-    config = manifest["identity"]["config"]
+    limits = turn_limits(manifest)
     found: dict[str, dict[str, Counts]] = {}
     hashes: dict[str, str] = {}
     for episode in read_episodes(folder):
-        turns = read_turns(episode, reading(episode.family, episode.perturbation))
-        counts = np.array(count_all(Read(episode, turns, config["max_turns"])), dtype=np.float64)
+        turns = read_turns(episode, action_reader(episode.family, episode.perturbation))
+        counts = np.array(count_all(Read(episode, turns, limits[episode.family])), dtype=np.float64)
         tasks = found.setdefault(episode.family, {})
         tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts
         hashes[episode.task_id] = episode.task_hash
@@ -100,12 +105,14 @@ def _families(tasks: Mapping[str, object]) -> list[str]:
 def behaviour_rows(run: RunBehaviour) -> list[BehaviourRow]:
     """Every figure of all families together (where there are several) and of each; a figure of which a family has
     nothing to count (recovery where there was no error) has no row."""
-    return [row for family in _families(run.tasks) for row in _rows(family, run.strata(family))]
+    return [
+        row for family in _families(run.tasks) for row in _rows(family, run.strata(family), run.max_turns)
+    ]
 
 
-def _rows(family: str, strata: Sequence[Counts]) -> Iterator[BehaviourRow]:
+def _rows(family: str, strata: Sequence[Counts], max_turns: int) -> Iterator[BehaviourRow]:
     values = stats.ratios(strata)
-    lows, highs = _limits(strata)
+    lows, highs = _limits(strata, max_turns)
     bases = sum(stratum[..., 1].sum(axis=0) for stratum in strata)
     for i, figure in enumerate(FIGURES):
         if not np.isnan(values[i]):
@@ -119,12 +126,15 @@ def _rows(family: str, strata: Sequence[Counts]) -> Iterator[BehaviourRow]:
             )
 
 
-def _limits(strata: Sequence[Counts]) -> tuple[Counts, Counts]:
-    """Bootstrap limits; for a share of which nothing varies between tasks (no turn has it, or every turn), Wilson's
-    with as many trials as tasks have something to count: resampling what is all the same gives no width at all."""
+def _limits(strata: Sequence[Counts], max_turns: int) -> tuple[Counts, Counts]:
+    """Bootstrap limits, of a mean length `stats.mean_length_interval`; for a share of which nothing varies between
+    tasks (no turn has it, or every turn), Wilson's with as many trials as tasks have something to count: resampling
+    what is all the same gives no width at all."""
     lows, highs = stats.bootstrap_ratios(strata)
     values = stats.ratios(strata)
     for i, figure in enumerate(FIGURES):
+        if figure.is_length:
+            lows[i], highs[i] = stats.mean_length_interval([s[:, i] for s in strata], max_turns)
         if figure.share and values[i] in (0.0, 1.0):
             trials = int(sum((stratum[:, i, 1] > 0).sum() for stratum in strata))
             low, high = stats.wilson(round(values[i] * trials), trials)
@@ -137,12 +147,13 @@ def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[Differenc
 
     Raises UserError where the tasks or the turn limit are not the same: most figures depend on both.
     """
-    limits = [r.manifest["identity"]["config"]["max_turns"] for r in (baseline, run)]
-    if limits[0] != limits[1]:
-        raise UserError(
-            f"{baseline.folder} and {run.folder} differ in turn limit ({limits[0]} and {limits[1]}); "
-            "run one of them again with the --max-turns of the other"
-        )
+    limits = [turn_limits(r.manifest) for r in (baseline, run)]
+    for family in sorted(limits[0].keys() & limits[1].keys()):
+        if limits[0][family] != limits[1][family]:
+            raise UserError(
+                f"{baseline.folder} and {run.folder} differ in turn limit ({limits[0][family]} and "
+                f"{limits[1][family]}); run one of them again with the --max-turns of the other"
+            )
     pairs: dict[str, list[str]] = {}
     for family, tasks in baseline.tasks.items():
         common = [task_id for task_id in tasks if task_id in run.tasks.get(family, {})]
@@ -162,20 +173,22 @@ def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[Differenc
             [np.stack([r.tasks[f][task_id] for task_id in ids]) for f, ids in chosen.items()]
             for r in (baseline, run)
         )
-        rows += _differences(family, first, second)
+        rows += _differences(family, first, second, max(limits[0].values()))
     return rows
 
 
-def _differences(family: str, first: Sequence[Counts], second: Sequence[Counts]) -> Iterator[DifferenceRow]:
+def _differences(
+    family: str, first: Sequence[Counts], second: Sequence[Counts], max_turns: int
+) -> Iterator[DifferenceRow]:
     a, b = stats.ratios(first), stats.ratios(second)
     lows, highs = stats.bootstrap_ratios(first, second)
-    one, two = _limits(first), _limits(second)
+    one, two = _limits(first, max_turns), _limits(second, max_turns)
     for i, figure in enumerate(FIGURES):
         if np.isnan(a[i]) or np.isnan(b[i]):
             continue
         difference = b[i] - a[i]
         low, high = lows[i], highs[i]
-        if _nothing_varies(figure, a[i], b[i]):
+        if figure.is_length or _nothing_varies(figure, a[i], b[i]):
             # Limits of a difference from those of both (MOVER): Zou & Donner, Statistics in Medicine 27 (2008) 1693.
             low = difference - np.hypot(b[i] - two[0][i], one[1][i] - a[i])
             high = difference + np.hypot(two[1][i] - b[i], a[i] - one[0][i])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +13,10 @@ from aiohttp import web
 
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.errors import UserError
-from evalharness.records.episode import Episode
-from evalharness.records.store import EPISODES, read_manifest
+from evalharness.records.manifest import turn_limits
+from evalharness.records.shapes import read_episode
+from evalharness.records.store import EPISODES, EpisodeKey, read_manifest
+from evalharness.report.terminal import say
 from evalharness.report.viewer.bundle import (
     Comparisons,
     RunRecords,
@@ -42,6 +43,8 @@ class Feed:
     folder: Path
     records: RunRecords
     offset: int = 0
+    lines: int = 0
+    _read: set[EpisodeKey] = field(default_factory=set)
 
     def read(self) -> int:
         """Take in the whole lines that came since; how many."""
@@ -55,11 +58,18 @@ class Feed:
                 if not line.endswith(b"\n"):
                     break  # being written
                 try:
-                    episode = Episode.from_json(json.loads(line))
-                except (ValueError, KeyError, TypeError) as error:
-                    raise UserError(f"{path} is damaged at byte {self.offset}: {error}") from None
-                self.records.add(episode)
+                    episode = read_episode(line)
+                except ValueError as error:
+                    raise UserError(
+                        f"{path} is damaged at line {self.lines + 1} ({error}); restore it, or delete that line"
+                    ) from None
                 self.offset += len(line)
+                self.lines += 1
+                key = (episode.task_id, episode.sample)
+                if key in self._read:
+                    continue  # damage, which the summary reports when it is computed
+                self._read.add(key)
+                self.records.add(episode)
                 found += 1
         return found
 
@@ -86,7 +96,7 @@ class Viewed:
             raise UserError("these runs are of different suites; look at each by itself")
         for folder, manifest in zip(self.folders, manifests, strict=True):
             self._titles |= manifest["titles"]
-            limit = manifest["identity"]["config"]["max_turns"]
+            limit = max(turn_limits(manifest).values())
             self.feeds.append(Feed(folder, RunRecords(self.tasks, self.prompts, limit)))
         self.refresh()
 
@@ -144,10 +154,13 @@ def _json(packed: bytes) -> web.Response:
 
 @web.middleware
 async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answers only to the address that we told: a page elsewhere whose name was made to point here gets nothing."""
+    """Answers only to the address that we printed: a page elsewhere whose name was made to point here gets nothing."""
     if request.host.rsplit(":", 1)[0] not in (HOST, "localhost"):
         raise web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
-    response = await handler(request)
+    try:
+        response = await handler(request)
+    except UserError as error:  # a run that was damaged while it is looked at
+        raise web.HTTPInternalServerError(text=str(error)) from None
     response.headers["X-Content-Type-Options"] = "nosniff"
     response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
     return response
@@ -222,7 +235,7 @@ def serve(
     *,
     port: int = 0,
     prompts: Path | None = None,
-    ready: Callable[[str], Any] = lambda url: print(f"{url}   (Ctrl-C ends it)", flush=True),
+    ready: Callable[[str], Any] = lambda url: say(f"{url}   (Ctrl-C ends it)", stderr=False),
 ) -> None:
     """Until Ctrl-C. Raises UserError when a folder holds no run or the port is taken."""
     viewed = Viewed(folders, Prompts(prompts))

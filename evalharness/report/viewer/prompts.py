@@ -39,4 +39,4 @@ class Prompts:
         if found is None:
             return None
         prompt, voice = found
-        return prompt.messages(voice.surface, voice.surface, GOAL, OBSERVATION)
+        return prompt.messages(voice.surface, GOAL, OBSERVATION)

@@ -156,7 +156,7 @@ EXAMPLE = Household(
 
 
 def test_the_worked_example_is_what_the_world_answers_and_belongs_to_no_suite(suite: list[Task]) -> None:
-    prompt, _ = load_prompt(SPEC)
+    prompt = load_prompt(SPEC)
     example = prompt.example
     assert example is not None
     assert EXAMPLE.shape() not in {household_of(task).shape() for task in suite}
@@ -181,9 +181,9 @@ def test_the_worked_example_is_what_the_world_answers_and_belongs_to_no_suite(su
 
 def test_the_prompt_is_short() -> None:
     """About 1,200 tokens at four characters a token."""
-    prompt, _ = load_prompt(SPEC)
+    prompt = load_prompt(SPEC)
     surface = ActionSurface(SPEC.actions)
-    assert sum(len(message["content"]) for message in prompt.messages(surface, surface, "", "")) < 4 * 1200
+    assert sum(len(message["content"]) for message in prompt.messages(surface, "", "")) < 4 * 1200
 
 
 def test_a_game_is_a_function_of_its_description() -> None:

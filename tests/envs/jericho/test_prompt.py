@@ -17,7 +17,7 @@ STORY = Path(envs.jericho.__file__).parent / "stories" / "example.z5"
 
 
 def test_the_example_is_played_by_the_real_game() -> None:
-    prompt, _ = load_prompt(SPEC)
+    prompt = load_prompt(SPEC)
     assert prompt.example is not None
     game = Interpreter(STORY, seed=1)
     assert clean(game.opening).strip() == prompt.example.observation
@@ -26,7 +26,7 @@ def test_the_example_is_played_by_the_real_game() -> None:
 
 
 def test_the_example_is_worded_by_the_table_of_commands() -> None:
-    prompt, _ = load_prompt(SPEC)
+    prompt = load_prompt(SPEC)
     assert prompt.example is not None
     surface = ActionSurface(ACTIONS)
     for step in prompt.example.steps:
@@ -35,7 +35,7 @@ def test_the_example_is_worded_by_the_table_of_commands() -> None:
 
 def test_the_fixed_part_stays_under_1200_tokens() -> None:
     """At four characters a token."""
-    prompt, _ = load_prompt(SPEC)
+    prompt = load_prompt(SPEC)
     surface = ActionSurface(ACTIONS)
-    messages = prompt.messages(surface, surface, "", "")
+    messages = prompt.messages(surface, "", "")
     assert sum(len(message["content"]) for message in messages) / 4 < 1200

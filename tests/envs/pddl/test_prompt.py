@@ -15,7 +15,7 @@ CHARACTERS_PER_TOKEN = 4
 
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_the_example_is_what_the_world_answers(kind: str) -> None:
-    prompt = load_prompt(SPEC)[0].for_kind(kind)
+    prompt = load_prompt(SPEC).for_kind(kind)
     surface = ActionSurface(SPEC.actions)
     assert prompt.example is not None
     env = SPEC.make(None)
@@ -33,12 +33,12 @@ def test_the_example_is_what_the_world_answers(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_a_domain_lists_its_own_actions_and_stays_short(kind: str) -> None:
-    prompt = load_prompt(SPEC)[0].for_kind(kind)
+    prompt = load_prompt(SPEC).for_kind(kind)
     surface = ActionSurface(SPEC.actions)
     env = SPEC.make(None)
     env.reset(options={"task": task(kind, EXAMPLES[kind])})
     assert prompt.actions is not None
     assert set(prompt.actions) - {"check", "look"} == env._world.operator_names  # type: ignore[attr-defined]
     assert "{actions}" in prompt.instruction
-    messages = prompt.messages(surface, surface, "", "")
+    messages = prompt.messages(surface, "", "")
     assert sum(len(message["content"]) for message in messages) < 1_300 * CHARACTERS_PER_TOKEN

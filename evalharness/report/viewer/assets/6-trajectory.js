@@ -6,7 +6,7 @@ const FORMAT_ERRORS = {
   thought_only: 'the reply has a thought but no action',
   truncated: 'the token limit cut the reply off before its action was complete',
   several_actions: 'more than one action: only the first was carried out',
-  invented_observation: "the model wrote the world's answer itself; cut off from there on",
+  invented_observation: "the model wrote the environment's answer itself; cut off from there on",
 };
 
 const ENDS = {

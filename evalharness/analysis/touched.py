@@ -1,0 +1,79 @@
+"""Which tasks a perturbation touches at all, read from what a policy would see and say in them. Pure.
+
+P1 words `clean`, `cool` and `heat` differently: where a task asks for none of them, its runs with and without P1 are
+two runs of the same, and a difference over all tasks is diluted. Which tasks are touched must not depend on what a
+model did in them, so it is read from their known plans, played in the environment: the goal, every observation on the
+way and every action, and the prompt, in the plain words and in those of the perturbation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import PromptFile
+from evalharness.records.episode import Episode
+
+
+@dataclass(frozen=True)
+class Touched:
+    """Of the tasks that were asked for, by id."""
+
+    tasks: frozenset[str]
+    """Goal, observations or actions are worded differently; where the perturbation rewrites the prompt itself (its
+    rules or their order, not only the listed actions), every task whose prompt differs."""
+    actions: frozenset[str]
+    """An action of the plan is worded differently."""
+    prompts: frozenset[str]
+    """The prompt differs, be it only in an action that the task does not need."""
+    of: int
+    without_plan: frozenset[str]
+    """No plan is known: judged by goal and first observation."""
+
+
+def touched_tasks(plans: Iterable[Episode], voice: Voice, prompt: PromptFile) -> Touched:
+    """`plans`: an episode of the known plan of each task, in the environment's own words; `prompt`: of the family."""
+    how = voice.perturbation
+    rewrites_prompt = how.reverse_actions or how.reorder_instruction or how.drop_format_rules
+    tasks, actions, prompts, bare, count = set[str](), set[str](), set[str](), set[str](), 0
+    prompt_differs: dict[str, bool] = {}
+    for plan in plans:
+        count += 1
+        if plan.kind not in prompt_differs:
+            prompt_differs[plan.kind] = _prompt_differs(voice, prompt.for_kind(plan.kind))
+        if prompt_differs[plan.kind]:
+            prompts.add(plan.task_id)
+        if _actions_differ(voice, plan):
+            actions.add(plan.task_id)
+        if _texts_differ(voice, plan) or (rewrites_prompt and prompt_differs[plan.kind]):
+            tasks.add(plan.task_id)
+        if not plan.turns:
+            bare.add(plan.task_id)
+    return Touched(
+        tasks=frozenset(tasks | actions),
+        actions=frozenset(actions),
+        prompts=frozenset(prompts),
+        of=count,
+        without_plan=frozenset(bare),
+    )
+
+
+def _prompt_differs(voice: Voice, prompt: PromptFile) -> bool:
+    plain = prompt.messages(voice.canonical, "", "")
+    return voice.prompt(prompt).messages(voice.surface, "", "") != plain
+
+
+def _actions_differ(voice: Voice, plan: Episode) -> bool:
+    return any(voice.action(turn.action) != turn.action for turn in plan.turns if turn.action is not None)
+
+
+def _texts_differ(voice: Voice, plan: Episode) -> bool:
+    return (
+        voice.names(plan.goal) != plan.goal
+        or voice.observation(plan.first_observation) != plan.first_observation
+        # As in a game: what the policy said is what the world may repeat.
+        or any(
+            voice.observation(turn.observation, turn.action or "") != turn.observation for turn in plan.turns
+        )
+    )

@@ -1,0 +1,123 @@
+"""The options of every command that evaluates, made from the fields of `RunConfig`."""
+
+from __future__ import annotations
+
+import argparse
+import types
+from pathlib import Path
+from typing import Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
+from evalharness.config import RunConfig, make_config, option_of, read_config
+
+WHAT = "what to evaluate"
+HOW = "how to do it (results do not depend on these)"
+_METAVARS = {int: "N", float: "X", Path: "DIR", dict: "NAME=VALUE"}
+
+
+class _Pairs(argparse.Action):
+    """`--workers babyai=2 --workers pddl=1` as a mapping."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        key, _, value = str(values).partition("=")
+        if not key or not value:
+            raise argparse.ArgumentError(self, f"{values!r} is not {self.metavar}")
+        setattr(namespace, self.dest, {**(getattr(namespace, self.dest) or {}), key: value})
+
+
+def add_run_options(
+    parser: argparse.ArgumentParser,
+    *,
+    without: tuple[str, ...] = (),
+    config: type[BaseModel] = RunConfig,
+) -> None:
+    """Every field of the configuration but `without`, which the command says in its own way; `--config`, `--data`,
+    `--json`."""
+    what, how = parser.add_argument_group(WHAT), parser.add_argument_group(HOW)
+    for name, field in config.model_fields.items():
+        if name not in without and not option_of(field).no_flag:
+            add_option(how if option_of(field).operational else what, name, field)
+    how.add_argument(
+        "--config", type=Path, metavar="FILE", help="the same options as YAML; flags go before it"
+    )
+    add_data_option(how)  # type: ignore[arg-type]
+    add_json_option(how)  # type: ignore[arg-type]
+
+
+def run_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+    """Field -> its flag, as `add_run_options` made it."""
+    return {
+        action.dest: action
+        for group in parser._action_groups
+        if group.title in (WHAT, HOW)
+        for action in group._group_actions
+        if action.dest in RunConfig.model_fields
+    }
+
+
+def add_option(parser: argparse._ActionsContainer, name: str, field: FieldInfo) -> None:
+    """The flag of one field. A flag that is not given is None: a file or the default says then what holds."""
+    option, kind = option_of(field), _kind(field.annotation)
+    names = [*([option.short] if option.short else []), "--" + name.replace("_", "-")]
+    more: dict[str, Any]
+    if kind is bool:
+        more = {"action": "store_const", "const": not field.default}
+        if field.default:
+            names = ["--no-" + name.replace("_", "-")]
+    elif get_origin(kind) is Literal:
+        more = {"choices": get_args(kind)}
+    else:
+        item = _kind(get_args(kind)[0]) if get_origin(kind) in (list, tuple) else kind
+        more = {"metavar": option.metavar or _METAVARS.get(get_origin(item) or item, "TEXT")}
+        if get_origin(kind) is dict:
+            more["action"] = _Pairs
+        elif get_origin(kind) in (list, tuple) or option.repeated:
+            more["action"] = "append"
+        if item in (int, float):
+            more["type"] = item
+    parser.add_argument(*names, dest=name, help=help_of(field).replace("%", "%%"), **more)
+
+
+def _kind(annotation: Any) -> Any:
+    """The type itself: `int` of `int | None`."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        [annotation] = [kind for kind in get_args(annotation) if kind is not type(None)]
+    return annotation
+
+
+def help_of(field: FieldInfo) -> str:
+    """The first paragraph of a field's docstring, with the default where there is one worth a word."""
+    text = " ".join((field.description or "").partition("\n\n")[0].split())
+    default = field.get_default(call_default_factory=True)
+    if field.is_required() or isinstance(default, bool) or default in (None, "", (), {}, []):
+        return text
+    return text if "(default:" in text else f"{text} (default: {shown(default)})"
+
+
+def shown(default: Any) -> str:
+    """A default as a person would give it."""
+    return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
+    """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
+    from evalharness.report.terminal import say
+
+    flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
+
+    in_file = read_config(args.config) if args.config else {}
+    if not args.suite and "suite" not in in_file:
+        flags["suite"] = chosen_suite(args, data_folder(args))
+    config = make_config(flags | own, args.config)
+    for line in config.doubts():
+        say(f"evalharness: {line}")
+    return config

@@ -1,0 +1,67 @@
+"""What a run is: all that its results depend on, and how two such identities differ. Pure.
+
+| part | what it tells apart |
+|---|---|
+| `config` | the options that change results (`RunConfig.identity`) |
+| `model` | which model answered: a checkpoint's hash, what an endpoint's server says it serves, the name of a script |
+| `tasks_sha256` | the tasks of each family |
+| `prompts_sha256` | the prompt file of each family |
+
+It stands in `manifest.json`. A run is continued only while all of it stays equal, but more samples may be asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from envs.base import Task, tasks_hash
+from evalharness.config import RunConfig
+
+
+def run_identity(
+    config: RunConfig,
+    tasks: Mapping[str, Sequence[Task]],
+    prompts: Mapping[str, str],
+    model: Mapping[str, Any],
+) -> dict[str, Any]:
+    """`tasks` and `prompts` (SHA-256 of the file) by family; `model` as in `policy.resolve.Prepared.identity`."""
+    return {
+        "config": config.identity(),
+        "model": dict(model),
+        "tasks_sha256": {family: tasks_hash(listed) for family, listed in tasks.items()},
+        "prompts_sha256": dict(prompts),
+    }
+
+
+def digest(identity: Mapping[str, Any]) -> str:
+    """SHA-256 of the whole identity."""
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+
+def changes(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Why a run of identity `earlier` cannot go on as `now`, a readable line each; none where it can."""
+    return differences(_with_more_samples(earlier, now), now)
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = "") -> list[str]:
+    """Readable lines for every key at which two nested mappings differ."""
+    lines = []
+    for key in sorted(old.keys() | new.keys()):
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(after, Mapping):
+            lines += differences(before, after, f"{prefix}{key}.")
+        elif before != after:
+            lines.append(f"{prefix}{key}: {json.dumps(before)} there, {json.dumps(after)} now")
+    return lines
+
+
+def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:
+    """`earlier` with as many samples as `now`, if that is more: attempts that are there stay as good as they were, so
+    a run of 4 samples goes on to 10."""
+    before, wanted = (identity.get("config", {}).get("samples", 1) for identity in (earlier, now))
+    if not before < wanted:
+        return earlier
+    return {**earlier, "config": {**earlier["config"], "samples": wanted}}

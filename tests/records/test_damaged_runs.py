@@ -1,0 +1,322 @@
+"""Run folders that an editor, a sync tool or a disk has damaged: every command that reads them works, or ends with one
+clear line and status 2."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import evalharness
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from made_runs import make_run
+
+from evalharness.analysis.scored_run import load_scored_run
+from evalharness.analysis.summary import write_summary
+from evalharness.cli import main
+from evalharness.config import RunConfig
+from evalharness.errors import DamageWarning, UserError
+from evalharness.exports import trackers
+from evalharness.policy.resolve import prepare
+from evalharness.report.viewer.live import Viewed
+from evalharness.report.viewer.prompts import Prompts
+
+SOLVED, HALF = (True, 1.0), (False, 0.5)
+OUTCOMES = {"babyai": [[SOLVED, HALF], [HALF, HALF]], "pddl": [[HALF, HALF]]}
+TIMING = {
+    "wall_s": 3.0,
+    "sessions": 1,
+    "efficiency": 0.5,
+    "performance": {
+        "efficiency": 0.5,
+        "bound": "model",
+        "time": {"model": 1.0},
+        "server": {
+            **dict.fromkeys(("running_mean", "waiting_mean", "prompt_tokens_per_s", "generation_tokens_per_s"), 1.0),
+            "kv_cache_usage_peak": 0.4,
+            "prefix_cache_hit_rate": None,
+        },
+        "events": [{"event": "the server died", "at_s": 1.0}],
+        "advice": None,
+    },
+}  # fmt: skip
+
+
+def view(run: Path) -> int:
+    """`evalharness view` up to where it listens."""
+    Viewed([run], Prompts()).open()
+    return 0
+
+
+def replay(run: Path) -> int:
+    """`evalharness run --model replay:RUN` up to where it plays."""
+    prepare(RunConfig(model=f"replay:{run}"), {}, lambda text: None)
+    return 0
+
+
+Reader = Callable[[Path], int]
+
+
+def command(*arguments: str) -> Reader:
+    return lambda run: main([str(run) if argument == "RUN" else argument for argument in arguments])
+
+
+READERS: dict[str, Reader] = {
+    "show": command("show", "RUN"),
+    "show task": command("show", "RUN", "babyai/open/000"),
+    "compare": command("compare", "RUN", "other"),
+    "compare with": command("compare", "other", "RUN"),
+    "leaderboard": command("leaderboard", "--no-published", "RUN"),
+    "analyze": command("analyze", "RUN", "other"),
+    "report": command("report", "RUN", "other", "-o", "page.html"),
+    "csv": command("export", "RUN", "--format", "csv", "-o", "csv"),
+    "parquet": command("export", "RUN", "--format", "parquet", "-o", "parquet"),
+    "inspect": command("export", "RUN", "--format", "inspect", "-o", "log.eval"),
+    "atif": command("export", "RUN", "--format", "atif", "-o", "atif"),
+    "openai-chat": command("export", "RUN", "--format", "openai-chat", "-o", "chat.jsonl"),
+    "track": command("track", "RUN", "--to", "wandb"),
+    "view": view,
+    "replay": replay,
+}
+SLOW_READERS: dict[str, Reader] = {
+    "plot": command("plot", "RUN", "-o", "plots"),
+    "diversity": command("diversity", "thoughts", "RUN", "-o", "plots", "--embedding", "tfidf"),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a whole run to be damaged, and another to compare it with."""
+    folder = tmp_path_factory.mktemp("damaged")
+    for name in ("whole", "other"):
+        make_run(folder / name, OUTCOMES, suite="open", samples=2, temperature=1.0)
+    write_summary(folder / "whole", TIMING)
+    failure = {"time": 1.0, "task_id": "pddl/open/000", "sample": 1, "attempt": 1, "kind": "K", "error": "e"}
+    (folder / "whole" / "errors.jsonl").write_text(json.dumps({**failure, "final": True}) + "\n")
+    return folder
+
+
+@pytest.fixture
+def inside(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(place)
+    monkeypatch.setattr(trackers, "TRACKERS", {"wandb": lambda *arguments: None})
+    return place
+
+
+def damaged_copy(place: Path, name: str, data: bytes) -> Path:
+    run = place / "run"
+    shutil.rmtree(run, ignore_errors=True)
+    shutil.copytree(place / "whole", run)
+    (run / name).write_bytes(data)
+    return run
+
+
+def read(reader: Reader, run: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, list[str]]:
+    """Status and the lines of standard error that are no warnings of damage."""
+    capsys.readouterr()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DamageWarning)
+            status = reader(run)
+    except UserError as error:  # as the command line shows it
+        return 2, [f"evalharness: {line}" for line in str(error).splitlines()]
+    lines = capsys.readouterr().err.splitlines()
+    return status, [line for line in lines if not line.startswith("evalharness: warning: ")]
+
+
+def assert_works_or_says_why(status: int, lines: list[str]) -> None:
+    assert status in (0, 2)
+    if status == 2:
+        [line] = lines
+        assert line.startswith("evalharness: ")
+        assert len(line) > 40
+
+
+ODD: list[Any] = [
+    None, True, -1, 0, 3, 10**30, 1e308, float("nan"), float("inf"), "NaN", "", [], {}, [None], {"a": None}, "../../x",
+    "\x1b]0;x\x07", "\ud800",
+]  # fmt: skip
+
+
+def places(value: Any, above: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path to every value within a JSON document, its own included."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [above, *(path for key, child in inner for path in places(child, (*above, key)))]
+
+
+@st.composite
+def damages(draw: st.DrawFn, data: bytes, *, lines: bool) -> bytes:
+    """`data` cut off, with a byte changed, with a line twice, or with one value of a document changed or gone."""
+    how = draw(st.sampled_from(["cut", "byte", "value", "value", "value", *(["twice"] if lines else [])]))
+    at = draw(st.integers(0, len(data) - 1))
+    if how == "cut":
+        return data[:at]
+    if how == "byte":
+        return data[:at] + bytes([draw(st.integers(0, 255))]) + data[at + 1 :]
+    documents = data.splitlines() if lines else [data]
+    number = draw(st.integers(0, len(documents) - 1))
+    if how == "twice":
+        return b"\n".join([*documents, documents[number], b""])
+    document = json.loads(documents[number])
+    *above, last = draw(st.sampled_from(places(document)[1:]))
+    holder = document
+    for key in above:
+        holder = holder[key]
+    if isinstance(holder, dict) and draw(st.booleans()):
+        del holder[last]
+    else:
+        holder[last] = draw(st.sampled_from(ODD))
+    documents[number] = json.dumps(document).encode()
+    return b"\n".join([*documents, b""])
+
+
+FILES = {"manifest.json": False, "episodes.jsonl": True, "summary.json": False, "errors.jsonl": True}
+
+
+@settings(
+    max_examples=120,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+@given(st.data())
+def test_every_reader_works_or_says_why(
+    inside: Path, capsys: pytest.CaptureFixture[str], data: st.DataObject
+) -> None:
+    name = data.draw(st.sampled_from(list(FILES)))
+    run = damaged_copy(
+        inside, name, data.draw(damages((inside / "whole" / name).read_bytes(), lines=FILES[name]))
+    )
+    for reader in data.draw(st.lists(st.sampled_from(list(READERS)), min_size=2, max_size=2, unique=True)):
+        assert_works_or_says_why(*read(READERS[reader], run, capsys))
+
+
+def changed(file: Path, **values: Any) -> bytes:
+    """Its first document with other values."""
+    first, _, rest = (
+        file.read_bytes().partition(b"\n") if file.suffix == ".jsonl" else (file.read_bytes(), b"", b"")
+    )
+    return json.dumps(json.loads(first) | values).encode() + b"\n" + rest
+
+
+MANIFEST, EPISODE = "manifest.json", "episodes.jsonl"
+KNOWN: list[tuple[str, Callable[[Path], bytes], str]] = [
+    (MANIFEST, lambda file: b"{}", "manifest.json is damaged (digest: field required)"),
+    (MANIFEST, lambda file: b"[]", "manifest.json is damaged (not an object)"),
+    (MANIFEST, lambda file: b"", "manifest.json is damaged"),
+    (MANIFEST, lambda file: changed(file, counts=3), "(counts: input should be a valid dictionary)"),
+    (MANIFEST, lambda file: changed(file, sessions=[]), "(sessions: "),
+    (MANIFEST, lambda file: changed(file, titles={}), "(titles does not name 'babyai', which counts does)"),
+    (EPISODE, lambda file: changed(file, progress="NaN"), "at line 1 (progress: input should be a valid number)"),
+    (EPISODE, lambda file: changed(file, progress=float("nan")), "damaged at line 1 (progress: "),
+    (EPISODE, lambda file: changed(file, progress=7.5), "damaged at line 1 (progress: "),
+    (EPISODE, lambda file: changed(file, turns=[{}]), "damaged at line 1 (turns.0.turn: field required)"),
+    (EPISODE, lambda file: changed(file, task_id=None), "damaged at line 1 (task_id: "),
+    (EPISODE, lambda file: b"[1]\n" + file.read_bytes(), "damaged at line 1 ("),
+    (EPISODE, lambda file: b"{" * 100_000 + b"\n" + file.read_bytes(), "damaged at line 1 ("),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "damage", "why"), KNOWN, ids=[f"{name}: {why}" for name, _, why in KNOWN])
+def test_known_damage_is_one_line_in_every_reader(
+    name: str,
+    damage: Callable[[Path], bytes],
+    why: str,
+    inside: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    run = damaged_copy(inside, name, damage(inside / "whole" / name))
+    for reader in READERS.values():
+        status, lines = read(reader, run, capsys)
+        assert status == 2
+        [line] = lines
+        assert why in line
+
+
+@pytest.mark.parametrize("reader", SLOW_READERS)
+def test_pictures_of_a_damaged_run(reader: str, inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, damage, why in (KNOWN[0], KNOWN[6]):
+        run = damaged_copy(inside, name, damage(inside / "whole" / name))
+        status, [line] = read(SLOW_READERS[reader], run, capsys)
+        assert status == 2
+        assert why in line
+
+
+def test_a_summary_that_is_damaged_loses_its_times_only(
+    inside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for data in (b"[]", b'{"performance": {"efficiency": 1}}', b'{"wall_s": "long"}', b"\xff"):
+        run = damaged_copy(inside, "summary.json", data)
+        assert main(["show", str(run)]) == 0
+        told = capsys.readouterr()
+        assert "BabyAI" in told.out
+        assert "summary.json is damaged" in told.err
+        assert "its times are left out" in told.err
+        assert len(told.err.splitlines()) == 1
+
+
+def test_an_episode_that_is_there_twice_counts_once_and_is_told(
+    inside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The second of the two is another reading of the same attempt: it would have moved every rate."""
+    lines = (inside / "whole" / EPISODE).read_bytes().splitlines(keepends=True)
+    other = (
+        json.dumps(json.loads(lines[1]) | {"success": True, "solved": True, "progress": 1.0}).encode() + b"\n"
+    )
+    run = damaged_copy(inside, EPISODE, b"".join([*lines, other, lines[0]]))
+    told = (
+        f"evalharness: warning: {run / EPISODE} is damaged: line 7 repeats babyai/open/000, sample 1, of line 2, and 1 "
+        "more; each episode counts once, by its first line\n"
+    )
+    for name, reader in READERS.items():
+        if name not in ("view", "replay", "show task"):
+            capsys.readouterr()
+            assert reader(run) == 0
+            assert told in capsys.readouterr().err, name
+    with pytest.warns(DamageWarning, match="line 7 repeats"):
+        scored = load_scored_run(run)
+    assert scored.scores == load_scored_run(inside / "whole").scores
+    viewed = Viewed([run], Prompts())
+    with pytest.warns(DamageWarning, match="line 7 repeats"):
+        viewed.open()
+    assert viewed.episodes == 6
+
+
+def test_a_damaged_study_is_not_continued(tmp_path: Path, environment: dict[str, str]) -> None:
+    """`sweep` and `bon` on a study that they have finished, and `run --model replay:` of one of its runs."""
+    common = ("--suite", "open", "--model", "random", "--max-turns", "2")
+    bon = ("bon", *common, "--tasks", "babyai:0-1", "-n", "2", "-o", tmp_path / "bon")
+    sweep = (
+        "sweep",
+        *common,
+        "--family",
+        "babyai",
+        "--tasks",
+        "babyai:0-1",
+        "--perturb",
+        "capitals",
+        "-o",
+        tmp_path / "sweep",
+    )
+    for arguments, run in ((bon, "samples"), (sweep, "capitals")):
+        done = evalharness(environment, *arguments)
+        assert done.returncode == 0, done.stderr
+        folder = Path(arguments[-1])
+        for file in (folder / "study.json", folder / run / MANIFEST, folder / run / EPISODE):
+            whole = file.read_bytes()
+            file.write_bytes(changed(file, progress="NaN") if file.suffix == ".jsonl" else b"[]")
+            done = evalharness(environment, *arguments)
+            assert done.returncode == 2
+            assert "Traceback" not in done.stderr
+            assert len([line for line in done.stderr.splitlines() if line.startswith("evalharness: ")]) == 1
+            assert str(file) in done.stderr
+            if file.suffix == ".jsonl":
+                done = evalharness(environment, "run", "--suite", "open", "--model", f"replay:{folder / run}")
+                assert done.returncode == 2
+                assert "is damaged at line 1 (progress: " in done.stderr
+            file.write_bytes(whole)
