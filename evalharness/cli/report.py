@@ -7,8 +7,9 @@ from pathlib import Path
 
 _DESCRIPTION = """\
 Write runs as one HTML file that needs nothing else: scores with intervals, floors and ceilings, every trajectory turn
-by turn, samples of a task beside each other, two runs side by side with their first difference. It works from the disk,
-offline, and opens no connection. Keys are listed in it (press ?). See also: evalharness view, for a run in progress.
+by turn with what judges said of it, samples of a task beside each other, two runs side by side with their first
+difference. It works from the disk, offline, and opens no connection. Keys are listed in it (press ?). See also:
+evalharness view, for a run in progress.
 A data set of `evalharness refine` (a file) is opened like a run, its errors marked.
 """
 
@@ -40,6 +41,7 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.judge import judgements_of
     from evalharness.refine.as_run import opened
     from evalharness.refine.sample import BrokenLine, say_broken
     from evalharness.report.terminal import say
@@ -48,7 +50,9 @@ def run(args: argparse.Namespace) -> int:
 
     broken: dict[Path, list[BrokenLine]] = {}
     with opened(args.runs, broken) as folders:
-        bundle = load_bundle(folders, prompts=args.prompts, behaviour=behaviour_figures)
+        bundle = load_bundle(
+            folders, prompts=args.prompts, behaviour=behaviour_figures, judgements=judgements_of
+        )
     for path, lines in broken.items():
         for line in say_broken(path, lines):
             say(f"evalharness: {line}")

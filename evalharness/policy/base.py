@@ -50,6 +50,8 @@ class RequestForm:
     """None: as the sampling says."""
     episode: str = ""
     """Tells a router which requests belong together; the server never sees it in the request's body."""
+    temperature: float | None = None
+    """None: as the sampling says."""
 
 
 class PolicyError(InfrastructureError):

@@ -254,6 +254,7 @@ class ChatEndpoint:
             "model": self.model,
             "messages": merge_system(messages) if self.merges_system else messages,
             **self.sampling.fields(),
+            **({} if form.temperature is None else {"temperature": form.temperature}),
             "max_tokens": max_tokens,
             "stop": list(form.stop),
             "seed": seed,

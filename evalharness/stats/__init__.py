@@ -8,6 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalharness.stats.agreement import cohen_kappa, kappa_interval
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
     from evalharness.stats.chance import LeadByChance, lead_by_chance
     from evalharness.stats.corrected import corrected_limits, limits_of_mean
@@ -58,6 +59,7 @@ __all__ = [
     "bootstrap_mean",
     "bootstrap_ratios",
     "bootstrap_weighted_mean",
+    "cohen_kappa",
     "corrected_limits",
     "detectable_mean_difference",
     "detectable_success_difference",
@@ -66,6 +68,7 @@ __all__ = [
     "held_out_interval",
     "holm",
     "lead_by_chance",
+    "kappa_interval",
     "limits_of_mean",
     "mcnemar_exact",
     "mcnemar_power",
@@ -98,6 +101,7 @@ _MODULES = (
     "repeats",
     "corrected",
     "chance",
+    "agreement",
 )
 
 

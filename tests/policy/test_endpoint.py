@@ -195,7 +195,7 @@ async def test_a_request_of_another_form() -> None:
         endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(max_tokens=99, seed=3))
         await endpoint.start()
         replicas = Replicas([Replica("one", endpoint)])
-        plain, held = RequestForm(), RequestForm(stop=("x",), response_format=schema, max_tokens=5)
+        plain, held = RequestForm(), RequestForm(("x",), schema, max_tokens=5, temperature=0.7)
         await replicas.conversation("key", 1, plain).reply(MESSAGES, turn=2)
         await replicas.conversation("key", 1, held).reply(MESSAGES, turn=2)
         server.faults = [cs.status(400, "no response_format here")]
@@ -204,6 +204,7 @@ async def test_a_request_of_another_form() -> None:
         await replicas.close()
     first, second = server.requests[-3:-1]
     assert first["seed"] == second["seed"] == request_seed(3, "key", 1, 2)
+    assert (first["temperature"], second["temperature"]) == (0.0, 0.7)
     assert (first["stop"], first["max_tokens"], first.get("response_format")) == ([], 99, None)
     assert (second["stop"], second["max_tokens"], second["response_format"]) == (["x"], 5, schema)
     assert (refused.value.status, refused.value.reason) == (400, "no response_format here")

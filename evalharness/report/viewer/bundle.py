@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,10 +16,17 @@ from evalharness.analysis.summary import earlier_timing, summarize
 from evalharness.analysis.tables import sorted_episodes
 from evalharness.errors import UserError
 from evalharness.records.episode import Episode
-from evalharness.records.store import read_manifest
+from evalharness.records.store import EpisodeKey, read_manifest
 from evalharness.report.table import notes, warnings
 from evalharness.report.viewer.prompts import Prompts
-from evalharness.report.viewer.records import COLUMNS, ENDED_BY, TROUBLES, list_row, trajectory
+from evalharness.report.viewer.records import (
+    COLUMNS,
+    ENDED_BY,
+    TROUBLES,
+    Judgements,
+    list_row,
+    trajectory,
+)
 
 SCHEMA = 1
 BLOCK_BYTES = 200_000
@@ -32,6 +39,15 @@ Behaviour = Callable[[Path], Sequence[BehaviourRow]]
 
 def no_behaviour(folder: Path) -> Sequence[BehaviourRow]:
     return ()
+
+
+EpisodeJudgements = Mapping[EpisodeKey, Judgements]
+JudgementsOf = Callable[[Path], EpisodeJudgements]
+"""Run folder -> what judges said of its turns."""
+
+
+def no_judgements(folder: Path) -> EpisodeJudgements:
+    return {}
 
 
 def behaviour_figures(folder: Path) -> Sequence[BehaviourRow]:
@@ -84,6 +100,7 @@ class RunRecords:
     tasks: TaskTable
     prompts: Prompts
     max_turns: int
+    judged: EpisodeJudgements = field(default_factory=dict)
     rows: list[tuple[float, ...]] = field(default_factory=list)
     _closed: list[bytes] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
@@ -93,7 +110,8 @@ class RunRecords:
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
         prompt = self.prompts.of(episode)
-        self._open.append(json.dumps(trajectory(episode, prompt), separators=(",", ":")))
+        judged = self.judged.get((episode.task_id, episode.sample))
+        self._open.append(json.dumps(trajectory(episode, prompt, judged), separators=(",", ":")))
         if sum(map(len, self._open)) >= BLOCK_BYTES:
             self._closed.append(self._packed())
             self._open = []
@@ -202,7 +220,11 @@ class Bundle:
 
 
 def load_bundle(
-    folders: Sequence[Path], *, prompts: Path | None = None, behaviour: Behaviour = no_behaviour
+    folders: Sequence[Path],
+    *,
+    prompts: Path | None = None,
+    behaviour: Behaviour = no_behaviour,
+    judgements: JudgementsOf = no_judgements,
 ) -> Bundle:
     """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
     runs = load_comparable(folders)
@@ -211,7 +233,7 @@ def load_bundle(
     titles: dict[str, str] = {}
     for run in runs:
         titles |= dict(run.titles)
-        record = RunRecords(tasks, worded, run.max_turns)
+        record = RunRecords(tasks, worded, run.max_turns, judgements(run.folder))
         for episode in sorted_episodes(run.folder):
             record.add(episode)
         records.append(record)

@@ -153,7 +153,7 @@ def _json(packed: bytes) -> web.Response:
 
 
 @web.middleware
-async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Answers only to the address that we printed: a page elsewhere whose name was made to point here gets nothing."""
     if request.host.rsplit(":", 1)[0] not in (HOST, "localhost"):
         raise web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
@@ -199,7 +199,7 @@ def application(viewed: Viewed) -> web.Application:
     async def nothing(request: web.Request) -> web.Response:
         return web.Response(status=204)
 
-    app = web.Application(middlewares=[_guard])
+    app = web.Application(middlewares=[guard])
     app.add_routes(
         [
             web.get("/", page),
@@ -213,8 +213,9 @@ def application(viewed: Viewed) -> web.Application:
     return app
 
 
-async def _serve(viewed: Viewed, port: int, ready: Callable[[str], Any]) -> None:
-    runner = web.AppRunner(application(viewed), access_log=None)
+async def serve_application(app: web.Application, port: int, ready: Callable[[str], Any]) -> None:
+    """On loopback until cancelled; `ready` is told the address. Raises UserError when the port is taken."""
+    runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, HOST, port)
     try:
@@ -240,6 +241,6 @@ def serve(
     viewed = Viewed(folders, Prompts(prompts))
     viewed.open()
     try:
-        asyncio.run(_serve(viewed, port, ready))
+        asyncio.run(serve_application(application(viewed), port, ready))
     except KeyboardInterrupt:
         return

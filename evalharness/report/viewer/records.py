@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from evalharness.protocol.react import FormatError
@@ -10,6 +11,11 @@ from evalharness.records.episode import EndedBy, Episode, Turn
 TROUBLES = (*(str(kind) for kind in FormatError), "not_valid", "context_trimmed", "simulator_disagrees")
 """What can be wrong in an episode, in the order of the bits of a row's `troubles`."""
 ENDED_BY: tuple[str, ...] = get_args(EndedBy)
+
+TurnJudgement = tuple[str, str, str, str]
+"""(judge, `right`, `wrong` or `no verdict`, kind of error, its sentence)"""
+Judgements = Mapping[int, Sequence[TurnJudgement]]
+"""Turn, from 1 -> what judges said of it."""
 
 COLUMNS = (
     "task",
@@ -104,8 +110,9 @@ def _turn(turn: Turn) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key not in usual or value != usual[key]}
 
 
-def trajectory(episode: Episode, prompt: int | None) -> dict[str, Any]:
+def trajectory(episode: Episode, prompt: int | None, judged: Judgements | None = None) -> dict[str, Any]:
     """The whole episode. `prompt`: position of its fixed part in the bundle's prompts."""
+    said = judged or {}
     return {
         "task_id": episode.task_id,
         "sample": episode.sample,
@@ -119,5 +126,7 @@ def trajectory(episode: Episode, prompt: int | None) -> dict[str, Any]:
         "ended_by": episode.ended_by,
         "trims": [[trim.turn, trim.dropped] for trim in episode.trims],
         "prompt": prompt,
-        "turns": [_turn(turn) for turn in episode.turns],
+        "turns": [
+            _turn(turn) | ({"judged": said[turn.turn]} if turn.turn in said else {}) for turn in episode.turns
+        ],
     }

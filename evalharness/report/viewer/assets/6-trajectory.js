@@ -60,6 +60,9 @@ function turnCard(step, id) {
         : h('div.part.action', {}, h('span.label', {}, 'Action'), longText(step.action, 'code')),
       step.errors.map(kind => h('p.why', {}, FORMAT_ERRORS[kind] || words(kind))),
       h('div.part.observation', {}, h('span.label', {}, step.noAction ? 'Correction' : 'Observation'), longText(step.observation)),
+      (step.judged || []).map(([judge, verdict, kind, reason]) => h('div.part.judged', {}, h('span.label', {}, oneLine(judge)), h('p', {},
+        h('b', { class: verdict === 'wrong' ? 'wrong' : verdict === 'right' ? 'right' : 'none' }, verdict), kind && ` ${words(kind)}`,
+        reason && h('span.soft', { dir: 'auto' }, ` ${oneLine(reason)}`)))),
       step.done.map(goal => h('p.subgoal', {}, h('span', { 'aria-hidden': 'true' }, '★ '), 'subgoal completed: ', h('b', {}, oneLine(goal)))),
       raw)];
 }

@@ -1,0 +1,84 @@
+"""`evalharness label`: a person says of drawn turns whether they were right or wrong."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from evalharness.cli.common import write_text
+from evalharness.cli.model_options import at_least_one
+
+_DESCRIPTION = """\
+Serve a page on this machine's loopback address on which a person goes through drawn turns by keyboard: right (r), wrong
+(w), kind of error (1 to 5), note (n). Each decision is on the disk before the page goes on; the same command continues.
+What a judge said of a turn is shown only once it is decided. A second person takes another --rater. Ctrl-C ends it.
+With --export or --import nothing is served. docs/judges.md
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "label", help="a person says which turns of a run were wrong", description=_DESCRIPTION
+    )
+    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
+    parser.add_argument(
+        "--rater",
+        default="person",
+        metavar="NAME",
+        help="who labels: a folder in RUN/labels (default: person)",
+    )
+    parser.add_argument(
+        "--turns",
+        type=int,
+        default=100,
+        metavar="N",
+        help="how many, as `evalharness judge --turns` draws them (100)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draw (default: 0)")
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)"
+    )
+    table = parser.add_mutually_exclusive_group()
+    table.add_argument(
+        "--export",
+        dest="target",
+        metavar="FILE",
+        help="write the drawn turns with their labels as CSV ('-': to standard output)",
+    )
+    table.add_argument(
+        "--import",
+        dest="source",
+        type=Path,
+        metavar="FILE",
+        help="take labels from a CSV file with the columns task_id, sample, turn, label (right or wrong), kind, note",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness.judge import LabelFolder, judges_of, labels_csv, load_turns, read_labels_csv, serve
+    from evalharness.report.terminal import say
+
+    at_least_one("--turns", args.turns)
+    loaded = load_turns(args.folder)
+    drawn = loaded.drawn(args.turns, args.seed)
+    given = None
+    if args.source is not None:
+        given = read_labels_csv(args.source)
+        loaded.require(given, str(args.source))
+    with LabelFolder(loaded, args.rater) as store:
+        store.open(args.turns, args.seed)
+        if given is not None:
+            changed = {key: label for key, label in given.items() if store.labels.get(key) != label}
+            for key, label in changed.items():
+                store.add(key, label)
+            say(f"{len(changed)} labels taken, {len(given) - len(changed)} were there")
+            return 0
+        if args.target is not None:
+            write_text("--export", args.target, labels_csv(drawn, store.labels))
+            return 0
+        judges = [judge for judge in judges_of(args.folder) if judge.run_digest == loaded.digest]
+        serve(store, drawn, judges, port=args.port)
+        done = sum(turn.key in store.labels for turn in drawn)
+        say(f"{done} of {len(drawn)} turns are labelled: {store.folder}")
+    return 0

@@ -1,0 +1,136 @@
+"""How far two raters agree on right and wrong. Pure; formulas and sources are in `evalharness.stats`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from evalharness.analysis.published import load_table
+from evalharness.judge.verdict import Rater, TurnKey
+from evalharness.stats import Interval, cohen_kappa, kappa_interval, mcnemar_exact, wilson
+
+ALL = "all"
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Turns that both judged. The first word is the first rater's."""
+
+    right_right: int
+    right_wrong: int
+    wrong_right: int
+    wrong_wrong: int
+
+    @property
+    def n(self) -> int:
+        return self.right_right + self.right_wrong + self.wrong_right + self.wrong_wrong
+
+
+@dataclass(frozen=True)
+class Share:
+    """A proportion with Wilson's 95 % interval; None where it is one of nothing."""
+
+    value: float | None
+    interval: Interval | None
+
+    @classmethod
+    def of(cls, successes: int, n: int) -> Share:
+        return cls(successes / n, wilson(successes, n)) if n else cls(None, None)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of two raters over one family, or over all."""
+
+    first: str
+    second: str
+    family: str
+    counts: Counts
+    left_out: int
+    """Turns that both were given and one gave no verdict of."""
+    accuracy: Share
+    kappa: float | None
+    kappa_interval: Interval | None
+    precision: Share
+    """Of the turns that the second calls wrong, those that the first calls wrong."""
+    recall: Share
+    """Of the turns that the first calls wrong, those that the second calls wrong."""
+    mcnemar_p: float
+    """Small where one of the raters calls turns wrong more often than the other."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**asdict(self), "n": self.counts.n}
+
+    def flat(self) -> dict[str, Any]:
+        """One row of a table."""
+        row: dict[str, Any] = {"first": self.first, "second": self.second, "family": self.family}
+        row |= {"n": self.counts.n, **asdict(self.counts), "left_out": self.left_out}
+        for name in ("accuracy", "precision", "recall"):
+            share: Share = getattr(self, name)
+            row |= {name: share.value, **_ends(name, share.interval)}
+        row |= {"kappa": self.kappa, **_ends("kappa", self.kappa_interval)}
+        return row | {"mcnemar_p": self.mcnemar_p}
+
+
+def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
+    low, high = interval or (None, None)
+    return {f"{name}_low": low, f"{name}_high": high}
+
+
+def agreement_of(
+    first: str, second: str, counts: Counts, *, family: str = ALL, left_out: int = 0
+) -> Agreement:
+    """Every figure of a 2x2 table. Raises ValueError for an empty one."""
+    if not counts.n:
+        raise ValueError("no turn was judged by both")
+    cells = (counts.wrong_wrong, counts.wrong_right, counts.right_wrong, counts.right_right)
+    return Agreement(
+        first,
+        second,
+        family,
+        counts,
+        left_out,
+        accuracy=Share.of(counts.right_right + counts.wrong_wrong, counts.n),
+        kappa=cohen_kappa(cells),
+        kappa_interval=kappa_interval(cells),
+        precision=Share.of(counts.wrong_wrong, counts.wrong_wrong + counts.right_wrong),
+        recall=Share.of(counts.wrong_wrong, counts.wrong_wrong + counts.wrong_right),
+        mcnemar_p=float(mcnemar_exact(counts.right_wrong, counts.wrong_right)),
+    )
+
+
+def compare_raters(first: Rater, second: Rater) -> list[Agreement]:
+    """All turns that both were given, then those of each family where there are several. Empty where there is none."""
+    shared = sorted(first.verdicts.keys() & second.verdicts.keys())
+    families = {**second.families, **first.families}
+    found = [_row(first, second, shared, ALL)]
+    names = sorted({families[key] for key in shared if key in families})
+    if len(names) > 1:
+        found += [
+            _row(first, second, [key for key in shared if families.get(key) == name], name) for name in names
+        ]
+    return [row for row in found if row is not None]
+
+
+def _row(first: Rater, second: Rater, keys: Sequence[TurnKey], family: str) -> Agreement | None:
+    pairs = [(first.verdicts[key].wrong, second.verdicts[key].wrong) for key in keys]
+    counts = Counts(
+        *(pairs.count(pair) for pair in ((False, False), (False, True), (True, False), (True, True)))
+    )
+    if not counts.n:
+        return None
+    return agreement_of(first.name, second.name, counts, family=family, left_out=len(pairs) - counts.n)
+
+
+def published_agreement() -> Agreement:
+    """The poster's table: GPT-4 against a human over 100 turns."""
+    rows = {row.names["human"]: row.numbers for row in load_table("judge_agreement")}
+    counts = Counts(
+        *(
+            round(rows[human][f"gpt4_{judge}"].value)
+            for human in ("right", "wrong")
+            for judge in ("right", "wrong")
+        )
+    )
+    return agreement_of("human (published)", "GPT-4 (published)", counts)

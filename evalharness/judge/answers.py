@@ -1,0 +1,102 @@
+"""From a judge's reply to a verdict, or to why there is none. A reply is read strictly: nothing is guessed. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from evalharness.judge.verdict import KINDS, Verdict
+
+_LONGEST = 100_000
+"""Characters of a reply that are looked at."""
+_SENTENCE = 300
+"""Characters of a reason. A server that is held to the schema stops a judge that would go on for ever."""
+
+
+def response_format(name: str, properties: dict[str, Any]) -> dict[str, Any]:
+    """A schema of required properties as the chat completions API takes it."""
+    schema = {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}
+
+
+REASON = {"type": "string", "maxLength": _SENTENCE}
+VERDICT_FORMAT = response_format(
+    "verdict", {"reason": REASON, "verdict": {"enum": ["right", "wrong"]}, "kind": {"enum": [*KINDS, "none"]}}
+)
+
+
+class NoAnswerError(ValueError):
+    """The reply is not what was asked for; the message says what is missing."""
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Python would take the last of two verdicts in one object."""
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("a key stands twice")
+    return dict(pairs)
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_each_key_once)
+
+
+def objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects in a reply, from the first on; what stands between them is passed over."""
+    text = text.rpartition("</think>")[2][:_LONGEST]
+    at = text.find("{")
+    while at >= 0:
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            if isinstance(value, dict):
+                yield value
+        at = text.find("{", end)
+
+
+def read_object(text: str, key: str) -> dict[str, Any]:
+    """The one object that has `key`. Raises NoAnswerError where there is none, or where several differ in it."""
+    found = [value for value in objects(text) if key in value]
+    if not found:
+        raise NoAnswerError(_without(text, key))
+    if any(value[key] != found[0][key] for value in found):
+        raise NoAnswerError(f"several answers that differ in {key!r}")
+    return found[-1]
+
+
+def _without(text: str, key: str) -> str:
+    if not text.strip():
+        return "the reply is empty"
+    if "{" not in text:
+        return "prose without JSON"
+    return f"no JSON object with {key!r}"
+
+
+def sentence(value: Any) -> str:
+    """A reason as one line of bounded length; of anything but text nothing."""
+    return re.sub(r"\s+", " ", value).strip()[:_SENTENCE] if isinstance(value, str) else ""
+
+
+def read_verdict(reply: str, finish_reason: str = "stop") -> Verdict:
+    """A verdict without `wrong` says in its note why none could be read."""
+    try:
+        value = read_object(reply, "verdict")
+    except NoAnswerError as error:
+        cut = finish_reason == "length"
+        return Verdict(None, None, "cut off by the token limit" if cut else str(error))
+    said = value["verdict"].strip().casefold() if isinstance(value["verdict"], str) else None
+    if said not in ("right", "wrong"):
+        return Verdict(None, None, "the verdict is neither right nor wrong")
+    kind = value.get("kind") if said == "wrong" else None
+    return Verdict(said == "wrong", kind if kind in KINDS else None, sentence(value.get("reason")))

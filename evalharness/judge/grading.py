@@ -1,0 +1,89 @@
+"""What a judge is asked about an answer, and what its reply is worth. Pure but for reading the prompt file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalharness.judge.answers import REASON, NoAnswerError, read_object, response_format, sentence
+from evalharness.judge.asking import Answer
+from evalharness.judge.questions import TwoTurnQuestion
+from evalharness.judge.quoting import clipped, quoted
+from evalharness.judge.turn_prompt import StrictFile, read_prompt
+from evalharness.protocol.prompt import Message
+
+LOWEST, HIGHEST = 1, 10
+GRADE_FORMAT = response_format(
+    "grade", {"reason": REASON, "rating": {"type": "integer", "minimum": LOWEST, "maximum": HIGHEST}}
+)
+_LONGEST = 12_000
+"""Characters of one answer that the judge sees; 1,024 tokens are about 4,000."""
+
+
+class GradePromptFile(StrictFile):
+    instruction: str
+    reference: str
+    """Said where there is a reference answer."""
+    format: str
+
+
+@dataclass(frozen=True)
+class Grade:
+    rating: int | None
+    """None: no grade could be read. That is counted, and never guessed."""
+    note: str
+    """The judge's sentence, or why no grade could be read."""
+
+
+@dataclass(frozen=True)
+class GradePrompt:
+    file: GradePromptFile
+    facts: dict[str, Any]
+
+    def messages(self, question: TwoTurnQuestion, turn: int, answers: tuple[str, ...]) -> list[Message]:
+        """`answers`: those up to turn `turn`, from 1, the one to grade last."""
+        reference = question.references[turn - 1]
+        lines = []
+        for number in range(1, turn + 1):
+            lines.append(f"question {number}: {quoted(question.turns[number - 1])}")
+            name = "answer to grade" if number == turn else f"answer {number}"
+            if number == turn and reference is not None:
+                lines.append(f"reference answer {number}: {quoted(reference)}")
+            lines.append(f"{name}: {quoted(clipped(answers[number - 1], _LONGEST))}")
+        fixed = [
+            self.file.instruction,
+            self.file.reference if reference is not None else "",
+            self.file.format,
+        ]
+        parts = [part.strip() for part in fixed if part]
+        return [
+            {"role": "system", "content": self.file.system.strip()},
+            {"role": "user", "content": "\n\n".join([*parts, "\n".join(lines)])},
+        ]
+
+
+def load_grade_prompt(folder: Path | None = None) -> GradePrompt:
+    """Raises UserError."""
+    return GradePrompt(*read_prompt(GradePromptFile, "grade.yaml", folder))
+
+
+def read_grade(answer: Answer) -> Grade:
+    """Strictly: a whole number from 1 to 10 in the one object that has a rating."""
+    if answer.refusal is not None:
+        why = (
+            "too long for the judge's context"
+            if answer.refusal == "context"
+            else "refused by the judge's server"
+        )
+        return Grade(None, why)
+    try:
+        value = read_object(answer.text, "rating")
+    except NoAnswerError as error:
+        return Grade(None, "cut off by the token limit" if answer.finish_reason == "length" else str(error))
+    rating = value["rating"]
+    if isinstance(rating, float) and rating.is_integer():
+        rating = int(rating)
+    if not isinstance(rating, int) or isinstance(rating, bool) or not LOWEST <= rating <= HIGHEST:
+        return Grade(None, f"the rating is no whole number from {LOWEST} to {HIGHEST}")
+    return Grade(rating, sentence(value.get("reason")))

@@ -1,0 +1,99 @@
+"""A person's labels of a run: `RUN/labels/RATER/labels.jsonl`, a line a decision, synced before the page goes on."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+from evalharness.errors import UserError
+from evalharness.judge.draw import JudgedRun
+from evalharness.judge.folder import make_manifest, read_answers, read_kind
+from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict
+from evalharness.records.store import RecordFolder
+
+FOLDER = "labels"
+"""Inside the run's folder."""
+LABELS = "labels.jsonl"
+KIND = "labels"
+MAKE = "evalharness label RUN --rater NAME"
+LONGEST_NOTE = 2000
+
+
+def label_folder(run: Path, rater: str) -> Path:
+    """Raises UserError for a name that is no folder's."""
+    if not re.fullmatch(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,59}", rater):
+        raise UserError(f"--rater {rater!r}: a name of letters, digits, dots, dashes; it becomes a folder")
+    return run / FOLDER / rater
+
+
+def checked(wrong: object, kind: object, note: object) -> Verdict:
+    """A label from outside. Raises ValueError saying what is wrong with it."""
+    if wrong is not None and not isinstance(wrong, bool):
+        raise ValueError("a label is right or wrong")
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"there is no kind {str(kind)[:40]!r}; there are: {', '.join(KINDS)}")
+    if kind is not None and wrong is not True:
+        raise ValueError("only a wrong turn has a kind of error")
+    if not isinstance(note, str) or len(note) > LONGEST_NOTE:
+        raise ValueError(f"a note is text of at most {LONGEST_NOTE} characters")
+    return Verdict(wrong, kind, note)
+
+
+class LabelFolder(RecordFolder):
+    """The one writer: `labels` is what has been decided. A later line of the same turn replaces the earlier one; one
+    without a verdict takes it back."""
+
+    lines = (LABELS,)
+
+    def __init__(self, run: JudgedRun, rater: str) -> None:
+        super().__init__(label_folder(run.folder, rater))
+        self.run = run
+        self.rater = rater
+        self.labels: dict[TurnKey, Verdict] = {}
+
+    def open(self, turns: int | None, seed: int) -> None:
+        """Continue, or begin. Raises UserError where the folder holds labels of another run."""
+        identity = {"kind": KIND, "run_digest": self.run.digest, "rater": self.rater}
+        manifest = make_manifest(identity, self.rater, drawn={"turns": turns, "seed": seed})
+        self.resume(manifest)
+        self.begin(manifest)
+
+    def load(self) -> None:
+        self.labels = _read(self.folder)
+
+    def add(self, key: TurnKey, verdict: Verdict) -> None:
+        """Raises UserError for a turn that the run does not have, StoreError when the disk refuses."""
+        self.run.require([key], "label")
+        task_id, sample, turn = key
+        self.append_line(
+            LABELS,
+            {
+                **{"task_id": task_id, "sample": sample, "turn": turn},
+                **{"wrong": verdict.wrong, "kind": verdict.kind, "note": verdict.note, "time": time.time()},
+            },
+        )
+        self.labels[key] = verdict
+        if verdict.wrong is None:
+            del self.labels[key]
+
+
+def _read(folder: Path) -> dict[TurnKey, Verdict]:
+    found: dict[TurnKey, Verdict] = {}
+    for line in read_answers(folder / LABELS):
+        try:
+            key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
+            found[key] = checked(line["wrong"], line["kind"], line["note"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise UserError(f"{folder / LABELS} holds a line that is no label: {error}") from None
+    return {key: verdict for key, verdict in found.items() if verdict.wrong is not None}
+
+
+def read_labels(folder: Path) -> Rater:
+    """A person's folder as a rater. Raises UserError."""
+    manifest = read_kind(folder, KIND, MAKE)
+    return Rater(
+        str(manifest["identity"]["rater"]),
+        _read(folder),
+        run_digest=manifest["identity"]["run_digest"],
+    )

@@ -1,0 +1,62 @@
+"""Grades as scores: of each turn, each category, and all, with intervals over questions. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from evalharness.analysis.published import load_table
+from evalharness.judge.questions import TwoTurnQuestion
+from evalharness.stats import Interval, bootstrap_mean
+
+GradeKey = tuple[str, int]
+"""(question id, turn from 1)"""
+
+
+@dataclass(frozen=True)
+class Score:
+    name: str
+    """`all`, `turn 1`, `turn 2`, or a category."""
+    graded: int
+    """Answers with a grade."""
+    left_out: int
+    """Answers without one."""
+    mean: float | None
+    interval: Interval | None
+    """Over questions: the two grades of one are not independent. None with fewer than two questions."""
+
+
+def _score(name: str, questions: Sequence[Sequence[int | None]]) -> Score:
+    """`questions`: the grades of each."""
+    grades = [[grade for grade in each if grade is not None] for each in questions]
+    means = [fmean(each) for each in grades if each]
+    graded = sum(map(len, grades))
+    interval = bootstrap_mean(means) if len(means) > 1 else None
+    if interval is not None:  # wide percentiles of two questions may leave the scale
+        interval = max(1.0, interval[0]), min(10.0, interval[1])
+    # The mean of questions, not of grades: a question whose other grade could not be read counts as much as any.
+    mean = fmean(means) if means else None
+    return Score(name, graded, sum(map(len, questions)) - graded, mean, interval)
+
+
+def scores(questions: Sequence[TwoTurnQuestion], grades: Mapping[GradeKey, int | None]) -> list[Score]:
+    """All, each turn, each category in the order of the file. Answers that were never graded are not in it."""
+
+    def of(chosen: Sequence[TwoTurnQuestion], turns: Sequence[int]) -> list[list[int | None]]:
+        return [
+            [grades[question.id, turn] for turn in turns if (question.id, turn) in grades]
+            for question in chosen
+        ]
+
+    found = [_score("all", of(questions, (1, 2)))]
+    found += [_score(f"turn {turn}", of(questions, (turn,))) for turn in (1, 2)]
+    for category in dict.fromkeys(question.category for question in questions):
+        mine = [question for question in questions if question.category == category]
+        found.append(_score(category, of(mine, (1, 2))))
+    return found
+
+
+def published_scores() -> list[tuple[str, float]]:
+    """(method, score) of appendix E."""
+    return [(row.names["method"], row.numbers["mt_bench"].value) for row in load_table("mt_bench")]

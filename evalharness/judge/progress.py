@@ -1,0 +1,106 @@
+"""What asking a model has done so far, and a view of it: live on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.report.periodic import every
+from evalharness.report.text import duration, printable
+
+_LINE_EVERY = 10.0
+"""Seconds between lines where there is no terminal."""
+
+
+@dataclass
+class AskingProgress:
+    what: str
+    """What is asked for, in the plural: `judgements`."""
+    total: int = 0
+    finished: int = 0
+    """Those of earlier sessions included."""
+    unread: int = 0
+    """Replies that were not what was asked for."""
+    failures: int = 0
+    """Given up for an infrastructure failure; the same command tries them again."""
+    running: int = 0
+    completion_tokens: int = 0
+    status: str = ""
+    engine: Callable[[], str] = lambda: ""
+    """One line on the concurrency and on what the model's server says of itself."""
+    started: float = field(default_factory=time.monotonic)
+    _here: int = 0
+
+    def count(self, completion_tokens: int | None) -> None:
+        self.finished += 1
+        self._here += 1
+        self.completion_tokens += completion_tokens or 0
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    def line(self) -> str:
+        parts = [f"{self.what} {self.finished}/{self.total}"]
+        if self.unread:
+            parts.append(f"{self.unread} replies not readable")
+        if self.failures:
+            parts.append(f"{self.failures} failed")
+        parts.append(f"{self.running} at the model")
+        if self._here:
+            parts.append(f"{60 * self._here / max(self.elapsed, 1e-9):.0f} a minute")
+            left = (self.total - self.finished - self.failures) * self.elapsed / self._here
+            parts.append(f"{duration(self.elapsed)} so far, about {duration(left)} left")
+        return " · ".join(parts)
+
+
+Watch = Callable[[AskingProgress], AbstractContextManager[None]]
+"""Shows the progress for as long as its context is open."""
+
+
+@contextmanager
+def unwatched(progress: AskingProgress) -> Iterator[None]:
+    yield
+
+
+def _dim(text: str, style: str = "dim") -> Text:
+    return Text(printable(text, single_line=True), style=style, no_wrap=True, overflow="ellipsis")
+
+
+@dataclass
+class _View:
+    progress: AskingProgress
+
+    def __rich__(self) -> RenderableType:
+        bar = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+        total = max(self.progress.total, 1)
+        bar.add_row(
+            ProgressBar(total=total, completed=self.progress.finished, width=20),
+            _dim(self.progress.line(), ""),
+        )
+        return Group(bar, _dim(self.progress.engine()), _dim(self.progress.status, "yellow"))
+
+
+@contextmanager
+def watch_asking(progress: AskingProgress, console: Console) -> Iterator[None]:
+    """Show `progress` until the context closes."""
+    if console.is_terminal:
+        with Live(_View(progress), console=console, refresh_per_second=4, transient=True):
+            yield
+        return
+
+    def say() -> None:
+        line = progress.line() if progress.running else progress.status
+        if line:
+            console.print(Text(printable(line, single_line=True)), soft_wrap=True)
+
+    with every(_LINE_EVERY, say):
+        yield

@@ -1,0 +1,122 @@
+"""Two-turn questions in the layout of MT-bench's files (FastChat): JSON lines of question_id, category, turns."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from evalharness.errors import UserError
+
+_LONGEST = 50_000_000
+TURNS = 2
+TEMPERATURES = {
+    **{"writing": 0.7, "roleplay": 0.7, "extraction": 0.0, "math": 0.0},
+    **{"coding": 0.0, "reasoning": 0.0, "stem": 0.1, "humanities": 0.1},
+}
+"""Of answers, by category, as MT-bench has them; other categories are answered greedily."""
+
+
+@dataclass(frozen=True)
+class TwoTurnQuestion:
+    id: str
+    category: str
+    turns: tuple[str, str]
+    references: tuple[str | None, str | None] = (None, None)
+
+    @property
+    def temperature(self) -> float:
+        return TEMPERATURES.get(self.category, 0.0)
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    name: str
+    questions: tuple[TwoTurnQuestion, ...]
+    """In the order of the file."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Name and SHA-256 of what was read."""
+
+
+def _objects(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, line in enumerate(raw.decode("utf-8", "replace").splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+            if not isinstance(value, dict):
+                raise ValueError("not an object")
+        except (ValueError, RecursionError) as error:
+            raise UserError(f"{path}, line {number}: {error}") from None
+        yield number, value
+
+
+def _raw(path: Path, option: str) -> bytes:
+    try:
+        if path.stat().st_size > _LONGEST:
+            raise UserError(f"{option} {path} is larger than any file of questions")
+        return path.read_bytes()
+    except OSError as error:
+        raise UserError(f"cannot read {option} {path}: {error.strerror}") from None
+
+
+def _two_texts(value: object) -> tuple[str, str] | None:
+    if not isinstance(value, list) or len(value) != TURNS or not all(isinstance(each, str) for each in value):
+        return None
+    return value[0], value[1]
+
+
+def read_questions(path: Path | None, references: Path | None = None) -> QuestionSet:
+    """Ours without a `path`. `references` is a file of answers to compare with (FastChat's `reference_answer/*.jsonl`).
+
+    Raises UserError naming the file and the line that is wrong.
+    """
+    if path is None:
+        raw, name = (files("evalharness.judge") / "questions.jsonl").read_bytes(), "evalharness"
+    else:
+        raw, name = _raw(path, "--questions"), path.name
+    found: dict[str, TwoTurnQuestion] = {}
+    for number, value in _objects(raw, name):
+        question = _question(value, f"{name}, line {number}")
+        if question.id in found:
+            raise UserError(f"{name}, line {number}: question {question.id} stands there twice")
+        found[question.id] = question
+    if not found:
+        raise UserError(f"{name} holds no questions")
+    facts = {"name": name, "sha256": hashlib.sha256(raw).hexdigest()}
+    if references is not None:
+        raw = _raw(references, "--references")
+        facts["references_sha256"] = hashlib.sha256(raw).hexdigest()
+        for number, value in _objects(raw, references.name):
+            key = str(value.get("question_id"))
+            if key in found:  # a file of references may be for a larger set
+                answers = _reference(value, f"{references.name}, line {number}")
+                known = found[key]
+                found[key] = TwoTurnQuestion(known.id, known.category, known.turns, answers)
+    return QuestionSet(name, tuple(found.values()), facts)
+
+
+def _question(value: Mapping[str, Any], where: str) -> TwoTurnQuestion:
+    key, category, turns = value.get("question_id"), value.get("category"), _two_texts(value.get("turns"))
+    if not isinstance(key, int | str) or isinstance(key, bool) or not str(key).strip():
+        raise UserError(f"{where}: no question_id")
+    if not isinstance(category, str) or not category.strip():
+        raise UserError(f"{where}: no category")
+    if turns is None or not all(turn.strip() for turn in turns):
+        raise UserError(f"{where}: turns has to be a list of two texts")
+    return TwoTurnQuestion(
+        str(key), category.strip(), turns, _two_texts(value.get("reference")) or (None, None)
+    )
+
+
+def _reference(value: Mapping[str, Any], where: str) -> tuple[str, str]:
+    choices = value.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    turns = _two_texts(first.get("turns")) if isinstance(first, dict) else None
+    if turns is None:
+        raise UserError(f"{where}: choices[0].turns has to be a list of two texts")
+    return turns

@@ -1,0 +1,111 @@
+"""What a judge is asked about a turn: `prompts/judge/turn.yaml` made into messages."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evalharness.errors import UserError
+from evalharness.judge.draw import DrawnTurn
+from evalharness.judge.quoting import clipped, quoted
+from evalharness.judge.verdict import KINDS
+from evalharness.paths import prompts_folder
+from evalharness.protocol.prompt import Message
+
+EARLIER_TURNS = 8
+"""Turns before the one that is judged, at most."""
+_LONGEST = 1500
+"""Characters of one text. A room of ScienceWorld has about 1,200."""
+_LONGEST_EARLIER = 600
+
+
+class StrictFile(BaseModel):
+    """A prompt file of `prompts/judge/`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    version: int
+    """Raised whenever the text changes; the hash says the same, for machines."""
+    system: str
+
+
+class TurnPromptFile(StrictFile):
+    instruction: str
+    kinds: dict[str, str]
+    format: str
+
+
+_File = TypeVar("_File", bound=StrictFile)
+
+
+def read_prompt(kind: type[_File], name: str, folder: Path | None) -> tuple[_File, dict[str, Any]]:
+    """`name` of `folder` where that holds it, else ours; and what a manifest says of it: name, version, hash.
+
+    Raises UserError naming the file and what is wrong in it.
+    """
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"--prompts {folder}: no such folder")
+    own = folder is not None and (folder / name).exists()
+    path = (folder if own and folder is not None else prompts_folder() / "judge") / name
+    try:
+        raw = path.read_bytes()
+        file = kind.model_validate(yaml.safe_load(raw))
+    except (OSError, yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
+        raise UserError(f"prompt file {path} is not usable: {error}") from None
+    return file, {"name": name, "version": file.version, "sha256": hashlib.sha256(raw).hexdigest()}
+
+
+@dataclass(frozen=True)
+class TurnPrompt:
+    file: TurnPromptFile
+    facts: dict[str, Any]
+    """Name, version and SHA-256 of the file."""
+
+    def messages(self, drawn: DrawnTurn) -> list[Message]:
+        """What is the same for all turns comes first, for the server's prefix cache; then the turn, quoted."""
+        kinds = "\n".join(f"- {name}: {self.file.kinds[name]}" for name in KINDS)
+        fixed = [self.file.instruction.strip(), kinds, self.file.format.strip()]
+        return [
+            {"role": "system", "content": self.file.system.strip()},
+            {"role": "user", "content": "\n\n".join([*fixed, "\n".join(quoted_turn(drawn))])},
+        ]
+
+
+def quoted_turn(drawn: DrawnTurn) -> list[str]:
+    """The goal, the turns before, and the turn itself with the environment's answer: a line each, every text quoted."""
+    episode, at = drawn.episode, drawn.number - 1
+    first = max(0, at - EARLIER_TURNS)
+    lines = [f"goal: {quoted(clipped(episode.goal, _LONGEST))}"]
+    if first:
+        lines.append(f"({first} turns left out)")
+        before = episode.turns[first - 1].observation
+    else:
+        before = episode.first_observation
+    lines.append(f"observation before: {quoted(clipped(before, _LONGEST_EARLIER))}")
+    for turn in episode.turns[first:at]:
+        lines += _turn_lines(episode, turn.turn, _LONGEST_EARLIER)
+    lines.append(f"The turn to judge is turn {drawn.number}:")
+    return lines + _turn_lines(episode, drawn.number, _LONGEST)
+
+
+def _turn_lines(episode: Any, number: int, longest: int) -> list[str]:
+    turn = episode.turns[number - 1]
+    name = f"turn {number}"
+    if turn.action is None:
+        said = [f"{name} reply (no action could be read): {quoted(clipped(turn.reply, longest))}"]
+    else:
+        said = [f"{name} thought: {quoted(clipped(turn.thought, longest))}"] if turn.thought else []
+        said.append(f"{name} action: {quoted(clipped(turn.action, longest))}")
+    return [*said, f"{name} observation: {quoted(clipped(turn.observation, longest))}"]
+
+
+def load_turn_prompt(folder: Path | None = None) -> TurnPrompt:
+    """Raises UserError."""
+    file, facts = read_prompt(TurnPromptFile, "turn.yaml", folder)
+    if sorted(file.kinds) != sorted(KINDS):
+        raise UserError(f"prompt file turn.yaml has to describe these kinds of error: {', '.join(KINDS)}")
+    return TurnPrompt(file, facts)

@@ -1,0 +1,56 @@
+"""What a rater says of a turn: a model, a person, or the simulator by rule. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+TurnKey = tuple[str, int, int]
+"""(task id, sample, turn from 1)"""
+
+KINDS = ("format", "parameter", "place", "logic", "plan")
+"""Of error, each with a meaning in `prompts/judge/turn.yaml` and docs/judges.md. `parameter`, `place` and `logic` are
+AgentRefine's; it has no word for a reply without an action, nor for one that is possible and serves no purpose."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One turn, judged."""
+
+    wrong: bool | None
+    """None: no verdict could be read. That is counted, and never taken for either."""
+    kind: str | None = None
+    """One of `KINDS` where the turn is wrong and the rater said so; of the simulator, which part of the rule."""
+    note: str = ""
+    """The judge's sentence, the person's note, or why no verdict could be read."""
+
+    @property
+    def word(self) -> str:
+        return "no verdict" if self.wrong is None else "wrong" if self.wrong else "right"
+
+
+@dataclass(frozen=True)
+class Rater:
+    """Everything that one rater said of a run."""
+
+    name: str
+    verdicts: Mapping[TurnKey, Verdict]
+    families: Mapping[TurnKey, str] = field(default_factory=dict)
+    """Of the turns; empty where the rater's file does not tell."""
+    run_digest: str | None = None
+    """Of the run that was judged; None where the rater's file does not tell."""
+
+
+def told_apart(raters: Sequence[Rater], folders: Sequence[str]) -> list[Rater]:
+    """Raters of the same name with their folder's name behind it: one model judges with two prompts, say."""
+    names = [rater.name for rater in raters]
+    return [
+        replace(rater, name=f"{rater.name} ({folder})") if names.count(rater.name) > 1 else rater
+        for rater, folder in zip(raters, folders, strict=True)
+    ]
+
+
+def shown_key(key: TurnKey) -> str:
+    """`babyai/open/003 #1 turn 7`, as messages name a turn."""
+    task_id, sample, turn = key
+    return f"{task_id} #{sample} turn {turn}"
