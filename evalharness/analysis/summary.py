@@ -13,7 +13,14 @@ from evalharness.analysis.reference import family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.errors import DamageWarning
 from evalharness.records.shapes import check_timing, read_object
-from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
+from evalharness.records.store import (
+    SUMMARY,
+    read_episodes,
+    read_failures,
+    read_manifest,
+    tells_stop,
+    write_atomically,
+)
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance")
@@ -71,6 +78,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "held_out_withheld": withheld,
         "turns": sum(s.turns for s in scores),
         "format_error_turns": sum(s.format_errors for s in scores),
+        "tells_stop": tells_stop(manifest),
         "trimmed_episodes": sum(s.trimmed for s in scores),
         "context_full_episodes": sum(s.context_full for s in scores),
         "reasoning_truncated_turns": sum(s.reasoning_truncated for s in scores),

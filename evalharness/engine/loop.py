@@ -45,7 +45,7 @@ class _Conversation:
         turns = (len(self.messages) - self.head) // 2
         if turns < 2:
             raise _ContextFullError
-        dropped = turns // 2
+        dropped = min((turns + 1) // 2, turns - 1)
         del self.messages[self.head : self.head + 2 * dropped]
         self.trims.append(Trim(turn, dropped))
 
@@ -107,7 +107,9 @@ async def play(
     environment_s = environment.last_call.took_s
     worker_s = time.perf_counter() - clock - environment_s
     goal, first_observation = voice.names(goal), voice.observation(first_observation)
-    messages = voice.prompt(prompt.for_kind(task.kind)).messages(voice.surface, goal, first_observation)
+    messages = voice.prompt(prompt.for_kind(task.kind)).messages(
+        voice.surface, goal, first_observation, max_turns=max_turns
+    )
     conversation = _Conversation(messages, len(messages))
     session = open_session(_Speaking(environment, voice))
     turns: list[Turn] = []

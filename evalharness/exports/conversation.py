@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from envs.base import MAX_TURNS
 from evalharness.protocol import react
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode, Turn
 
 
-def opening(episode: Episode) -> tuple[list[Message], bool]:
+@dataclass(frozen=True)
+class Protocol:
+    """What of a run's configuration its conversations depend on."""
+
+    max_turns: int = MAX_TURNS
+    keep_thinking: bool = False
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> Protocol:
+        config = manifest["identity"]["config"]
+        return cls(config["max_turns"], config.get("history_thinking") == "keep")
+
+
+USUAL = Protocol()
+
+
+def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message], bool]:
     """What comes before the first reply, and whether it is whole.
 
     Run folders keep the hash of a prompt file, not its text: where the file at hand is another one (or the family is
@@ -23,7 +40,8 @@ def opening(episode: Episode) -> tuple[list[Message], bool]:
         text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
         return [{"role": "user", "content": text}], False
     prompt, voice = found
-    return prompt.messages(voice.surface, episode.goal, episode.first_observation), True
+    goal, observation = episode.goal, episode.first_observation
+    return prompt.messages(voice.surface, goal, observation, max_turns=protocol.max_turns), True
 
 
 def kept_reply(turn: Turn, *, keep_thinking: bool = False) -> str:
@@ -33,17 +51,11 @@ def kept_reply(turn: Turn, *, keep_thinking: bool = False) -> str:
     return replace(parsed, reasoning=turn.reasoning).spoken(keep_thinking=keep_thinking)
 
 
-def conversation(episode: Episode, *, keep_thinking: bool = False) -> list[Message]:
-    """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there.
-
-    `keep_thinking`: the run was one with `--history-thinking keep`."""
-    messages, _ = opening(episode)
+def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
+    """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there."""
+    messages, _ = opening(episode, protocol)
     for turn in episode.turns:
-        messages.append({"role": "assistant", "content": kept_reply(turn, keep_thinking=keep_thinking)})
+        reply = kept_reply(turn, keep_thinking=protocol.keep_thinking)
+        messages.append({"role": "assistant", "content": reply})
         messages.append({"role": "user", "content": f"Observation: {turn.observation}"})
     return messages
-
-
-def keeps_thinking(manifest: Mapping[str, Any]) -> bool:
-    """Whether reasoning stayed in the conversations of this run."""
-    return bool(manifest["identity"]["config"].get("history_thinking") == "keep")

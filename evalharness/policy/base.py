@@ -22,6 +22,8 @@ class Reply:
     """As the chat completions API says it: `stop`, `length`, ..."""
     stopped_by: str | None = None
     """The stop sequence that ended generation, where the server tells."""
+    tells_stop: bool = True
+    """Whether the server says for every reply if a stop sequence ended it."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     """All that was generated, reasoning included."""

@@ -94,6 +94,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             "reasoning": reasoning,
             "finish_reason": _word(choice.get("finish_reason")) or "stop",
             "stopped_by": stopped_by if isinstance(stopped_by, str) else None,
+            "tells_stop": "stop_reason" in choice or "matched_stop" in choice,
             "prompt_tokens": _count(usage.get("prompt_tokens")),
             "completion_tokens": _count(usage.get("completion_tokens")),
             "reasoning_tokens": _reasoning_tokens(usage),

@@ -100,6 +100,7 @@ class ChatEndpoint:
         """Fields that the server refuses, and that change nothing where they are missing."""
         self.template: Template | None = None
         """What the chat template does, where the server lets us see (`examine_template`)."""
+        self._tells_stop = True
         self._template_kwargs = dict(template_kwargs or {})
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._connections = connections
@@ -169,7 +170,7 @@ class ChatEndpoint:
             {"role": "system", "content": "You are a helpful assistant."},
             {"role": "user", "content": "Say ok."},
         ]
-        await self._chat(probe, seed=0, max_tokens=4)
+        self._tells_stop = (await self._chat(probe, seed=0, max_tokens=4)).tells_stop
 
     def facts(self) -> dict[str, Any]:
         """How this server is asked, as far as only the start has shown it."""
@@ -177,6 +178,7 @@ class ChatEndpoint:
             "sampling": without(self.sampling.fields(), self.left_out),
             "left_out": sorted(self.left_out),
             "system_in_first_message": self.merges_system,
+            "tells_stop": self._tells_stop,
         }
 
     async def examine_template(self, *, keep_thinking: bool = False) -> Template | None:

@@ -11,7 +11,7 @@ from string import Formatter
 import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
-from envs.base import EnvSpec
+from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError
 from evalharness.paths import prompts_folder
 from evalharness.protocol.surface import ActionSurface
@@ -88,9 +88,12 @@ class PromptFile(_Strict):
             return self
         return self.model_copy(update=variant.model_dump(exclude_none=True) | _example_of(variant))
 
-    def messages(self, surface: ActionSurface, goal: str, observation: str) -> list[Message]:
+    def messages(
+        self, surface: ActionSurface, goal: str, observation: str, *, max_turns: int = MAX_TURNS
+    ) -> list[Message]:
         """System and first user message; `surface` words the list of actions."""
-        instruction = self.instruction.replace("{actions}", surface.listing(list(self.actions or ())))
+        instruction = self.instruction.replace("{max_turns}", str(max_turns))
+        instruction = instruction.replace("{actions}", surface.listing(list(self.actions or ())))
         parts = [instruction.strip(), self.format_rules.strip()]
         if self.example is not None:
             lines = [f"Goal: {self.example.goal}", f"Observation: {self.example.observation}"]
@@ -112,7 +115,7 @@ class PromptFile(_Strict):
         which prose may mention."""
         found = []
         for place, text in self._texts():
-            known = {"actions"} if place.endswith("instruction") else set()
+            known = {"actions", "max_turns"} if place.endswith("instruction") else set()
             names = set(_PLACEHOLDER.findall(text))
             found += [
                 f"{{{name}}} in {place} stands for nothing" for name in sorted(names - known - set(slots))

@@ -141,6 +141,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     return manifest
 
 
+def tells_stop(manifest: Mapping[str, Any]) -> bool:
+    """Whether every server of a run said which stop sequence had ended a reply. Runs that noted nothing count as told:
+    a script needs no stop sequence."""
+    asked = [
+        way
+        for session in manifest["sessions"]
+        if isinstance(policy := session.get("policy"), dict)
+        for way in policy.get("requests") or ()
+    ]
+    return all(way.get("tells_stop", True) for way in asked)
+
+
 _LEFT_BEHIND = re.compile(r"\.lock|\..*\.tmp|server(-\d+)?\.log|workers\.log|episodes\.jsonl")
 """What a run that was killed before its manifest was written can have left in its folder."""
 

@@ -14,7 +14,7 @@ from evalharness import stats
 from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, count_all
 from evalharness.analysis.behaviour.turns import read_turns, reading
 from evalharness.errors import UserError
-from evalharness.records.store import read_episodes, read_manifest
+from evalharness.records.store import read_episodes, read_manifest, tells_stop
 
 ALL = "all"
 """The family of rows over all families together."""
@@ -87,7 +87,8 @@ def load_behaviour(folder: Path) -> RunBehaviour:
     hashes: dict[str, str] = {}
     for episode in read_episodes(folder):
         turns = read_turns(episode, reading(episode.family, episode.perturbation))
-        counts = np.array(count_all(Read(episode, turns, config["max_turns"])), dtype=np.float64)
+        read = Read(episode, turns, config["max_turns"], tells_stop(manifest))
+        counts = np.array(count_all(read), dtype=np.float64)
         tasks = found.setdefault(episode.family, {})
         tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts
         hashes[episode.task_id] = episode.task_hash

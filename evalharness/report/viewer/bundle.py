@@ -92,7 +92,7 @@ class RunRecords:
     def add(self, episode: Episode) -> None:
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
-        prompt = self.prompts.of(episode)
+        prompt = self.prompts.of(episode, self.max_turns)
         self._open.append(json.dumps(trajectory(episode, prompt), separators=(",", ":")))
         if sum(map(len, self._open)) >= BLOCK_BYTES:
             self._closed.append(self._packed())
