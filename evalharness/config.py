@@ -143,6 +143,8 @@ class RunConfig(BaseModel):
     local (a Ray of our own on this machine)"""
     cluster_install: Annotated[bool, Option(operational=True)] = False
     """have Ray install the simulators' libraries on nodes that lack them"""
+    record_tokens: Annotated[bool, Option(operational=True)] = False
+    """keep every token id of prompts and replies, with log probabilities, in tokens.parquet (vLLM)"""
     vllm: Annotated[str | None, Option("PATH", operational=True)] = None
     """the vLLM to start (default: see `evalharness server status`)"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None

@@ -13,6 +13,7 @@ from envs import specs as installed_specs
 from envs.base import EnvSpec
 from evalharness.analysis.summary import earlier_timing, is_complete, write_summary
 from evalharness.analysis.tables import write_parquet
+from evalharness.analysis.token_table import write_token_table
 from evalharness.cluster import worker_site
 from evalharness.config import RunConfig
 from evalharness.engine.history import History, history_path
@@ -130,6 +131,7 @@ def evaluate(
                 timing = engine.timing({family: spec.title for family, spec in specs.items()})
             progress.status = "writing the tables"
             write_parquet(folder)
+            write_token_table(folder)
             return Outcome(folder, write_summary(folder, timing), stopped, finished)
 
 

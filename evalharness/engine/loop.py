@@ -98,6 +98,7 @@ async def play(
     max_turns: int = MAX_TURNS,
     keep_thinking: bool = False,
     on_turn: Callable[[Turn], None] = lambda turn: None,
+    on_reply: Callable[[Reply], None] = lambda reply: None,
 ) -> Episode:
     """Play `task` to its end. `keep_thinking`: reasoning stays in the conversation.
 
@@ -126,6 +127,7 @@ async def play(
             ended_by = "context_full"
             break
         answered = time.perf_counter()
+        on_reply(reply)
         parsed = react.parse(
             reply.text,
             reasoning=reply.reasoning,

@@ -27,6 +27,7 @@ from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
 from evalharness.records.store import RunStore, read_manifest
+from evalharness.records.tokens import TurnTokens
 from evalharness.server.metrics import ServerInsight
 from evalharness.workers.pool import EnvironmentPool, usable_cores
 from evalharness.workers.process import RemoteEnvironment
@@ -194,6 +195,7 @@ class Engine:
                 return own
             return _Throttled(own, self._throttle, times, self._latencies)
 
+        tokens: list[TurnTokens] = []
         counts.running += 1
         began = time.perf_counter()
         try:
@@ -207,10 +209,13 @@ class Engine:
                 max_turns=self.config.max_turns,
                 keep_thinking=self.config.history_thinking == "keep",
                 on_turn=self.progress.count_turn,
+                on_reply=lambda reply: None if reply.tokens is None else tokens.append(reply.tokens),
             )
         finally:
             counts.running -= 1
             times.wall_s += time.perf_counter() - began
+        if tokens:
+            self.store.append_tokens(task.id, job.sample, tokens)
         self._expected_hits.add(episode, opened.template)
         times.episodes += 1
         times.turns += len(episode.turns)

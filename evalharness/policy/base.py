@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from envs.base import Task
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import FailedTry
+from evalharness.records.tokens import TurnTokens
 from evalharness.workers.timing import CallTimes
 
 
@@ -29,6 +30,8 @@ class Reply:
     """All that was generated, reasoning included."""
     reasoning_tokens: int | None = None
     """Those of the reasoning, where the server counts them."""
+    tokens: TurnTokens | None = None
+    """Where they were asked for."""
     latency: float = 0.0
     """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
     failed_tries: tuple[FailedTry, ...] = ()

@@ -9,6 +9,7 @@ from typing import Any
 
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError
+from evalharness.records.tokens import TurnTokens
 
 _TOKENS_LIMIT = 2**31
 """No conversation has as many tokens: a count above it is noise, and would not fit a table's column."""
@@ -98,6 +99,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             "prompt_tokens": _count(usage.get("prompt_tokens")),
             "completion_tokens": _count(usage.get("completion_tokens")),
             "reasoning_tokens": _reasoning_tokens(usage),
+            "tokens": _tokens(body, choice),
         }
     # RecursionError: brackets nested some thousand deep.
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
@@ -109,6 +111,19 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
 def _word(value: Any) -> str:
     """A short ASCII word as it is, anything else as nothing."""
     return value if isinstance(value, str) and value.isascii() and len(value) <= 40 else ""
+
+
+def _tokens(body: Mapping[str, Any], choice: Mapping[str, Any]) -> TurnTokens | None:
+    """None where the answer does not hold all of it. Raises what `read_completion` catches."""
+    prompt, completion = body.get("prompt_token_ids"), choice.get("token_ids")
+    told = (choice.get("logprobs") or {}).get("content")
+    if not (isinstance(prompt, list) and isinstance(completion, list) and isinstance(told, list)):
+        return None
+    logprobs = [float(one["logprob"]) for one in told]
+    ids = [*prompt, *completion]
+    if len(logprobs) != len(completion) or any(_count(one) is None for one in ids):
+        return None
+    return TurnTokens(tuple(prompt), tuple(completion), tuple(logprobs))
 
 
 def _reasoning_tokens(usage: Mapping[str, Any]) -> int | None:

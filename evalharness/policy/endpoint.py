@@ -82,6 +82,7 @@ class ChatEndpoint:
         tries: int = 6,
         expected: ServedModel | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
+        record_tokens: bool = False,
         on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
     ) -> None:
@@ -101,6 +102,7 @@ class ChatEndpoint:
         self.template: Template | None = None
         """What the chat template does, where the server lets us see (`examine_template`)."""
         self._tells_stop = True
+        self._record_tokens = record_tokens
         self._template_kwargs = dict(template_kwargs or {})
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._connections = connections
@@ -170,7 +172,12 @@ class ChatEndpoint:
             {"role": "system", "content": "You are a helpful assistant."},
             {"role": "user", "content": "Say ok."},
         ]
-        self._tells_stop = (await self._chat(probe, seed=0, max_tokens=4)).tells_stop
+        reply = await self._chat(probe, seed=0, max_tokens=4)
+        self._tells_stop = reply.tells_stop
+        if self._record_tokens and reply.tokens is None:
+            raise UserError(
+                f"{self.base_url} returns no token ids: --record-tokens needs a vLLM (0.10.2 or later); leave it out"
+            )
 
     def facts(self) -> dict[str, Any]:
         """How this server is asked, as far as only the start has shown it."""
@@ -236,6 +243,7 @@ class ChatEndpoint:
             "max_tokens": max_tokens,
             "stop": list(STOP_SEQUENCES),
             "seed": seed,
+            **({"return_token_ids": True, "logprobs": True} if self._record_tokens else {}),
             **({"chat_template_kwargs": self._template_kwargs} if self._template_kwargs else {}),
         }
 

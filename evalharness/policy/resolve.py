@@ -151,6 +151,7 @@ def _client(
         tries=6 if len(config.endpoints) < 2 else 3,
         expected=expected,
         template_kwargs=config.template_kwargs,
+        record_tokens=config.record_tokens,
         on_status=reports.status,
         on_overload=reports.overload,
     )

@@ -8,6 +8,7 @@
 | `server.log`, `workers.log` | what the model server and the simulators printed |
 | `summary.json` | the scores |
 | `episodes.parquet`, `turns.parquet` | the same episodes for analysis |
+| `tokens.jsonl`, `tokens.parquet` | every token of prompts and replies, with `--record-tokens` |
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,6 +29,7 @@ from evalharness.paths import write_whole
 from evalharness.records.episode import Episode
 from evalharness.records.identity import changes
 from evalharness.records.shapes import check_failure, check_manifest, read_episode, read_object
+from evalharness.records.tokens import TOKENS, TurnTokens, pack
 
 EPISODES = "episodes.jsonl"
 ERRORS = "errors.jsonl"
@@ -265,6 +267,7 @@ class RunStore:
             path.unlink()
         self._drop_torn_line(self.folder / EPISODES)
         self._drop_torn_line(self.folder / ERRORS)
+        self._drop_torn_line(self.folder / TOKENS)
         self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
@@ -329,6 +332,10 @@ class RunStore:
             raise ValueError(f"episode {key} is already stored")
         self._append(EPISODES, episode.to_json())
         self.done.add(key)
+
+    def append_tokens(self, task_id: str, sample: int, turns: Sequence[TurnTokens]) -> None:
+        """The tokens of an episode that is about to be appended."""
+        self._append(TOKENS, pack(task_id, sample, turns))
 
     def append_error(
         self, task_id: str, sample: int, attempt: int, error: BaseException, final: bool
