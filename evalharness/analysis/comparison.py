@@ -128,6 +128,12 @@ def require_comparable(runs: list[ScoredRun]) -> None:
         lambda r: r.max_turns,
         "run one of them again with the --max-turns of the other",
     )
+    require_same(
+        runs,
+        "action interface",
+        lambda r: r.action_interface,
+        "run one of them again with the --action-interface of the other",
+    )
     for run in runs[1:]:
         for family, labels in runs[0].manifest["labels"].items():
             other = run.manifest["labels"].get(family, labels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from envs.base import MAX_TURNS, Task
@@ -15,7 +16,7 @@ from evalharness.policy.base import (
     Reply,
     Session,
 )
-from evalharness.protocol import react
+from evalharness.protocol import react, tools
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import EndedBy, Episode, Trim, Turn
@@ -35,9 +36,10 @@ class _Conversation:
     """How many messages at the front are never dropped: system, instruction, example, goal, first observation."""
     trims: list[Trim] = field(default_factory=list)
 
-    def append(self, reply: str, observation: str) -> None:
-        self.messages.append({"role": "assistant", "content": reply})
-        self.messages.append({"role": "user", "content": f"Observation: {observation}"})
+    def append(self, turn: list[Message]) -> None:
+        """The two messages of a turn: what the model said, what it observed then."""
+        assert len(turn) == 2
+        self.messages += turn
 
     def drop_older_half(self, turn: int) -> None:
         """Half of the turns at once, oldest first: the prefix cache is lost once, not at every turn from here on. The
@@ -97,6 +99,7 @@ async def play(
     sample: int = 0,
     max_turns: int = MAX_TURNS,
     keep_thinking: bool = False,
+    acts_by_tools: bool = False,
     on_turn: Callable[[Turn], None] = lambda turn: None,
     on_reply: Callable[[Reply], None] = lambda reply: None,
 ) -> Episode:
@@ -108,9 +111,10 @@ async def play(
     environment_s = environment.last_call.took_s
     worker_s = time.perf_counter() - clock - environment_s
     goal, first_observation = voice.names(goal), voice.observation(first_observation)
-    messages = voice.prompt(prompt.for_kind(task.kind)).messages(
-        voice.surface, goal, first_observation, max_turns=max_turns
-    )
+    shown = voice.prompt(prompt.for_kind(task.kind))
+    if acts_by_tools:
+        shown = shown.for_tools(tools.FORMAT_RULES)
+    messages = shown.messages(voice.surface, goal, first_observation, max_turns=max_turns)
     conversation = _Conversation(messages, len(messages))
     session = open_session(_Speaking(environment, voice))
     turns: list[Turn] = []
@@ -128,18 +132,21 @@ async def play(
             break
         answered = time.perf_counter()
         on_reply(reply)
-        parsed = react.parse(
-            reply.text,
-            reasoning=reply.reasoning,
-            stopped_by=reply.stopped_by,
-            truncated=reply.finish_reason == "length",
-        )
+        truncated = reply.finish_reason == "length"
+        if acts_by_tools:
+            parsed = tools.parse_calls(
+                reply.text, reply.calls, reasoning=reply.reasoning, truncated=truncated
+            )
+        else:
+            parsed = react.parse(
+                reply.text, reasoning=reply.reasoning, stopped_by=reply.stopped_by, truncated=truncated
+            )
         terminated = False
         completed: tuple[int, ...] = ()
         valid = False
         simulated = waited = 0.0
         if parsed.action is None:
-            observation = react.correction(parsed)
+            observation = tools.correction(parsed) if acts_by_tools else react.correction(parsed)
         else:
             asked = time.perf_counter()
             answer, terminated, info = await environment.step(voice.to_world(parsed.action))
@@ -147,7 +154,8 @@ async def play(
             waited = time.perf_counter() - asked - simulated
             observation = voice.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
-        conversation.append(parsed.spoken(keep_thinking=keep_thinking), observation)
+        says = partial(tools.turn_messages, calls=reply.calls) if acts_by_tools else react.turn_messages
+        conversation.append(says(parsed, observation=observation, keep_thinking=keep_thinking))
         turn = Turn(
             turn=number,
             reply=reply.text,
@@ -168,6 +176,7 @@ async def play(
             worker_s=max(0.0, waited),
             reasoning=parsed.reasoning,
             reasoning_tokens=reply.reasoning_tokens,
+            calls=reply.calls,
         )
         turns.append(turn)
         on_turn(turn)

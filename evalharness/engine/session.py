@@ -207,6 +207,7 @@ class Engine:
                 voice=self.voices[task.family],
                 sample=job.sample,
                 max_turns=self.config.max_turns,
+                acts_by_tools=self.config.acts_by_tools,
                 keep_thinking=self.config.history_thinking == "keep",
                 on_turn=self.progress.count_turn,
                 on_reply=lambda reply: None if reply.tokens is None else tokens.append(reply.tokens),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from envs.base import MAX_TURNS
-from evalharness.protocol import react
+from evalharness.protocol import react, tools
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode, Turn
@@ -19,11 +19,16 @@ class Protocol:
 
     max_turns: int = MAX_TURNS
     keep_thinking: bool = False
+    acts_by_tools: bool = False
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Protocol:
         config = manifest["identity"]["config"]
-        return cls(config["max_turns"], config.get("history_thinking") == "keep")
+        return cls(
+            config["max_turns"],
+            config.get("history_thinking") == "keep",
+            config.get("action_interface") == "tools",
+        )
 
 
 USUAL = Protocol()
@@ -40,22 +45,35 @@ def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message]
         text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
         return [{"role": "user", "content": text}], False
     prompt, voice = found
+    if protocol.acts_by_tools:
+        prompt = prompt.for_tools(tools.FORMAT_RULES)
     goal, observation = episode.goal, episode.first_observation
     return prompt.messages(voice.surface, goal, observation, max_turns=protocol.max_turns), True
 
 
-def kept_reply(turn: Turn, *, keep_thinking: bool = False) -> str:
-    """The part of a raw reply that stayed in the conversation."""
+def _turn_messages(turn: Turn, protocol: Protocol) -> list[Message]:
+    truncated = turn.finish_reason == "length"
+    if protocol.acts_by_tools:
+        parsed = tools.parse_calls(turn.reply, turn.calls, reasoning=turn.reasoning, truncated=truncated)
+    else:
+        parsed = react.parse(turn.reply, truncated=truncated)
     # The turn's reasoning is that of a block in the reply, too, where there is one: then it must not count twice.
-    parsed = react.parse(turn.reply, truncated=turn.finish_reason == "length")
-    return replace(parsed, reasoning=turn.reasoning).spoken(keep_thinking=keep_thinking)
+    parsed, keep = replace(parsed, reasoning=turn.reasoning), protocol.keep_thinking
+    if protocol.acts_by_tools:
+        return tools.turn_messages(parsed, turn.calls, turn.observation, keep_thinking=keep)
+    return react.turn_messages(parsed, turn.observation, keep_thinking=keep)
 
 
 def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
     """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there."""
     messages, _ = opening(episode, protocol)
     for turn in episode.turns:
-        reply = kept_reply(turn, keep_thinking=protocol.keep_thinking)
-        messages.append({"role": "assistant", "content": reply})
-        messages.append({"role": "user", "content": f"Observation: {turn.observation}"})
+        messages += _turn_messages(turn, protocol)
     return messages
+
+
+def as_text(message: Message) -> Message:
+    """A message with its tool call written out, for formats that want text alone."""
+    calls = [f"{c['function']['name']}({c['function']['arguments']})" for c in message.get("tool_calls", ())]
+    role = "user" if message["role"] == "tool" else message["role"]
+    return {"role": role, "content": "\n".join(filter(None, (message["content"], *calls)))}

@@ -22,7 +22,7 @@ from typing import Any
 
 from evalharness._version import __version__
 from evalharness.config import SAMPLING
-from evalharness.exports.conversation import USUAL, Protocol, conversation, opening
+from evalharness.exports.conversation import USUAL, Protocol, as_text, conversation, opening
 from evalharness.records.episode import Episode, Turn
 
 LOG_VERSION = 2
@@ -71,7 +71,7 @@ def sample(episode: Episode, model: str, protocol: Protocol = USUAL) -> dict[str
     messages = [
         {"id": _id(*key, i), **message}
         | ({"source": "generate", "model": model} if message["role"] == "assistant" else {"source": "input"})
-        for i, message in enumerate(conversation(episode, protocol))
+        for i, message in enumerate(map(as_text, conversation(episode, protocol)))
     ]
     start, _ = opening(episode, protocol)
     empty: dict[str, Any] = {"model": model, "choices": [], "completion": ""}

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from envs.base import Task
 from evalharness.protocol.prompt import Message
+from evalharness.protocol.tools import ToolCall
 from evalharness.records.episode import FailedTry
 from evalharness.records.tokens import TurnTokens
 from evalharness.workers.timing import CallTimes
@@ -30,6 +31,7 @@ class Reply:
     """All that was generated, reasoning included."""
     reasoning_tokens: int | None = None
     """Those of the reasoning, where the server counts them."""
+    calls: tuple[ToolCall, ...] = ()
     tokens: TurnTokens | None = None
     """Where they were asked for."""
     latency: float = 0.0

@@ -9,6 +9,7 @@ from typing import Any
 
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError
+from evalharness.protocol.tools import ToolCall
 from evalharness.records.tokens import TurnTokens
 
 _TOKENS_LIMIT = 2**31
@@ -100,6 +101,7 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             "completion_tokens": _count(usage.get("completion_tokens")),
             "reasoning_tokens": _reasoning_tokens(usage),
             "tokens": _tokens(body, choice),
+            "calls": _calls(message.get("tool_calls")),
         }
     # RecursionError: brackets nested some thousand deep.
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
@@ -111,6 +113,22 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
 def _word(value: Any) -> str:
     """A short ASCII word as it is, anything else as nothing."""
     return value if isinstance(value, str) and value.isascii() and len(value) <= 40 else ""
+
+
+def _calls(listed: Any) -> tuple[ToolCall, ...]:
+    """Raises what `read_completion` catches."""
+
+    def text(value: Any) -> str:
+        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else json.dumps(value)
+
+    return tuple(
+        ToolCall(
+            text(call.get("id") or "call"),
+            text(call["function"]["name"]),
+            text(call["function"]["arguments"]),
+        )
+        for call in listed or ()
+    )
 
 
 def _tokens(body: Mapping[str, Any], choice: Mapping[str, Any]) -> TurnTokens | None:

@@ -27,6 +27,7 @@ from evalharness.policy.served import NoAnswerError, ServedModel, describe, requ
 from evalharness.policy.template import Template, examine, growing_conversations
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
+from evalharness.protocol.tools import TOOL
 from evalharness.records.episode import FailedTry
 
 _REPLY_LIMIT = 8 * 1024 * 1024
@@ -83,6 +84,7 @@ class ChatEndpoint:
         expected: ServedModel | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
         record_tokens: bool = False,
+        tools: bool = False,
         on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
     ) -> None:
@@ -103,6 +105,7 @@ class ChatEndpoint:
         """What the chat template does, where the server lets us see (`examine_template`)."""
         self._tells_stop = True
         self._record_tokens = record_tokens
+        self._tools = tools
         self._template_kwargs = dict(template_kwargs or {})
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._connections = connections
@@ -241,7 +244,7 @@ class ChatEndpoint:
             "messages": merge_system(messages) if self.merges_system else messages,
             **self.sampling.fields(),
             "max_tokens": max_tokens,
-            "stop": list(STOP_SEQUENCES),
+            **({"tools": [TOOL], "tool_choice": "auto"} if self._tools else {"stop": list(STOP_SEQUENCES)}),
             "seed": seed,
             **({"return_token_ids": True, "logprobs": True} if self._record_tokens else {}),
             **({"chat_template_kwargs": self._template_kwargs} if self._template_kwargs else {}),

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
@@ -16,8 +17,8 @@ from evalharness.errors import UserError
 from evalharness.paths import prompts_folder
 from evalharness.protocol.surface import ActionSurface
 
-Message = dict[str, str]
-"""`{"role": "system" | "user" | "assistant", "content": ...}`, as the chat completions API takes it."""
+Message = dict[str, Any]
+"""`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as the chat completions API takes it."""
 
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -55,6 +56,7 @@ class PromptFile(_Strict):
     """A file of `prompts/`. Keys are described in `prompts/README.md`."""
 
     _sha256: str = PrivateAttr("")
+    _acts_by_tools: bool = PrivateAttr(False)
 
     environment: str
     system: str
@@ -75,6 +77,12 @@ class PromptFile(_Strict):
     def sha256(self) -> str:
         """Of the file, whichever of its kinds and in whatever words; '' where it comes from no file."""
         return self._sha256
+
+    def for_tools(self, format_rules: str) -> PromptFile:
+        """With other rules, where it has any, and an example that acts by tool calls."""
+        prompt = self.model_copy(update={"format_rules": format_rules if self.format_rules.strip() else ""})
+        prompt._acts_by_tools = True
+        return prompt
 
     def action_names(self) -> set[str]:
         """Every action name that the file mentions by its key."""
@@ -100,7 +108,7 @@ class PromptFile(_Strict):
             for step in self.example.steps:
                 lines += [
                     f"Thought: {step.thought}",
-                    f"Action: {step.action}",
+                    f'act(command="{step.action}")' if self._acts_by_tools else f"Action: {step.action}",
                     f"Observation: {step.observation}",
                 ]
             parts.append("Here is an example.\n" + "\n".join(lines))

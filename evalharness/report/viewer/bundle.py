@@ -84,6 +84,7 @@ class RunRecords:
     tasks: TaskTable
     prompts: Prompts
     max_turns: int
+    acts_by_tools: bool = False
     rows: list[tuple[float, ...]] = field(default_factory=list)
     _closed: list[bytes] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
@@ -92,7 +93,7 @@ class RunRecords:
     def add(self, episode: Episode) -> None:
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
-        prompt = self.prompts.of(episode, self.max_turns)
+        prompt = self.prompts.of(episode, self.max_turns, self.acts_by_tools)
         self._open.append(json.dumps(trajectory(episode, prompt), separators=(",", ":")))
         if sum(map(len, self._open)) >= BLOCK_BYTES:
             self._closed.append(self._packed())
@@ -211,7 +212,7 @@ def load_bundle(
     titles: dict[str, str] = {}
     for run in runs:
         titles |= dict(run.titles)
-        record = RunRecords(tasks, worded, run.max_turns)
+        record = RunRecords(tasks, worded, run.max_turns, run.action_interface == "tools")
         for episode in sorted_episodes(run.folder):
             record.add(episode)
         records.append(record)

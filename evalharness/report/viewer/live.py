@@ -95,8 +95,10 @@ class Viewed:
             raise UserError("these runs are of different suites; look at each by itself")
         for folder, manifest in zip(self.folders, manifests, strict=True):
             self._titles |= manifest["titles"]
-            limit = manifest["identity"]["config"]["max_turns"]
-            self.feeds.append(Feed(folder, RunRecords(self.tasks, self.prompts, limit)))
+            config = manifest["identity"]["config"]
+            tools = config.get("action_interface") == "tools"
+            records = RunRecords(self.tasks, self.prompts, config["max_turns"], tools)
+            self.feeds.append(Feed(folder, records))
         self.refresh()
 
     @property
