@@ -96,13 +96,16 @@ class PromptFile(_Strict):
             return self
         return self.model_copy(update=variant.model_dump(exclude_none=True) | _example_of(variant))
 
+    def instruction_text(self, surface: ActionSurface, max_turns: int = MAX_TURNS) -> str:
+        """The instruction with its placeholders filled in."""
+        text = self.instruction.replace("{max_turns}", str(max_turns))
+        return text.replace("{actions}", surface.listing(list(self.actions or ()))).strip()
+
     def messages(
         self, surface: ActionSurface, goal: str, observation: str, *, max_turns: int = MAX_TURNS
     ) -> list[Message]:
         """System and first user message; `surface` words the list of actions."""
-        instruction = self.instruction.replace("{max_turns}", str(max_turns))
-        instruction = instruction.replace("{actions}", surface.listing(list(self.actions or ())))
-        parts = [instruction.strip(), self.format_rules.strip()]
+        parts = [self.instruction_text(surface, max_turns), self.format_rules.strip()]
         if self.example is not None:
             lines = [f"Goal: {self.example.goal}", f"Observation: {self.example.observation}"]
             for step in self.example.steps:

@@ -12,8 +12,10 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from evalharness.policy.completion import read_completion
 from evalharness.policy.endpoint import ChatEndpoint
 from evalharness.policy.sampling import Sampling
+from evalharness.protocol.tools import TOOL
 from evalharness.server.find import find_server
 from evalharness.server.managed import ManagedServer
 
@@ -36,7 +38,10 @@ async def server(
 ) -> AsyncIterator[ManagedServer]:
     log = tmp_path_factory.mktemp("log") / "server.log"
     command = find_server(str(server_python))
-    async with ManagedServer(command=command, model=penalised, served_name="toy", log_path=log) as running:
+    tools = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
+    async with ManagedServer(
+        command=command, model=penalised, served_name="toy", log_path=log, extra_args=tools
+    ) as running:
         yield running
 
 
@@ -87,3 +92,20 @@ async def test_a_plain_template_only_appends(server: ManagedServer) -> None:
     assert found is not None
     assert (found.append_only, found.lost_tokens, found.opens_reasoning) == (True, 0, False)
     assert endpoint.facts()["tells_stop"]
+
+
+async def test_tool_calls_are_read(server: ManagedServer) -> None:
+    """The tiny model calls nothing by itself; made to, it calls `act` with whatever comes."""
+    endpoint = ChatEndpoint(server.base_url, "toy", sampling=Sampling(max_tokens=12), tools=True)
+    await endpoint.start()
+    assert (await endpoint.chat(MESSAGES, seed=0)).calls == ()
+    await endpoint.close()
+    choice = {"type": "function", "function": {"name": "act"}}
+    request = {"model": "toy", "messages": MESSAGES, "max_tokens": 40, "tools": [TOOL], "tool_choice": choice}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(f"{server.base_url}/chat/completions", json=request) as response,
+    ):
+        answer = await response.read()
+    [call] = read_completion(answer)["calls"]
+    assert call.name == "act"
