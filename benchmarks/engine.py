@@ -77,7 +77,9 @@ def fixed_server(latency: float = LATENCY, places: int | None = None) -> Iterato
 
 def open_families() -> dict[str, int]:
     """Families with an open suite, and its number of tasks."""
-    counts = {family: len(spec.load_tasks("open", None, 0)) for family, spec in specs().items()}
+    counts = {
+        family: len(spec.load_tasks("open", None, 0)) for family, spec in specs().items() if spec.in_all
+    }
     return {family: count for family, count in counts.items() if count}
 
 

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal, NotRequired, TypedDict
 
 import gymnasium
 
@@ -19,7 +19,8 @@ MAX_TURNS = 30
 MIN_TURNS = 3
 """Turns of the shortest plan that an open suite's task may have."""
 
-Suite = Literal["agentboard", "open"]
+Suite = str
+"""`agentboard` (published, needs data), `open` (generated), or the name of a suite that a family brings of its own."""
 Difficulty = Literal["easy", "hard"]
 LabelSource = Literal["official", "ours", "simulator"]
 
@@ -27,10 +28,16 @@ LabelSource = Literal["official", "ours", "simulator"]
 class MissingDataError(EvalharnessError):
     """Data that the user has to supply is absent; the message ends with the commands that get it."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, how: str | None = None) -> None:
+        """`how`: the command that gets it, where that is not the one for the published suite."""
         super().__init__(
-            f"{what}; get the data with: evalharness data fetch, or from a folder: evalharness data import DIR"
+            f"{what}; get the data with: "
+            + (how or "evalharness data fetch, or from a folder: evalharness data import DIR")
         )
+
+
+class ImportRefusedError(EvalharnessError):
+    """A file that `EnvSpec.import_data` was given is not what it takes; the message says what is wrong with it."""
 
 
 class InvalidTaskError(EvalharnessError):
@@ -92,6 +99,14 @@ class Info(TypedDict):
     """The last action was grounded: the environment understood it and could carry it out."""
     subgoals_completed: tuple[int, ...]
     """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
+    no_effect: NotRequired[bool]
+    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
+    logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
+    published_valid: NotRequired[bool]
+    """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
+
+    figures: NotRequired[Mapping[str, float]]
+    """Further numbers about the episode so far, of those that `EnvSpec.scores` names."""
 
 
 class AnyText(gymnasium.spaces.Space[str]):
@@ -190,6 +205,10 @@ class Perturbation:
     """The emphasised format rules are left out of the prompt."""
     source: str = "ours"
     """Who published it."""
+    recalled: bool = False
+    """Published, but its wording is from memory: no source at hand has it, only the numbers of its columns."""
+    in_first_average: bool = False
+    """One of those that the first version of its paper averages over; the last version averages over all columns."""
 
 
 @dataclass(frozen=True)
@@ -208,6 +227,45 @@ class Wording:
     """Regular expression for the words that go before a number in a numbered name."""
     case_matters: bool = False
     """The environment takes its actions in their own case only."""
+    unread_from: str = ""
+    """Regular expression for where the environment stops to read an action. Outer white space and final periods are
+    left to the environment in any case: it forgives them, or refuses them, under a perturbation as without one."""
+
+
+@dataclass(frozen=True)
+class ScoreNames:
+    """What a family's own field calls the two rates, and further figures of an episode that it asks for."""
+
+    success: str = "success"
+    progress: str = "progress"
+    figures: Mapping[str, str] = field(default_factory=dict)
+    """Key in `Info.figures` -> what tables call it. Fractions 0..1 of an episode; shown as means, in percent."""
+
+
+@dataclass(frozen=True)
+class Draw:
+    """How many tasks of a suite a run plays, where the suite is larger than that."""
+
+    tasks: int
+    seed: int
+    """Of `random.Random`, where the user names no suite seed."""
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """Published results of a family that is not in the main table."""
+
+    name: str
+    """The table's file, `results/published/<name>.csv`; its column `method` names the rows."""
+    suite: str
+    columns: Mapping[str, str]
+    """`success` and `progress` -> column, in percent."""
+    note: str = ""
+    """What has to be known to read the rows beside others."""
+
+
+ImportProgress = Callable[[str, int, int | None], None]
+"""(what is being done, how far, of how many where that is known)"""
 
 
 @dataclass(frozen=True)
@@ -221,7 +279,7 @@ class EnvSpec:
     gym_id: str
     """`evalharness/BabyAI-v0`."""
     expected: Mapping[str, int]
-    """Number of tasks of the whole family per suite."""
+    """Number of tasks of the whole family per suite; a suite that is not in it is none of the family's."""
     held_out: bool
     """Whether the family counts in the held-out score."""
     load_tasks: Callable[[Suite, Path | None, int], list[Task]]
@@ -233,6 +291,23 @@ class EnvSpec:
     generate: Callable[[int], Iterable[Task]] | None = None
     """(suite seed) -> the open suite's tasks as its generator finds them, without a look at anything stored. With it
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
+    open_version: int = 1
+    """Of the open suite, of every seed: raised when its tasks or their scoring change, so that what was frozen by an
+    earlier version is made again."""
+    in_all: bool = True
+    """Whether `--tasks all` means this family too."""
+    max_turns: int = MAX_TURNS
+    """Turns of its episodes where the user names no limit; 30 at most."""
+    draw: Mapping[str, Draw] = field(default_factory=dict)
+    """Suite -> what is drawn from it, where a run does not play all of it."""
+    scores: ScoreNames = field(default_factory=ScoreNames)
+    published: PublishedTable | None = None
+    """A table of the leaderboard of its own."""
+    provenance: Callable[[Suite, Path | None, int], Mapping[str, Any]] | None = None
+    """(suite, data folder, suite seed) -> what a run's manifest says of the data behind the tasks."""
+    import_data: Callable[[Path, Path, ImportProgress], Sequence[str]] | None = None
+    """(the user's file, data folder, progress) -> what was done, a line each; for `evalharness data import FAMILY
+    FILE`. Raises ImportRefusedError."""
     wording: Wording = field(default_factory=Wording)
     """What perturbations need to know, and which there are."""
     prompt_file: Path | None = None

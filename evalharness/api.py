@@ -9,8 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.analysis.comparison import Comparison, compare_runs
+from evalharness.analysis.repeats import join_repeats
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
-from evalharness.analysis.standings import Benchmark, Leaderboard, make_leaderboard
+from evalharness.analysis.standings import (
+    Benchmark,
+    Leaderboard,
+    make_leaderboard,
+    make_own_leaderboard,
+    own_table,
+)
 from evalharness.analysis.summary import earlier_timing, is_complete, summarize
 from evalharness.config import make_config
 from evalharness.engine.evaluation import evaluate, unwatched
@@ -82,10 +89,16 @@ def _scores(run: AnyRun) -> ScoredRun:
     return run.scores if isinstance(run, Run) else load_scored_run(Path(run))
 
 
+def _joined(runs: AnyRun | Sequence[AnyRun]) -> ScoredRun:
+    if isinstance(runs, Run | str | Path):
+        return _scores(runs)
+    return join_repeats([_scores(run) for run in runs])
+
+
 def run(model: str, *, data: str | Path | None = None, show_progress: bool = False, **options: Any) -> Run:
     """Evaluate `model`, or continue: the options are those of `evalharness run`, `max_turns` for `--max-turns`.
 
-    Returns when every episode is played. Raises `UserError` for what the caller can mend, and `InfrastructureError`
+    Returns when every episode is played. Raises `UserError` for what the caller can fix, and `InfrastructureError`
     when a server, simulator or disk left episodes unplayed (what was finished is kept; the same call continues).
     """
     folder = data_folder() if data is None else Path(data)
@@ -108,10 +121,10 @@ def _watch() -> Any:
     return lambda progress: watch(progress, titles, make_console(stderr=True))
 
 
-def compare(baseline: AnyRun, run: AnyRun) -> Comparison:
-    """`run` against `baseline`, paired by task, as `evalharness compare`. Raises `UserError` where that means
-    nothing (other suites, turn limits, labels)."""
-    return compare_runs([_scores(baseline), _scores(run)])[0]
+def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun]) -> Comparison:
+    """`run` against `baseline`, paired by task, as `evalharness compare`; lists are repeats, runs that differ in
+    their seed alone. Raises `UserError` where that means nothing (other suites, turn limits, labels)."""
+    return compare_runs([_joined(baseline), _joined(run)])[0]
 
 
 def leaderboard(
@@ -120,13 +133,17 @@ def leaderboard(
     published: bool = True,
     sort: str | None = None,
     held_in: Sequence[str] = (),
+    table: str | None = None,
 ) -> Leaderboard:
-    """`runs` among the published rows, or alone. `held_in`: families that their models were trained on.
+    """`runs` among the published rows, or alone. `held_in`: families that their models were trained on. `table`: the
+    family whose own table is meant, not the main one.
 
     Raises `UserError` where they do not belong in one table.
     """
     from envs import specs
 
     scores = [_scores(run) for run in runs]
+    if table is not None:
+        return make_own_leaderboard(scores, own_table(specs(), table), published=published, sort=sort)
     declared = {each.folder: held_in for each in scores}
     return make_leaderboard(scores, Benchmark.of(specs()), published=published, sort=sort, held_in=declared)

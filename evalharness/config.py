@@ -21,8 +21,8 @@ from pydantic import (
 )
 from pydantic.fields import FieldInfo
 
-from envs.base import MAX_TURNS
-from evalharness.errors import UserError
+from envs.base import MAX_TURNS, EnvSpec
+from evalharness.errors import UserError, nearest
 
 SCRIPTED = ("oracle", "random", "reference")
 SAMPLING = (
@@ -79,17 +79,20 @@ class RunConfig(BaseModel):
     """the name an endpoint serves the model by; shown in tables"""
     tasks: Annotated[str, Option("LIST")] = "all"
     """all, or a comma list of FAMILY, FAMILY:0-9 and task ids"""
-    suite: Literal["agentboard", "open"] = "agentboard"
-    """agentboard: the published benchmark, needs its data; open: built in, needs none (default: agentboard where its
-    data is imported, else open)"""
+    suite: str = "agentboard"
+    """agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a family brings
+    of its own (default: agentboard where its data is imported, else open)"""
     suite_seed: int = Field(default=0, ge=0)
     """which open suite; 0 is the frozen one"""
+    questions: Annotated[str | None, Option("N|all")] = None
+    """how many tasks are drawn, by --suite-seed, where a family draws them from a larger suite (default: as many as the
+    family says)"""
     limit: int | None = Field(default=None, ge=1)
     """only the first N tasks of each family"""
     samples: int = Field(default=1, ge=1)
     """attempts at each task"""
-    max_turns: int = Field(default=MAX_TURNS, ge=1, le=1_000_000)
-    """turns of an episode"""
+    max_turns: int | None = Field(default=None, ge=1, le=1_000_000)
+    """turns of an episode (default: 30, or less where the family has less)"""
     temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
     """of sampling; 0 is greedy"""
     top_p: Annotated[float, Option("P")] = Field(default=1.0, gt=0, le=1)
@@ -227,6 +230,25 @@ class RunConfig(BaseModel):
             raise ValueError("no name of a folder")
         return folder
 
+    @field_validator("suite")
+    @classmethod
+    def _known_suite(cls, name: str) -> str:
+        from envs import specs
+        from evalharness.suites.selection import suites_of
+
+        if name not in (known := suites_of(specs())):
+            raise ValueError(f"no such suite{nearest(name, known)}")
+        return name
+
+    @field_validator("questions", mode="before")
+    @classmethod
+    def _a_number_or_all(cls, value: Any) -> Any:
+        if value is None or value == "all":
+            return value
+        if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) < 1:
+            raise ValueError("give a number above 0, or all")
+        return str(int(str(value)))
+
     @field_validator("perturb")
     @classmethod
     def _normal_perturb(cls, name: str | None) -> str | None:
@@ -258,12 +280,19 @@ class RunConfig(BaseModel):
             if option.operational or option.by_content or (option.model_only and self.is_scripted)
         }
         data: dict[str, Any] = self.model_dump(mode="json", exclude=elsewhere)
+        data["max_turns"] = self.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
+        if self.questions is None:
+            del data["questions"]
         if not self.is_scripted:
             data |= self.sampling_fields()
         if self.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
         return data
+
+    def turn_limit(self, spec: EnvSpec) -> int:
+        """Turns of an episode of that family: what the user says, else the family's own limit."""
+        return self.max_turns or min(spec.max_turns, MAX_TURNS)
 
     @property
     def is_endpoint(self) -> bool:
@@ -302,7 +331,9 @@ class RunConfig(BaseModel):
             return self.output
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.display_name).strip("-.")[:60] or "model"
         endpoint = address if self.is_endpoint else self.model
-        key = json.dumps({**self.identity(), "endpoint": endpoint}, sort_keys=True)
+        # A limit of 30 that was asked for is another one than none where a family has less of its own.
+        asked = {"asked_turns": MAX_TURNS} if self.max_turns == MAX_TURNS else {}
+        key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
         if self.perturb is not None:
             name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.perturb)[:40]
         return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"

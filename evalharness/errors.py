@@ -7,7 +7,7 @@ from typing import Any
 
 
 class EvalharnessError(Exception):
-    """The root of every error that is told to a person: whoever catches this has them all."""
+    """The root of every error that is shown to a person: whoever catches this has them all."""
 
 
 class UserError(EvalharnessError):

@@ -60,7 +60,7 @@ def published_folder() -> Path:
     return _shipped("_published", "results", "published")
 
 
-def reference_folder() -> Path:
+def ranges_folder() -> Path:
     """Floors and ceilings: inside the installed package, or beside it in a source checkout."""
     return _shipped("_reference", "results", "reference")
 

@@ -1,12 +1,19 @@
 """The whole tree is clean by the tools that contributors use."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from evalharness.cli.reference import page
+
 ROOT = Path(__file__).parent.parent
+HARD_WORDS = re.compile(
+    r"\b(mend(s|ed|ing)?|sittings?|owed|told|of two minds|for the policy's sake)\b", re.IGNORECASE
+)
+"""For readers whose third language is English: fix, run, left to play or missing, said or reported."""
 
 
 @pytest.mark.parametrize(
@@ -40,3 +47,20 @@ def test_locks_name_versions_and_hashes_only() -> None:
 def test_ci_runs_the_command_of_the_readme() -> None:
     command = (ROOT / ".ci" / "run").read_text().splitlines()[-1]
     assert command in (ROOT / "README.md").read_text()
+
+
+def test_pages_and_help_texts_keep_to_plain_words() -> None:
+    pages = [
+        *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/environments/*.md"),
+        *ROOT.glob("prompts/*.md"), *ROOT.glob("results/*/*.md"),
+    ]  # fmt: skip
+    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in sorted(pages)}
+    assert len(texts) > 30
+    texts["help texts"] = page()
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for name, text in texts.items()
+        for number, line in enumerate(text.splitlines(), 1)
+        if HARD_WORDS.search(line)
+    ]
+    assert found == []

@@ -12,16 +12,32 @@ WORDING = Wording(
             "clean, heat and cool `using` instead of `with` a place",
             {verb: verb + " {object} using {receptacle}" for verb in ("clean", "heat", "cool")},
             source=_PUBLISHED,
+            in_first_average=True,
         ),
-        "P2": Perturbation("`move to` instead of `go to`", {"go": "move to {receptacle}"}, source=_PUBLISHED),
+        "P2": Perturbation(
+            "`move to` instead of `go to`",
+            {"go": "move to {receptacle}"},
+            source=_PUBLISHED,
+            in_first_average=True,
+        ),
         "P3": Perturbation(
-            "`from` a place `take` a thing", {"take": "from {receptacle} take {object}"}, source=_PUBLISHED
+            "`from` a place `take` a thing",
+            {"take": "from {receptacle} take {object}"},
+            source=_PUBLISHED,
+            in_first_average=True,
         ),
+        # The published version added columns P4 and P5. Their numbers are at hand, their wording is not.
         "P4": Perturbation(
-            "no space between a name and its number (cup1)", join_numbers=True, source=_PUBLISHED
+            "no space between a name and its number (cup1)",
+            join_numbers=True,
+            source=_PUBLISHED,
+            recalled=True,
         ),
         "P5": Perturbation(
-            "the emphasised format rules are left out", drop_format_rules=True, source=_PUBLISHED
+            "the emphasised format rules are left out",
+            drop_format_rules=True,
+            source=_PUBLISHED,
+            recalled=True,
         ),
         "verbs": Perturbation(
             "synonyms of the verbs",

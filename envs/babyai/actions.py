@@ -128,8 +128,7 @@ class Routes:
             ahead = pose if closed[faced] else 4 * faced + (pose & 3)
             for reached in (ahead, _LEFT[pose], _RIGHT[pose]):
                 if depth[reached] >= following:
-                    if depth[reached] == _UNREACHED:
-                        queue.append(reached)
+                    queue.append(reached)
                     depth[reached] = following
                     before[reached] = pose
 

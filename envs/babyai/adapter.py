@@ -50,6 +50,7 @@ class BabyAIEnv(TextEnv):
         done = False
         sentence = action.lower().strip()
         actions = self._available()
+        situation = self._situation()
         if "check" in sentence:
             observation = listing(actions)
             self._valid = True
@@ -70,7 +71,9 @@ class BabyAIEnv(TextEnv):
             if self._rules.announces_completion(outcome):
                 observation += COMPLETED
             self._success = self._success or success
-        return observation, self._rules.progress - before, done, False, self._info(completed)
+        info = self._info(completed)
+        info["no_effect"] = self._valid and "check" not in sentence and self._situation() == situation
+        return observation, self._rules.progress - before, done, False, info
 
     @property
     def goal(self) -> str:
@@ -101,6 +104,10 @@ class BabyAIEnv(TextEnv):
             self._actions = available(self._world.view, self._world.direction)
         return self._actions
 
+    def _situation(self) -> tuple[Any, ...]:
+        """What a move can change, as far as the agent is concerned."""
+        return self._world.position, self._world.direction, self._world.view
+
     def _info(self, completed: tuple[int, ...]) -> dict[str, Any]:
         return {
             "progress": self._rules.progress,
@@ -108,6 +115,7 @@ class BabyAIEnv(TextEnv):
             "solved": self._solved,
             "valid": self._valid,
             "subgoals_completed": completed,
+            "no_effect": False,
         }
 
     def _require_task(self) -> Task:

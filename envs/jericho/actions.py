@@ -49,6 +49,26 @@ Frotz writes a line into the game's memory without looking at the size that the 
 one would overwrite what lies behind it; the Z-machine standard (section 15, `read`) says to stop there.
 """
 
+_ONLY_LOOKS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        """
+    l look x examine inspect describe watch search read consult listen hear smell taste feel touch count think i inv
+    inventory z wait score diagnose time date help hint hints info about credits version verbose brief superbrief
+    normal notify full places objects pronouns save restore script unscript undo quit q restart
+    ask tell say talk answer reply hello shout yell yes no y
+    """,
+    )
+)
+"""Verbs that find out, talk, wait or speak to the program: the world need not change for them."""
+
+
+def acts(command: str) -> bool:
+    """Whether a command is meant to change the world, as far as its verb tells."""
+    words = command.lower().split()
+    return bool(words) and words[0] not in _ONLY_LOOKS
+
+
 _TYPOGRAPHY: Final = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "..."})
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 

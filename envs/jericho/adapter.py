@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import InvalidTaskError, Task, TextEnv, task_of
-from envs.jericho.actions import ACTIONS, is_check, published_cut
+from envs.jericho.actions import ACTIONS, acts, is_check, published_cut
 from envs.jericho.candidates import valid_commands
 from envs.jericho.interpreter import Interpreter
 from envs.jericho.labels import game_labels
-from envs.jericho.observation import CHECK_PREFIX, clean, refused
+from envs.jericho.observation import CHECK_PREFIX, clean, refused, understood
 from envs.jericho.open_suite import RANDOM_SEED, story_of
 from envs.jericho.progress import Progress
 from envs.jericho.tasks import published_story
@@ -48,17 +48,18 @@ class JerichoEnv(TextEnv):
         if self._over:
             return self._observation, 0.0, True, False, self._info(valid=True)
         before = self._progress.rate
-        completed: tuple[int, ...] = ()
         command = published_cut(action)
         if is_check(command):
-            observation, valid = CHECK_PREFIX + ", ".join(self.valid_actions()), True
-        else:
-            observation = clean(self._game.send(command))
-            valid = not refused(observation)
-            completed = self._progress.update(observation)
-            self._observation = observation
-        gain = self._progress.rate - before
-        return observation, gain, self._over, False, self._info(valid=valid, completed=completed)
+            observation = CHECK_PREFIX + ", ".join(self.valid_actions())
+            return observation, 0.0, self._over, False, self._info(valid=True)
+        asked = self._game.awaits_key  # a menu or a pause: a line is a key there, no command
+        observation = clean(self._game.send(command))
+        completed = self._progress.update(observation)
+        self._observation = observation
+        info = self._info(valid=understood(observation), completed=completed)
+        info["published_valid"] = not refused(observation)
+        info["no_effect"] = info["valid"] and acts(command) and not (asked or completed or self._game.changed)
+        return observation, self._progress.rate - before, self._over, False, info
 
     @property
     def goal(self) -> str:
@@ -107,4 +108,6 @@ class JerichoEnv(TextEnv):
             "solved": victory or (self._progress.complete and not lost),
             "valid": valid,
             "subgoals_completed": completed,
+            "no_effect": False,
+            "published_valid": True,
         }

@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from envs.jericho.interpreter import Interpreter
-from envs.jericho.observation import clean, understood
+from envs.jericho.observation import clean, known
 
 MAX_NOUNS: Final = 14
 MAX_COMMANDS: Final = (1000, 250)
@@ -138,7 +138,7 @@ def _nouns(interpreter: Interpreter, state: Any, observation: str) -> list[str]:
     for word in words:
         interpreter.restore(state)
         answer = clean(interpreter.send(f"examine {word}"))
-        if understood(answer) and not interpreter.over:
+        if known(answer) and not interpreter.over:
             answers.setdefault(answer, []).append(word)
 
     adjectives = {

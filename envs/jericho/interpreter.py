@@ -71,6 +71,9 @@ class Interpreter:
         self.opening: str = self._frotz.reset()[0]
         self._forbid_saving()
         self.over = False
+        self.changed = False
+        """The line sent last moved a thing, changed a thing's state or the score, or ended the game; by the object
+        tree and, in Jericho's own games, the memory that matters. What a clock in the game did counts too."""
         self._won = False
 
     def _forbid_saving(self) -> None:
@@ -91,11 +94,13 @@ class Interpreter:
             # A transcript goes to a file named after the very line that asked for it; Frotz refuses a name of
             # more than 80 characters, and spaces at the end change nothing else.
             line = line.ljust(_LONGER_THAN_A_FILE_NAME)
+        score = self._frotz.get_score()
         # A lone backslash starts an interpreter escape: some write files, an unknown one never returns.
         text, _, over, _ = self._frotz.step(line.replace("\\", "\\\\"))
         known = self._frotz.is_fully_supported
         self._won = bool(self._frotz.victory()) if known else _WON in text
         self.over = bool(over) if known else self._won or _LOST in text
+        self.changed = self.over or bool(self._frotz._world_changed()) or self._frotz.get_score() != score
         return str(text)
 
     @property
@@ -128,4 +133,4 @@ class Interpreter:
 
     def restore(self, state: Any) -> None:
         self._frotz.set_state(state)
-        self.over = self._won = False
+        self.over = self.changed = self._won = False

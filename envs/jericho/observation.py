@@ -49,9 +49,26 @@ _NOT_UNDERSTOOD: Final = re.compile(
 )
 
 
-def understood(observation: str) -> bool:
-    """Whether the game's parser could make sense of the command: the grounding that `refused` misses.
+_OWN_WORDS: Final = re.compile(
+    r"^\W*(Which|What|Who) [\w ]+ do you (mean|want)"  # Infocom: "Which wall do you mean, the north wall or ...?"
+    r"|Please answer yes or n"  # a question waits for its answer (905, afflicted)
+    r"|not a trick you know"  # snacktime
+    r"|\"Huh\?\" The wolf|\"That's nice\.\" Mary |care to rephrase that|I don't know that one\. Please try"  # loose
+    r"|slightest idea what you're referring to|Whatever are you talking about|Please give one of the answers above"
+    r"|^(\w+) \2 \.\.\. *$",  # zork1: the loud room repeats the last word instead
+    re.IGNORECASE,
+)
+"""What single games say instead; found by an unknown word at every turn of every known plan."""
 
-    By the stock messages of the Inform and Infocom parsers; a game that words its own can escape it.
+
+def known(observation: str) -> bool:
+    """Whether the answer is none of the stock messages of the Inform and Infocom parsers.
+
+    The nouns of the lists of valid actions are found with it, so a change would change those lists, and the floors.
     """
     return _NOT_UNDERSTOOD.search(observation) is None
+
+
+def understood(observation: str) -> bool:
+    """Whether the game's parser could make sense of the command: the grounding that `refused` misses."""
+    return known(observation) and _OWN_WORDS.search(observation) is None

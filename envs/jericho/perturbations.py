@@ -40,4 +40,5 @@ WORDING = Wording(
     },
     listing=CHECK_PREFIX,
     also={"check": r".*check.*action.*|.*action.*check.*"},
+    unread_from=r"[,.]",  # the published cut
 )

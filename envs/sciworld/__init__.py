@@ -8,7 +8,7 @@ from pathlib import Path
 
 from envs.base import EnvSpec, Task, TextEnv
 from envs.sciworld.actions import ACTIONS
-from envs.sciworld.kinds import FAMILY
+from envs.sciworld.kinds import FAMILY, OPEN_VERSION
 from envs.sciworld.perturbations import WORDING
 from envs.sciworld.tasks import load_tasks
 
@@ -45,6 +45,7 @@ SPEC = EnvSpec(
     load_tasks=load_tasks,
     make=_make,
     generate=_generate,
+    open_version=OPEN_VERSION,
     actions=ACTIONS,
     wording=WORDING,
     envs_per_worker=16,

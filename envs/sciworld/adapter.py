@@ -12,6 +12,7 @@ from envs.sciworld.actions import HELP, carried_out
 from envs.sciworld.progress import LabelProgress, score_progress
 from envs.sciworld.simulator import Simulator, SimulatorFault
 
+_SAME_SCORE = 1e-9
 _RESET = "reset task"
 """An action upon the simulator's scorer, not upon the world: played when typed, as published, but never offered."""
 
@@ -29,6 +30,7 @@ class ScienceWorldEnv(TextEnv):
         self._task: Task | None = None
         self._labels: LabelProgress | None = None
         self._progress = 0.0
+        self._at_start = 0.0
         self._solved = False
 
     def reset(
@@ -40,7 +42,9 @@ class ScienceWorldEnv(TextEnv):
         self._labels = LabelProgress(task.subgoals) if task.subgoals else None
         self._progress = 0.0
         self._solved = False
-        return first_observation(self._simulator), self._info(valid=True, completed=())
+        observation = first_observation(self._simulator)
+        self._at_start = 0.0 if self._labels else _checked_start(self._simulator, task)
+        return observation, self._info(valid=True, completed=())
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         before = self._progress
@@ -57,7 +61,7 @@ class ScienceWorldEnv(TextEnv):
         self._solved = self._solved or (finished and score >= 1.0)
         completed: tuple[int, ...] = ()
         if self._labels is None:
-            self._progress = score_progress(score)
+            self._progress = score_progress(score, self._at_start)
         else:
             completed = self._labels.see(observation)
             self._progress = self._labels.rate
@@ -129,3 +133,25 @@ def load_world(simulator: Simulator, task: Task) -> None:
 def first_observation(simulator: Simulator) -> str:
     """The room, then the inventory: what the published benchmark shows first."""
     return simulator.step("look around") + "\n" + simulator.inventory()
+
+
+def start_score(simulator: Simulator) -> float:
+    """The simulator's score for what is there before the first action. Only after `first_observation`: the simulator
+    counts while it looks around, and until then tells the score of the world that it had before."""
+    return max(simulator.verdict()[0], 0.0)
+
+
+def _checked_start(simulator: Simulator, task: Task) -> float:
+    """The start score of a task of the simulator's own scoring.
+
+    Raises InvalidTaskError where an open task was made with another: progress would mean something else.
+    """
+    noted, found = task.payload.get("start_score"), start_score(simulator)
+    if task.suite != "open":
+        return found
+    if not isinstance(noted, int | float) or abs(noted - found) > _SAME_SCORE:
+        raise InvalidTaskError(
+            f"{task.id}: it was made with start score {noted}, the simulator gives {found}; "
+            "was it made by another version?"
+        )
+    return found

@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 
 FAMILY = "sciworld"
 
+OPEN_VERSION = 2
+"""Of the open suite. 2: what is there at the start is no progress."""
+
 SIMPLIFICATIONS = "selfWateringFlowerPots,openContainers,openDoors,noElectricalAction"
 """As the published benchmark loads every task."""
 CIRCUITS = "selfWateringFlowerPots,openContainers,openDoors"

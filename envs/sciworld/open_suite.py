@@ -23,7 +23,8 @@ from typing import Any
 
 from envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
 from envs.difficulty import difficulty, search_bits
-from envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, simplifications
+from envs.sciworld.adapter import first_observation, start_score
+from envs.sciworld.kinds import EXAMPLE, FAMILY, OPEN_VERSION, PUBLISHED, QUOTA, simplifications
 from envs.sciworld.oracle import gold_path, play
 from envs.sciworld.readings import spelled_out
 from envs.sciworld.shorten import NOISE, Needs, shorten
@@ -49,6 +50,8 @@ class OpenCase:
     plan: tuple[str, ...]
     choices: tuple[int, ...]
     """Valid actions before each action of the plan."""
+    start_score: float = 0.0
+    """What the simulator gives for what is there before the first action: no progress."""
 
     def shape(self) -> str:
         """The task up to renaming: colours of boxes, letters of unknown substances and planes are mere names."""
@@ -127,8 +130,15 @@ def _accept(simulator: Simulator, kind: str, variation: int) -> OpenCase | None:
     plan = spelled_out(plan, partial(_answer, simulator, bare))
     if needs(plan) != len(plan):
         return None
+    choices = _choices(simulator, bare, plan)
     return OpenCase(
-        kind, variation, simplifications(kind), goal, tuple(plan), _choices(simulator, bare, plan)
+        kind,
+        variation,
+        simplifications(kind),
+        goal,
+        tuple(plan),
+        choices,
+        _start_score(simulator, bare),
     )
 
 
@@ -160,6 +170,12 @@ def _choices(simulator: Simulator, task: Task, plan: Sequence[str]) -> tuple[int
     return tuple(found)
 
 
+def _start_score(simulator: Simulator, task: Task) -> float:
+    _start(simulator, task)
+    first_observation(simulator)
+    return start_score(simulator)
+
+
 def _task(index: int, case: OpenCase) -> Task:
     return Task(
         id=f"{FAMILY}/open/{index:03d}",
@@ -175,6 +191,7 @@ def _task(index: int, case: OpenCase) -> Task:
             "variation": case.variation,
             "simplifications": case.simplifications,
             "plan": list(case.plan),
+            "start_score": case.start_score,
         },
     )
 
@@ -207,7 +224,7 @@ def _freeze() -> None:
         print(
             next(numbers), case.task, case.variation, f"{len(case.plan)} turns", file=sys.stderr, flush=True
         )
-    head = {"suite_seed": FROZEN_SEED, "sha256": content_hash(cases)}
+    head = {"suite_seed": FROZEN_SEED, "version": OPEN_VERSION, "sha256": content_hash(cases)}
     lines = ",\n".join(json.dumps(asdict(case)) for case in cases)
     FROZEN.write_text(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n', encoding="utf-8")
 

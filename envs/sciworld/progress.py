@@ -44,6 +44,10 @@ class LabelProgress:
         return all(self.done)
 
 
-def score_progress(score: float) -> float:
-    """The simulator's score as a progress rate: a failed task, -1 there, counts as no progress."""
-    return min(max(score, 0.0), 1.0)
+def score_progress(score: float, at_start: float = 0.0) -> float:
+    """The simulator's score as a progress rate: 0 at the start, 1 at its full score.
+
+    The simulator gives points for what is there before the first action (its "be in same location as ..." is true of
+    what the first room holds); these `at_start` are no progress. A failed task, -1 there, counts as no progress.
+    """
+    return min(max((score - at_start) / (1.0 - at_start), 0.0), 1.0)

@@ -18,7 +18,7 @@ def load_tasks(suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
     match suite:
         case "agentboard":
             return _published(data)
-        case "open":
+        case _:
             from envs.sciworld.open_suite import load_open
 
             return load_open(suite_seed)

@@ -5,6 +5,7 @@ The table is that of AgentRefine (ICLR 2025): greedy, best of N, and their diffe
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,8 +13,9 @@ from statistics import fmean
 from typing import Any
 
 from evalharness import stats
-from evalharness.analysis.comparison import HELD_OUT, MEASURES, require_comparable
+from evalharness.analysis.comparison import require_comparable
 from evalharness.analysis.curves import best_of_k
+from evalharness.analysis.difference import HELD_OUT, MEASURES
 from evalharness.analysis.scored_run import ScoredRun
 from evalharness.errors import UserError
 from evalharness.records.episode import Episode
@@ -60,7 +62,7 @@ class FamilyBest:
     best: Mapping[str, float]
     delta: Mapping[str, float]
     delta_ci95: Mapping[str, tuple[float, float]]
-    """Paired bootstrap over tasks (within families for the held-out score)."""
+    """Success: Newcombe's of the pairs; progress: score interval of the differences, within families."""
     one_sample: Mapping[str, float]
     """Mean over single samples: what temperature alone does, without choosing the best."""
     duplicate_trajectories: float
@@ -197,7 +199,7 @@ def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
 
 
 _MAY_DIFFER = frozenset({"model", "model_name", "temperature", "top_p", "samples", "seed", "tasks", "limit"})
-"""Options of a run that a greedy run and its samples need not share. The model is told apart by its own identity; tasks
+"""Options of a run that a greedy run and its samples need not share. The model is compared by its own identity; tasks
 that only one of them has played are left out, and content of tasks is compared task by task."""
 _NAMES = {
     "suite_seed": "suite seed",
@@ -277,8 +279,8 @@ def _family(family: str, strata: Sequence[Sequence[TaskSamples]]) -> FamilyBest:
     }
     intervals = {}
     for measure in MEASURES:
-        deltas = [[_values(t, "best", measure) - _values(t, "greedy", measure) for t in s] for s in strata]
-        intervals[measure] = stats.bootstrap_weighted_mean(deltas, [len(s) for s in strata])
+        pairs = [[(_values(t, "greedy", measure), _values(t, "best", measure)) for t in s] for s in strata]
+        intervals[measure] = _interval(pairs, binary=measure == "success")
     repeats = sum(task.samples - task.distinct_trajectories for task in tasks)
     return FamilyBest(
         family=family,
@@ -293,6 +295,15 @@ def _family(family: str, strata: Sequence[Sequence[TaskSamples]]) -> FamilyBest:
         covered_by_one=_mean_of_known(task.covered_by_one for task in tasks),
         covered_by_all=_mean_of_known(task.covered_by_all for task in tasks),
     )
+
+
+def _interval(strata: Sequence[Sequence[tuple[float, float]]], *, binary: bool) -> tuple[float, float]:
+    """Of (best - greedy); it has a width where no task differs."""
+    if not binary:
+        return stats.score_difference([[best - greedy for greedy, best in pairs] for pairs in strata])
+    counted = Counter(pair for pairs in strata for pair in pairs)
+    low, high = stats.newcombe_paired(*(counted[pair] for pair in ((1, 1), (0, 1), (1, 0), (0, 0))))
+    return float(low), float(high)
 
 
 def _mean_of_known(values: Iterator[float | None]) -> float | None:

@@ -6,50 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from evalharness import stats
-from evalharness.analysis.scored_run import ScoredRun, TaskScore, require_same
+from evalharness.analysis.difference import (
+    HELD_OUT,
+    MEASURES,
+    SAME,
+    Difference,
+    Pair,
+    adjusted,
+    difference_of,
+)
+from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
 from evalharness.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCHEMA = 1
-HELD_OUT = "held_out"
-MEASURES = ("success", "progress")
-_SAME = 1e-9
-"""Means over samples that are equal on paper may differ in the last bits."""
-
-Pair = tuple[TaskScore, TaskScore]
-"""The same task in the baseline and in the other run."""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One measure of one family (or of the held-out score), baseline against run. Fractions 0..1, -1..1."""
-
-    family: str
-    """A family, or `held_out`."""
-    measure: str
-    """`success` or `progress`."""
-    n: int
-    """Paired tasks."""
-    baseline: float
-    run: float
-    difference: float
-    """run - baseline."""
-    ci95: tuple[float, float]
-    interval: str
-    """`newcombe`: Newcombe's method 10; `bootstrap`: paired bootstrap over tasks, within families."""
-    p: float
-    test: str
-    """`mcnemar`: exact; `permutation`: of the signs of the paired differences."""
-    p_holm: float
-    """Adjusted over all tests that were asked for at once."""
-    wins: int
-    ties: int
-    losses: int
-    detectable: float | None
-    """The smallest true difference that this test finds with 80 % power at 5 % (before Holm); None: none is."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +42,8 @@ class Comparison:
         for difference in self.differences:
             row = asdict(difference)
             row["ci95_low"], row["ci95_high"] = row.pop("ci95")
+            by_kind = row.pop("ci95_by_kind") or (None, None)
+            row["ci95_by_kind_low"], row["ci95_by_kind_high"] = by_kind
             rows.append(
                 {"baseline_run": str(self.baseline.folder), "compared_run": str(self.run.folder)} | row
             )
@@ -95,6 +69,7 @@ class Comparison:
 def _describe(run: ScoredRun) -> dict[str, Any]:
     return {
         "folder": str(run.folder),
+        "repeats": [str(repeat.folder) for repeat in run.repeats],
         "model_name": run.name,
         "suite": run.manifest["suite"],
         "suite_seed": run.config["suite_seed"],
@@ -113,21 +88,13 @@ def compare_runs(runs: Sequence[ScoredRun]) -> list[Comparison]:
         raise UserError("a comparison needs two runs: evalharness compare BASELINE RUN")
     require_comparable(list(runs))
     comparisons = [_compare(runs[0], run) for run in runs[1:]]
-    adjusted = iter(stats.holm([d.p for c in comparisons for d in c.differences]))
-    return [
-        replace(c, differences=tuple(replace(d, p_holm=next(adjusted)) for d in c.differences))
-        for c in comparisons
-    ]
+    corrected = iter(adjusted([d for c in comparisons for d in c.differences]))
+    return [replace(c, differences=tuple(next(corrected) for _ in c.differences)) for c in comparisons]
 
 
 def require_comparable(runs: list[ScoredRun]) -> None:
     require_same(runs, "suite", lambda r: r.suite, "their tasks are not the same")
-    require_same(
-        runs,
-        "turn limit",
-        lambda r: r.max_turns,
-        "run one of them again with the --max-turns of the other",
-    )
+    require_same_turns(runs, "run one of them again with the --max-turns of the other")
     require_same(
         runs,
         "action interface",
@@ -159,20 +126,20 @@ def _compare(baseline: ScoredRun, run: ScoredRun) -> Comparison:
     if not pairs:
         raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
     differences = [
-        _difference(family, measure, [listed]) for measure in MEASURES for family, listed in pairs.items()
+        difference_of(family, measure, [listed]) for measure in MEASURES for family, listed in pairs.items()
     ]
     samples = (int(baseline.config["samples"]), int(run.config["samples"]))
     held_out = _held_out_pairs(pairs, run.manifest["held_out"], samples)
     if held_out:
-        differences += [_difference(HELD_OUT, measure, held_out) for measure in MEASURES]
+        differences += [difference_of(HELD_OUT, measure, held_out) for measure in MEASURES]
     differences.sort(key=lambda d: MEASURES.index(d.measure))
     all_pairs = [pair for listed in pairs.values() for pair in listed]
     return Comparison(
         baseline=baseline,
         run=run,
         differences=tuple(differences),
-        gained=tuple(a.task_id for a, b in all_pairs if b.success - a.success > _SAME),
-        lost=tuple(a.task_id for a, b in all_pairs if b.success - a.success < -_SAME),
+        gained=tuple(a.task_id for a, b in all_pairs if b.success - a.success > SAME),
+        lost=tuple(a.task_id for a, b in all_pairs if b.success - a.success < -SAME),
         notes=tuple(_notes(baseline, run, all_pairs, bool(held_out))),
     )
 
@@ -189,45 +156,6 @@ def _held_out_pairs(
     if any((a.samples, b.samples) != samples for family in sizes for a, b in pairs[family]):
         return None
     return [pairs[family] for family in sorted(sizes)]
-
-
-def _difference(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -> Difference:
-    values = [[(getattr(a, measure), getattr(b, measure)) for a, b in stratum] for stratum in strata]
-    flat = [pair for stratum in values for pair in stratum]
-    n = len(flat)
-    deltas = [b - a for a, b in flat]
-    wins, losses = sum(d > _SAME for d in deltas), sum(d < -_SAME for d in deltas)
-    # Of single attempts a task is solved or not; means over several are not binomial.
-    binary = measure == "success" and all(x in (0.0, 1.0) for pair in flat for x in pair)
-    if binary and len(strata) == 1:
-        both = sum(a == b == 1.0 for a, b in flat)
-        interval, ci95 = "newcombe", stats.newcombe_paired(both, wins, losses, n - both - wins - losses)
-    else:
-        by_stratum = [[b - a for a, b in stratum] for stratum in values]
-        interval, ci95 = "bootstrap", stats.bootstrap_weighted_mean(by_stratum, [len(s) for s in by_stratum])
-    if binary:
-        test, p = "mcnemar", stats.mcnemar_exact(wins, losses)
-        detectable = stats.detectable_success_difference(n, (wins + losses) / n)
-    else:
-        test, p = "permutation", stats.permutation_test(deltas)
-        detectable = stats.detectable_mean_difference(deltas)
-    return Difference(
-        family=family,
-        measure=measure,
-        n=n,
-        baseline=sum(a for a, _ in flat) / n,
-        run=sum(b for _, b in flat) / n,
-        difference=sum(deltas) / n,
-        ci95=ci95,
-        interval=interval,
-        p=p,
-        test=test,
-        p_holm=p,
-        wins=wins,
-        ties=n - wins - losses,
-        losses=losses,
-        detectable=detectable,
-    )
 
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
@@ -258,10 +186,31 @@ def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out:
     uneven = sum(a.samples != b.samples for a, b in pairs)
     if uneven:
         notes.append(
-            f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once"
+            f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once, and p comes "
+            "from dealing the attempts of each task to both runs again"
         )
+    notes += _notes_of_attempts(baseline, run, pairs)
     if not held_out and len({a.family for a, _ in pairs}) > 1:
         notes.append(
-            "held-out score withheld: not every attempt at every task of every held-out family is there and paired"
+            "held-out score withheld: not every attempt at every task of every held-out family was played in both runs"
         )
+    return notes
+
+
+def _notes_of_attempts(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair]) -> list[str]:
+    """Whether it was measured how far another run of the same model would move."""
+    once = [letter for i, letter in enumerate("AB") if sum(pair[i].samples > 1 for pair in pairs) < 2]
+    notes = []
+    if once:
+        notes.append(
+            f"between-run variance not measured: one attempt of each task in {' and in '.join(once)}; play the same "
+            "tasks again with another --seed (and -o), and compare A1,A2 B1,B2"
+        )
+    for letter, one in (("A", baseline), ("B", run)):
+        seeds = [repeat.config["seed"] for repeat in one.repeats]
+        if len(set(seeds)) < len(seeds) and one.config["temperature"] > 0:
+            notes.append(
+                f"repeats of {letter} share a seed: a server may repeat its replies, and the between-run "
+                "variance is then too small"
+            )
     return notes

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -49,10 +51,15 @@ def _require_sklearn() -> None:
         ) from None
 
 
-def read_thoughts(path: Path, limit: int) -> Source:
-    """The thoughts of a run folder, or of the assistant's messages of a training file; at most `limit`, drawn evenly.
+_LABELLED = re.compile(r"^[ \t>*_#`\-]*thought[ \t]*\d*[ \t]*[*_`]*[ \t]*[:：]", re.IGNORECASE | re.MULTILINE)
+POOLED = 8_100
+"""Thoughts of all sources together in a map (AgentRefine, figure 6)."""
 
-    Raises UserError where there are none.
+
+def read_thoughts(path: Path, limit: int | None = None) -> Source:
+    """The labelled thoughts (`Thought: ...`) of a run folder, or of the assistant's messages of a training file.
+
+    At most `limit`, drawn evenly; None takes all. Raises UserError where there are none.
     """
     if (path / MANIFEST).exists():
         manifest = read_manifest(path)
@@ -61,6 +68,7 @@ def read_thoughts(path: Path, limit: int) -> Source:
             turn.thought
             for episode in sorted(read_episodes(path), key=lambda e: (e.task_id, e.sample))
             for turn in episode.turns
+            if _LABELLED.search(turn.reply)
         ]
     else:
         name = path.name
@@ -68,7 +76,7 @@ def read_thoughts(path: Path, limit: int) -> Source:
             react.parse(text).thought
             for conversation in read_conversations(path)
             for role, text in conversation
-            if role == "assistant"
+            if role == "assistant" and _LABELLED.search(text)
         ]
     return _drawn(name, [text.strip() for text in found if text.strip()], limit, path, "thought")
 
@@ -87,9 +95,23 @@ def read_instructions(path: Path, limit: int) -> Source:
     return _drawn(path.name, list(found), limit, path, "instruction")
 
 
-def _drawn(name: str, texts: list[str], limit: int, path: Path, what: str) -> Source:
+def pooled(sources: Sequence[Source], most: int = POOLED, seed: int = 0) -> list[Source]:
+    """At most `most` of all texts together, drawn by seed; equal texts are as likely as others and all stay."""
+    places = [(number, text) for number, source in enumerate(sources) for text in source.texts]
+    if len(places) <= most:
+        return list(sources)
+    chosen = sorted(Random(f"thoughts/{seed}").sample(range(len(places)), most))
+    return [
+        Source(source.name, tuple(places[i][1] for i in chosen if places[i][0] == number), source.total)
+        for number, source in enumerate(sources)
+    ]
+
+
+def _drawn(name: str, texts: list[str], limit: int | None, path: Path, what: str) -> Source:
     if not texts:
         raise UserError(f"{path} holds no {what}")
+    if limit is None:
+        return Source(name, tuple(texts), len(texts))
     # Every k-th: the same texts each time, from all of the file.
     chosen = [texts[i * len(texts) // limit] for i in range(limit)] if len(texts) > limit else texts
     return Source(name, tuple(chosen), len(texts))
@@ -125,13 +147,15 @@ def _message(message: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def family_instructions() -> dict[str, str]:
-    """Name -> the instruction of each installed family; of each kind where its kinds have instructions of their own."""
+    """Name -> the instruction of each family of `all`; of each kind where kinds have instructions of their own."""
     from envs import specs
     from evalharness.protocol.prompt import load_prompt
     from evalharness.protocol.surface import ActionSurface
 
     found = {}
     for spec in specs().values():
+        if not spec.in_all:
+            continue
         prompt = load_prompt(spec)
         surface = ActionSurface(spec.actions)
         kinds = [kind for kind, variant in prompt.variants.items() if variant.instruction is not None]
@@ -226,11 +250,11 @@ def thought_map(
 ) -> tuple[list[dict[str, Any]], list[str], str]:
     """(a row a source and different thought: x, y, how often it was thought), a line a source, name of the embedding.
 
-    All sources are in one map; a thought that two of them share has one place.
+    All sources are in one map; a thought that two of them share has one point.
     """
     texts = list(dict.fromkeys(text for source in sources for text in source.texts))
     vectors, name = embed(texts, which)
-    places = project(vectors)
+    points = project(vectors)
     index = {text: i for i, text in enumerate(texts)}
     rows, lines = [], []
     for source, label in zip(sources, _labels(sources), strict=True):
@@ -241,7 +265,7 @@ def thought_map(
             f"{label}: {len(source.texts):,}{drawn}, {len(counts):,} different, mean similarity {similarity:.2f}"
         )
         for text, count in counts.items():
-            x, y = places[index[text]]
+            x, y = points[index[text]]
             rows.append({"source": label, "x": float(x), "y": float(y), "count": count, "text": text})
     return rows, lines, name
 

@@ -7,7 +7,8 @@ held-out score is AgentRefine's (ICLR 2025): families weighted by their number o
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
 from typing import Any, Protocol
 
 from evalharness import stats
@@ -26,6 +27,10 @@ class Scored(Protocol):
     @property
     def difficulty(self) -> str: ...
     @property
+    def kind(self) -> str: ...
+    @property
+    def opening(self) -> str: ...
+    @property
     def success(self) -> bool: ...
     @property
     def solved(self) -> bool: ...
@@ -33,6 +38,8 @@ class Scored(Protocol):
     def progress(self) -> float: ...
     @property
     def grounding_accuracy(self) -> float: ...
+    @property
+    def figures(self) -> Mapping[str, float]: ...
 
 
 @dataclass(frozen=True)
@@ -54,6 +61,11 @@ class EpisodeScore:
     completion_tokens: int
     format_errors: int
     trimmed: bool
+    kind: str = ""
+    opening: str = ""
+    """A digest of goal and first observation: tasks that look alike at the first turn share it."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """A family's own numbers about an episode, 0..1."""
     reasoning_tokens: int = 0
     reasoning_truncated: int = 0
     """Turns that were cut off inside their reasoning."""
@@ -78,10 +90,17 @@ class EpisodeScore:
             completion_tokens=episode.completion_tokens,
             format_errors=episode.format_error_turns,
             trimmed=bool(episode.trims),
+            kind=episode.kind,
+            opening=_digest(f"{episode.goal}\0{episode.first_observation}"),
+            figures=dict(episode.figures),
             reasoning_tokens=episode.reasoning_tokens,
             reasoning_truncated=sum("reasoning_truncated" in turn.format_errors for turn in episode.turns),
             context_full=episode.ended_by == "context_full",
         )
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -97,30 +116,74 @@ def _rates(episodes: Sequence[Scored]) -> dict[str, float | None]:
     }
 
 
-def _task_means(episodes: Sequence[Scored], of: str) -> list[float]:
-    """A value a task: samples of one task are no independent evidence, so intervals are over tasks."""
+def _attempts(episodes: Sequence[Scored], of: str) -> list[list[float]]:
+    """The values of each task's attempts."""
     values: dict[str, list[float]] = {}
     for episode in episodes:
         values.setdefault(episode.task_id, []).append(float(getattr(episode, of)))
-    return [_mean(listed) for listed in values.values()]
+    return list(values.values())
+
+
+def _task_means(episodes: Sequence[Scored], of: str) -> list[float]:
+    """A value a task: samples of one task are no independent evidence, so intervals are over tasks."""
+    return [_mean(listed) for listed in _attempts(episodes, of)]
+
+
+def _task_kinds(episodes: Sequence[Scored]) -> list[str]:
+    """In the order of `_task_means`."""
+    return list({episode.task_id: episode.kind for episode in episodes}.values())
+
+
+def _beside(strata: Sequence[Sequence[Scored]], measure: str, ci95: tuple[float, float]) -> dict[str, Any]:
+    """Of a rate over whole families: its interval by kinds (`ci95` where every task is a kind of its own), and how
+    much of its error is the attempts'."""
+    found = stats.variance_components([_attempts(episodes, measure) for episodes in strata])
+    kinds = [_task_kinds(episodes) for episodes in strata]
+    own = all(len(set(listed)) == len(listed) for listed in kinds)
+    means = [_task_means(episodes, measure) for episodes in strata]
+    return {
+        f"{measure}_rate_ci95_by_kind": ci95 if own else stats.score_mean_by_kind(means, kinds),
+        f"{measure}_rate_variance": asdict(found) if found else None,
+    }
 
 
 def family_score(episodes: Sequence[Scored]) -> dict[str, Any]:
     """Rates of one family, fractions 0..1, each with a 95 % interval over its `n` tasks. `episodes` is not empty."""
     progress, grounding = (_task_means(episodes, of) for of in ("progress", "grounding_accuracy"))
+    success_ci95 = stats.rate_interval(_task_means(episodes, "success"), binary=True)
+    progress_ci95 = stats.score_mean(progress)
     return {
         "n": len({episode.task_id for episode in episodes}),
         "episodes": len(episodes),
         **_rates(episodes),
-        "success_rate_ci95": stats.rate_interval(_task_means(episodes, "success"), binary=True),
-        "progress_rate_ci95": stats.score_mean(progress),
+        "success_rate_ci95": success_ci95,
+        "progress_rate_ci95": progress_ci95,
         "progress_rate_bootstrap95": stats.bootstrap_mean(progress),
         "grounding_accuracy": _mean([e.grounding_accuracy for e in episodes]),
         "grounding_accuracy_ci95": stats.score_mean(grounding),
         "solved_rate": _mean([e.solved for e in episodes]),
+        "kinds": len(set(_task_kinds(episodes))),
+        "openings": len({e.opening for e in episodes}),
+        **_beside([episodes], "success", success_ci95),
+        **_beside([episodes], "progress", progress_ci95),
         "easy": _rates([e for e in episodes if e.difficulty == "easy"]),
         "hard": _rates([e for e in episodes if e.difficulty == "hard"]),
+        **_figures(episodes),
     }
+
+
+def _figures(episodes: Sequence[Scored]) -> dict[str, Any]:
+    """Means of the family's own figures over the episodes that have them, each with its interval over tasks."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for episode in episodes:
+        for name, value in episode.figures.items():
+            found.setdefault(name, {}).setdefault(episode.task_id, []).append(float(value))
+    means = {name: [_mean(values) for values in tasks.values()] for name, tasks in sorted(found.items())}
+    told = {
+        name: {"n": len(values), "mean": _mean(values), "ci95": stats.score_mean(values)}
+        for name, values in means.items()
+    }
+    return {"figures": told} if told else {}
 
 
 def held_out_score(
@@ -137,11 +200,13 @@ def held_out_score(
         return None, f"incomplete: {', '.join(missing)}" if missing else "no held-out family"
     families = sorted(weights)
     sizes = [weights[f] for f in families]
-    score: dict[str, Any] = {"n": sum(sizes)}
+    kinds = sum(len(set(_task_kinds(by_family[f]))) for f in families)
+    score: dict[str, Any] = {"n": sum(sizes), "kinds": kinds}
     for measure in ("success", "progress"):
         rate, values = f"{measure}_rate", [_task_means(by_family[f], measure) for f in families]
         score[rate] = sum(n * _mean(v) for n, v in zip(sizes, values, strict=True)) / sum(sizes)
-        score[f"{rate}_ci95"] = stats.bootstrap_weighted_mean(values, sizes)
+        score[f"{rate}_ci95"] = stats.held_out_interval(values, binary=measure == "success")
+        score |= _beside([by_family[f] for f in families], measure, score[f"{rate}_ci95"])
     return score, None
 
 

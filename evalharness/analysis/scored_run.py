@@ -10,6 +10,7 @@ from typing import Any
 
 from evalharness.analysis.score import EpisodeScore
 from evalharness.errors import UserError
+from evalharness.records.manifest import turn_limits
 from evalharness.records.store import read_episodes, read_manifest
 
 
@@ -23,6 +24,9 @@ class TaskScore:
     samples: int
     success: float
     progress: float
+    kind: str
+    attempts: Mapping[str, tuple[float, ...]]
+    """`success`, `progress` -> the value of each sample."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class ScoredRun:
     manifest: Mapping[str, Any]
     scores: tuple[EpisodeScore, ...]
     """Sorted by task and sample."""
+    repeats: tuple[ScoredRun, ...] = ()
+    """The runs that this one is made of, where several were read as one (`evalharness.analysis.repeats`)."""
 
     @property
     def name(self) -> str:
@@ -55,8 +61,14 @@ class ScoredRun:
         return name
 
     @property
+    def turn_limits(self) -> Mapping[str, int]:
+        """Family -> turns of its episodes at most."""
+        return turn_limits(self.manifest)
+
+    @property
     def max_turns(self) -> int:
-        return int(self.config["max_turns"])
+        """The largest limit of its families."""
+        return max(self.turn_limits.values())
 
     @property
     def action_interface(self) -> str:
@@ -82,6 +94,11 @@ class ScoredRun:
                 samples=len(group),
                 success=sum(s.success for s in group) / len(group),
                 progress=sum(s.progress for s in group) / len(group),
+                kind=group[0].kind,
+                attempts={
+                    "success": tuple(float(s.success) for s in group),
+                    "progress": tuple(s.progress for s in group),
+                },
             )
             for task_id, group in groups.items()
         }
@@ -104,3 +121,19 @@ def require_same(runs: list[ScoredRun], what: str, value: Callable[[ScoredRun], 
             raise UserError(
                 f"{runs[0].folder} and {run.folder} differ in {what} ({value(runs[0])} and {value(run)}); {advice}"
             )
+
+
+def require_same_turns(runs: list[ScoredRun], advice: str) -> None:
+    """Raises UserError where a family that two runs have in common had another turn limit in each, or where runs
+    without a common family differ in theirs."""
+    first = runs[0]
+    for run in runs[1:]:
+        common = sorted(first.turn_limits.keys() & run.turn_limits.keys())
+        limits = [(first.turn_limits[f], run.turn_limits[f]) for f in common] or [
+            (first.max_turns, run.max_turns)
+        ]
+        for one, other in limits:
+            if one != other:
+                raise UserError(
+                    f"{first.folder} and {run.folder} differ in turn limit ({one} and {other}); {advice}"
+                )

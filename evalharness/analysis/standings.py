@@ -13,17 +13,18 @@ from evalharness import stats
 from evalharness.analysis.completeness import Played, played
 from evalharness.analysis.deviations import deviations
 from evalharness.analysis.published import MAIN, PublishedRow, family_columns, load_table
-from evalharness.analysis.reference import (
-    TaskReference,
+from evalharness.analysis.score import family_score, group_by_family, held_out_score
+from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
+from evalharness.analysis.task_range import (
+    TaskRange,
     chance_corrected,
     corrected_interval,
     corrected_rates,
-    load_reference,
+    load_ranges,
 )
-from evalharness.analysis.score import family_score, group_by_family, held_out_score
-from evalharness.analysis.scored_run import ScoredRun, require_same
 from evalharness.errors import UserError, nearest
 from evalharness.protocol.prompt import load_prompt
+from evalharness.suites.draws import expected_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,10 +47,10 @@ class Standing:
     """Families that the method's training data was sampled from: as published, or as the user declares of a run."""
     values: Mapping[str, float | None]
     ci95: Mapping[str, tuple[float, float]]
-    """Of a published row for success alone: Wilson's, derived from the printed rate (of the held-out score: from the
+    """Of a published row for success alone: derived from the printed rate (of the held-out score: from the
     printed rates of its families) and the number of tasks."""
     chance_corrected: Mapping[str, float | None]
-    """0 is what chance reaches, 1 what the best known plans reach; None where no reference is stored."""
+    """0 is what chance reaches, 1 what the best known plans reach; None where no floor and ceiling are stored."""
     chance_corrected_ci95: Mapping[str, tuple[float, float]]
     """They hold the floor's own error, too: it was measured with a few attempts a task."""
     suite: str
@@ -91,7 +92,16 @@ class Leaderboard:
     standings: tuple[Standing, ...]
     sorted_by: str | None
     held_out: tuple[str, ...]
-    """The families of the held-out score."""
+    """The families of the held-out score; none: the table has no such column."""
+    measures: Mapping[str, str] = field(default_factory=lambda: {measure: measure for measure in MEASURES})
+    """`success` and `progress` -> what the table calls them."""
+    notes: tuple[str, ...] = ()
+    """What has to be known to read the table as a whole."""
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """What has columns: the families, and `held_out` where there is such a score."""
+        return (*self.titles, HELD_OUT) if self.held_out else tuple(self.titles)
 
     def is_held_in(self, standing: Standing, column: str) -> bool:
         """The method was trained on tasks of the column's family, or of one of the held-out score's."""
@@ -100,7 +110,7 @@ class Leaderboard:
 
     @property
     def columns(self) -> list[str]:
-        return [f"{family}_{measure}" for family in (*self.titles, HELD_OUT) for measure in MEASURES]
+        return [f"{family}_{measure}" for family in self.groups for measure in MEASURES]
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row a model; fractions 0..1, None where there is none."""
@@ -146,6 +156,7 @@ class Leaderboard:
             "schema": SCHEMA,
             "families": dict(self.titles),
             "sorted_by": self.sorted_by,
+            **({"notes": list(self.notes), "measures": dict(self.measures)} if self.notes else {}),
             "rows": [
                 asdict(standing) | {"incomplete": list(standing.incomplete)} for standing in self.standings
             ],
@@ -161,16 +172,23 @@ class Benchmark:
     titles: Mapping[str, str]
     prompts: Mapping[str, str]
     """Family -> SHA-256 of its prompt file as it comes with the harness."""
+    apart: frozenset[str] = frozenset()
+    """Families that have a table of their own."""
 
     @classmethod
     def of(cls, specs: Mapping[str, EnvSpec]) -> Benchmark:
         """Of the published suite."""
-        sizes = {family: spec.expected[PUBLISHED_SUITE] for family, spec in specs.items()}
+        sizes = {
+            family: spec.expected[PUBLISHED_SUITE]
+            for family, spec in specs.items()
+            if PUBLISHED_SUITE in spec.expected
+        }
         return cls(
             sizes=sizes,
             held_out={family: n for family, n in sizes.items() if specs[family].held_out},
             titles={family: spec.title for family, spec in specs.items()},
             prompts={family: load_prompt(spec).sha256 for family, spec in specs.items()},
+            apart=frozenset(family for family, spec in specs.items() if spec.published is not None),
         )
 
 
@@ -186,13 +204,19 @@ def make_leaderboard(
 
     Raises UserError where rows do not belong in one table, or `sort` or a declared family is none.
     """
+    for run in runs:
+        if benchmark.apart.issuperset(run.manifest["counts"]):
+            family = min(run.manifest["counts"])
+            raise UserError(
+                f"{run.folder} has a table of its own: evalharness leaderboard --table {family} RUN"
+            )
     require_one_table(list(runs), published)
     rows = load_table(MAIN) if published else []
-    reference = load_reference(PUBLISHED_SUITE)
-    standings = [_published(row, benchmark, reference) for row in rows]
+    ranges = load_ranges(PUBLISHED_SUITE)
+    standings = [_published(row, benchmark, ranges) for row in rows]
     declared = held_in or {}
     standings += [_ours(run, benchmark.prompts, declared.get(run.folder, ())) for run in runs]
-    listed = {family for run in runs for family in run.manifest["counts"]}
+    listed = {family for run in runs for family in run.manifest["counts"]} - benchmark.apart
     order = [*family_columns(rows), *sorted(listed - set(family_columns(rows)))]
     names = dict(benchmark.titles)
     for run in runs:
@@ -209,6 +233,82 @@ def make_leaderboard(
     return _sorted(board, sort) if sort else board
 
 
+def own_table(specs: Mapping[str, EnvSpec], family: str) -> EnvSpec:
+    """The family of that name, if it has a table of its own; else raises UserError."""
+    apart = sorted(name for name, spec in specs.items() if spec.published is not None)
+    if family not in apart:
+        raise UserError(f"--table {family}: no such table{nearest(family, apart)}")
+    return specs[family]
+
+
+def make_own_leaderboard(
+    runs: Sequence[ScoredRun], spec: EnvSpec, *, published: bool = True, sort: str | None = None
+) -> Leaderboard:
+    """The table of a family that has published results of its own. Raises UserError as `make_leaderboard` does."""
+    table = spec.published
+    if table is None:
+        raise UserError(f"--table {spec.family}: {spec.title} is in the main table; leave --table out")
+    runs = [_only(run, spec.family) for run in runs]
+    rows = load_table(table.name) if published else []
+    if published:
+        for run in runs:
+            if run.manifest["suite"] != table.suite or run.perturbation is not None:
+                told = f"suite {run.suite}, perturbation {run.perturbation or 'none'}"
+                raise UserError(
+                    f"{run.folder} was played on {told}, the published rows on {table.suite} without any; leave it "
+                    "out, or rank runs alone with --no-published"
+                )
+    else:
+        require_one_table(runs, published=False)
+    n = expected_tasks(spec, table.suite, 0, None)
+    limit = min(spec.max_turns, MAX_TURNS)
+    prompts = {spec.family: load_prompt(spec).sha256}
+    board = Leaderboard(
+        titles={spec.family: spec.title},
+        standings=(
+            *(_published_apart(row, spec, n, limit) for row in rows),
+            *(_ours(run, prompts, ()) for run in runs),
+        ),
+        sorted_by=None,
+        held_out=(),
+        measures={"success": spec.scores.success, "progress": spec.scores.progress},
+        notes=(table.note,) if published and table.note else (),
+    )
+    return _sorted(board, sort) if sort else board
+
+
+def _only(run: ScoredRun, family: str) -> ScoredRun:
+    """The run as if it had played that family alone."""
+    if not (scores := tuple(score for score in run.scores if score.family == family)):
+        raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
+    parts = ("counts", "expected", "titles", "labels")
+    kept = {part: {family: run.manifest[part][family]} for part in parts}
+    return replace(run, scores=scores, manifest={**run.manifest, **kept, "held_out": {}})
+
+
+def _published_apart(row: PublishedRow, spec: EnvSpec, n: int, max_turns: int) -> Standing:
+    assert spec.published is not None
+    values: dict[str, float | None] = {
+        f"{spec.family}_{measure}": round(row.numbers[column].value / 100, 6)
+        for measure, column in spec.published.columns.items()
+        if column in row.numbers
+    }
+    success = values.get(f"{spec.family}_success")
+    return Standing(
+        name=row.names["method"],
+        series="published",
+        held_in=(),
+        values=values,
+        ci95={}
+        if success is None
+        else {f"{spec.family}_success": stats.success_interval(round(success * n), n)},
+        chance_corrected={},
+        chance_corrected_ci95={},
+        suite=spec.published.suite,
+        max_turns=max_turns,
+    )
+
+
 def require_one_table(runs: list[ScoredRun], published: bool) -> None:
     """Raises UserError where runs are not of one protocol, or (`published`) not of the published rows'."""
     if not published:
@@ -216,7 +316,7 @@ def require_one_table(runs: list[ScoredRun], published: bool) -> None:
             raise UserError("--no-published leaves nothing: name a run folder")
         advice = "one table holds runs of one protocol only"
         require_same(runs, "suite", lambda run: run.suite, advice)
-        require_same(runs, "turn limit", lambda run: run.max_turns, advice)
+        require_same_turns(runs, advice)
         require_same(runs, "action interface", lambda run: run.action_interface, advice)
         require_same(runs, "perturbation", lambda run: run.perturbation or "none", advice)
         return
@@ -260,7 +360,7 @@ def _held_out_mean(
     return total / sum(sizes.values()) if sizes else None
 
 
-def _published(row: PublishedRow, benchmark: Benchmark, reference: Mapping[str, TaskReference]) -> Standing:
+def _published(row: PublishedRow, benchmark: Benchmark, ranges: Mapping[str, TaskRange]) -> Standing:
     values: dict[str, float | None] = {
         column: round(printed.value / 100, 6) for column, printed in row.numbers.items()
     }
@@ -270,11 +370,11 @@ def _published(row: PublishedRow, benchmark: Benchmark, reference: Mapping[str, 
     for family, n in benchmark.sizes.items():
         rate = values.get(f"{family}_success")
         if rate is not None:
-            intervals[f"{family}_success"] = stats.wilson(round(rate * n), n)
+            intervals[f"{family}_success"] = stats.success_interval(round(rate * n), n)
     held_out, tasks = values[f"{HELD_OUT}_success"], sum(benchmark.held_out.values())
     if held_out is not None:
-        intervals[f"{HELD_OUT}_success"] = stats.wilson(round(held_out * tasks), tasks)
-    corrected = _published_corrected(values, intervals, benchmark, reference)
+        intervals[f"{HELD_OUT}_success"] = stats.success_interval(round(held_out * tasks), tasks)
+    corrected = _published_corrected(values, intervals, benchmark, ranges)
     return Standing(
         name=row.names["method"],
         series=row.names["series"],
@@ -298,10 +398,8 @@ class _Corrected:
     floor_errors: dict[str, float | None] = field(default_factory=dict)
     ceilings: dict[str, float | None] = field(default_factory=dict)
 
-    def add(
-        self, family: str, known: Sequence[TaskReference], rates: Mapping[str, Any], *, shown: bool
-    ) -> None:
-        """`known`: the reference of every task of the family. What is not `shown` counts in the held-out score only."""
+    def add(self, family: str, known: Sequence[TaskRange], rates: Mapping[str, Any], *, shown: bool) -> None:
+        """`known`: the range of every task of the family. What is not `shown` counts in the held-out score only."""
         found = corrected_rates(known, rates)
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
@@ -342,43 +440,45 @@ def _published_corrected(
     values: Mapping[str, float | None],
     intervals: Mapping[str, tuple[float, float]],
     benchmark: Benchmark,
-    reference: Mapping[str, TaskReference],
+    ranges: Mapping[str, TaskRange],
 ) -> _Corrected:
-    """For families whose reference is complete, by the published labels where they are public.
+    """For families whose ranges are complete, by the published labels where they are public.
 
     Where they are not, floor and ceiling by ours count in the held-out score (Jericho: 20 of 282 tasks), but the
     family itself gets no corrected rate: the two scales differ.
     """
     corrected = _Corrected()
     for family, n in benchmark.sizes.items():
-        rows = [row for task_id, row in reference.items() if task_id.split("/")[0] == family]
+        rows = [row for task_id, row in ranges.items() if task_id.split("/")[0] == family]
         if len(rows) != n:
             continue
         rates: dict[str, Any] = {f"{m}_rate": values.get(f"{family}_{m}") for m in MEASURES}
         rates["success_rate_ci95"] = intervals.get(f"{family}_success")
         corrected.add(family, rows, rates, shown=all(row.labels == "official" for row in rows))
-    corrected.add_held_out(values, intervals, benchmark.held_out, _attempts(reference, benchmark.held_out))
+    corrected.add_held_out(values, intervals, benchmark.held_out, _attempts(ranges, benchmark.held_out))
     return corrected
 
 
-def _attempts(reference: Mapping[str, TaskReference], families: Iterable[str]) -> int:
-    return sum(row.floor_samples for id_, row in reference.items() if id_.split("/")[0] in families)
+def _attempts(ranges: Mapping[str, TaskRange], families: Iterable[str]) -> int:
+    return sum(row.floor_samples for id_, row in ranges.items() if id_.split("/")[0] in families)
 
 
 def _ours(run: ScoredRun, prompts: Mapping[str, str], held_in: Sequence[str]) -> Standing:
     manifest = run.manifest
     samples = int(run.config["samples"])
     groups = group_by_family(run.scores)
-    reference = (
-        load_reference(manifest["suite"], run.config["suite_seed"]) if run.max_turns == MAX_TURNS else {}
-    )
+    ranges = load_ranges(manifest["suite"], run.config["suite_seed"])
+    limits = run.turn_limits
     values: dict[str, float | None] = {}
     intervals: dict[str, tuple[float, float]] = {}
     corrected = _Corrected()
     for family, scores in groups.items():
         score = family_score(scores)
-        rows = [reference.get(s.task_id) for s in scores]
-        same = all(r is not None and r.task_hash == s.task_hash for r, s in zip(rows, scores, strict=True))
+        rows = [ranges.get(s.task_id) for s in scores]
+        same = all(
+            r is not None and r.task_hash == s.task_hash and r.max_turns == limits[family]
+            for r, s in zip(rows, scores, strict=True)
+        )
         if same:
             corrected.add(family, [r for r in rows if r is not None], score, shown=True)
         for measure in MEASURES:
@@ -393,7 +493,7 @@ def _ours(run: ScoredRun, prompts: Mapping[str, str], held_in: Sequence[str]) ->
             intervals[column] = held_out[f"{measure}_rate_ci95"]
     if held_out:
         sizes = manifest["held_out"]
-        corrected.add_held_out(values, intervals, sizes, _attempts(reference, sizes))
+        corrected.add_held_out(values, intervals, sizes, _attempts(ranges, sizes))
     parts = {family: played(groups.get(family, ()), n, samples) for family, n in manifest["expected"].items()}
     leaves = deviations(manifest["identity"], prompts, run.titles)
     return Standing(
@@ -425,7 +525,7 @@ def _notes(
         notes.append(f"not the whole family: {', '.join(partial)}")
     if held_in:
         notes.append(f"held-in as declared: {', '.join(titles.get(f, f) for f in held_in)}")
-    if withheld:
+    if withheld and run.manifest["held_out"]:
         notes.append(f"held-out score withheld: {withheld}")
     if run.perturbation:
         notes.append(f"perturbation {run.perturbation}")

@@ -6,12 +6,14 @@ import json
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from envs.base import MAX_TURNS
-from evalharness.analysis.reference import family_reference, load_reference
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.analysis.task_range import family_range, load_ranges
 from evalharness.errors import DamageWarning
+from evalharness.records.manifest import turn_limits
 from evalharness.records.shapes import check_timing, read_object
 from evalharness.records.store import (
     SUMMARY,
@@ -24,7 +26,7 @@ from evalharness.records.store import (
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance")
-"""Keys that only the sitting itself knows."""
+"""Keys that only the run itself knows."""
 
 
 def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
@@ -45,8 +47,8 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
     failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
     config = manifest["identity"]["config"]
     samples = config["samples"]
-    comparable = config["max_turns"] == MAX_TURNS
-    reference = load_reference(manifest["suite"], config["suite_seed"])
+    limits = turn_limits(manifest)
+    ranges = load_ranges(manifest["suite"], config["suite_seed"])
     families: dict[str, Any] = {}
     for family, count in manifest["counts"].items():
         families[family] = {
@@ -59,9 +61,12 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         }
         if family in groups:
             families[family] |= family_score(groups[family])
-            if comparable:
-                played = [(s.task_id, s.task_hash) for s in groups[family]]
-                families[family]["reference"] = family_reference(played, reference, families[family])
+            played = [(s.task_id, s.task_hash) for s in groups[family]]
+            if family in manifest.get("scores", {}):
+                families[family]["mean_turns"] = fmean(s.turns for s in groups[family])
+            found = family_range(played, ranges, families[family], limits[family])
+            if found or limits[family] == MAX_TURNS:
+                families[family]["reference"] = found
     held_out, withheld = held_out_score(groups, manifest["held_out"], samples)
     return {
         "schema": SCHEMA,
@@ -69,7 +74,9 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "suite": manifest["suite"],
         "labels": {f: who for f, who in manifest["labels"].items() if who != "official"},
         "model": {"name": manifest["model_name"], **manifest["identity"]["model"]},
-        "max_turns": config["max_turns"],
+        "max_turns": max(limits.values()),
+        **({"turn_limits": limits} if len(set(limits.values())) > 1 else {}),
+        **({"scores": manifest["scores"]} if "scores" in manifest else {}),
         "max_tokens": config.get("max_tokens"),
         "perturbation": config.get("perturb"),
         "samples": samples,
@@ -98,7 +105,7 @@ def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def earlier_timing(folder: Path) -> dict[str, Any]:
-    """What the last sitting that played anything wrote down of itself; it cannot be recomputed."""
+    """What the last call that played anything wrote down of itself; it cannot be recomputed."""
     path = folder / SUMMARY
     try:
         summary = read_object(path.read_bytes())

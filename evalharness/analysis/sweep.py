@@ -10,8 +10,9 @@ from typing import Any
 
 from envs.base import EnvSpec, Perturbation
 from evalharness import stats
-from evalharness.analysis.comparison import HELD_OUT, MEASURES, Difference, compare_runs
+from evalharness.analysis.comparison import compare_runs
 from evalharness.analysis.curves import UNPERTURBED
+from evalharness.analysis.difference import HELD_OUT, MEASURES, Difference
 from evalharness.analysis.scored_run import ScoredRun
 from evalharness.analysis.touched import Touched
 from evalharness.errors import UserError
@@ -71,6 +72,10 @@ class Sweep:
     """The unperturbed one first."""
     average: Mapping[str, float]
     """Measure -> mean over all columns, the unperturbed one included, as in the paper."""
+    first_average: Mapping[str, float] | None
+    """Measure -> mean over the perturbations that the paper's first version averages over (three of ALFWorld's); None
+    where the sweep has not all of them."""
+    first_average_of: tuple[str, ...]
     std_population: Mapping[str, float]
     """Measure -> standard deviation over the columns, divided by their number."""
     std_sample: Mapping[str, float | None]
@@ -85,6 +90,7 @@ class Sweep:
         rows = [_row(column) for column in self.columns]
         for name, values in (
             ("average", self.average),
+            *([("first_average", self.first_average)] if self.first_average else []),
             ("std_population", self.std_population),
             ("std_sample", self.std_sample),
         ):
@@ -116,9 +122,14 @@ def _row(column: Column) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def sweep_of(runs: Mapping[str, ScoredRun], touched: Mapping[str, Touched] | None = None) -> Sweep:
-    """`runs`: column -> run, `UNPERTURBED` first; `touched`: column -> the tasks that its perturbation touches. Holm's
-    correction is over all tests of all tasks, both measures.
+def sweep_of(
+    runs: Mapping[str, ScoredRun],
+    touched: Mapping[str, Touched] | None = None,
+    first_average: Sequence[str] = (),
+) -> Sweep:
+    """`runs`: column -> run, `UNPERTURBED` first; `touched`: column -> the tasks that its perturbation touches;
+    `first_average`: the perturbations of `Sweep.first_average`. Holm's correction is over all tests of all tasks, both
+    measures.
 
     Raises UserError where the runs are not of one protocol.
     """
@@ -142,10 +153,19 @@ def sweep_of(runs: Mapping[str, ScoredRun], touched: Mapping[str, Touched] | Non
         samples=int(first.config["samples"]),
         columns=columns,
         average={measure: fmean(values) for measure, values in rates.items()},
+        first_average=_mean_of(columns, first_average),
+        first_average_of=tuple(first_average),
         std_population={measure: pstdev(values) for measure, values in rates.items()},
         std_sample={m: stdev(values) if len(values) > 1 else None for m, values in rates.items()},
         notes=tuple(_notes(columns)),
     )
+
+
+def _mean_of(columns: Sequence[Column], names: Sequence[str]) -> dict[str, float] | None:
+    chosen = [column for column in columns if column.name in names]
+    if not names or len(chosen) < len(names):
+        return None
+    return {measure: fmean(column.rates[measure] for column in chosen) for measure in MEASURES}
 
 
 def _column(name: str, run: ScoredRun, differences: Mapping[str, Difference]) -> Column:
@@ -192,7 +212,9 @@ def _notes(columns: Sequence[Column]) -> list[str]:
     notes = []
     missing = [f"{c.name} {c.n}/{c.expected}" for c in columns if c.n != c.expected]
     if missing:
-        notes.append(f"not every task was played: {', '.join(missing)}; average and Std are of what was")
+        notes.append(
+            f"not every task was played: {', '.join(missing)}; average and Std are over those that were"
+        )
     for column in columns:
         if column.touched == 0:
             how = f"the prompt of {column.prompts} tasks, but " if column.prompts else ""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.analysis.behaviour import Read, episode_columns, read_turns, reading, turn_columns
+from evalharness.analysis.behaviour import Read, action_reader, episode_columns, read_turns, turn_columns
 from evalharness.errors import InfrastructureError
 from evalharness.records.episode import Episode
 from evalharness.records.shapes import read_episode
@@ -35,7 +36,7 @@ def sorted_episodes(folder: Path) -> Iterator[Episode]:
 
 def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """An episode's row of `episodes.parquet` and its rows of `turns.parquet`."""
-    facts = read_turns(episode, reading(episode.family, episode.perturbation))
+    facts = read_turns(episode, action_reader(episode.family, episode.perturbation))
     row = _episode_row(episode) | episode_columns(Read(episode, facts))
     turns = zip(_turn_rows(episode), facts, strict=True)
     return row, [turn | turn_columns(fact) for turn, fact in turns]
@@ -57,6 +58,7 @@ def _episode_row(episode: Episode) -> dict[str, Any]:
         "subgoals": list(episode.subgoals),
         "prompt_tokens": episode.prompt_tokens,
         "completion_tokens": episode.completion_tokens,
+        "figures": json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None,
         "reasoning_tokens": episode.reasoning_tokens,
         "task_hash": episode.task_hash,
         "prompt_hash": episode.prompt_hash,
@@ -80,6 +82,7 @@ def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "observation": turn.observation,
             "progress": float(turn.progress),
             "valid": turn.valid,
+            "no_effect": turn.no_effect,
             "format_errors": list(turn.format_errors),
             "subgoals_completed": list(turn.subgoals_completed),
             "reply": turn.reply,
@@ -106,16 +109,22 @@ def _schemas() -> tuple[Any, Any]:
         **{"turns": whole, "valid_turns": whole, "grounding_accuracy": real, "format_error_turns": whole},
         **{"ended_by": text, "trims": whole, "goal": text, "first_observation": text},
         **{"subgoals": pa.list_(text), "prompt_tokens": whole, "completion_tokens": whole},
-        **{"reasoning_tokens": whole, "task_hash": text, "prompt_hash": text},
+        **{"figures": text, "reasoning_tokens": whole, "task_hash": text, "prompt_hash": text},
         **dict.fromkeys(["policy_s", "environment_s", "worker_s", "started", "wall_s"], real),
-        **dict.fromkeys(["error_turns", "longest_error_run", "repeated_turns", "longest_loop"], whole),
+        **dict.fromkeys(["error_turns", "longest_error_run", "no_effect_turns"], whole),
+        **dict.fromkeys(["repeated_turns", "longest_loop"], whole),
         **dict.fromkeys(["help_turns", "distinct_observations", "distinct_actions"], whole),
         **dict.fromkeys(["distinct_places", "first_progress_turn"], whole),
     }
     turns = {
         **{"task_id": text, "family": text, "sample": whole, "turn": whole},
         **{"thought": text, "action": text, "observation": text, "progress": real, "valid": flag},
-        **{"format_errors": pa.list_(text), "subgoals_completed": pa.list_(whole), "reply": text},
+        **{
+            "no_effect": flag,
+            "format_errors": pa.list_(text),
+            "subgoals_completed": pa.list_(whole),
+            "reply": text,
+        },
         **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole},
         **{"tries": whole, **dict.fromkeys(["policy_s", "latency_s", "environment_s", "worker_s"], real)},
         **{"reasoning": text, "reasoning_tokens": whole},
@@ -147,10 +156,15 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
             pa.Table.from_pylist([turn for _, turns in rows for turn in turns], schema=schemas[1]),
         ]
     first, second = (table.to_pandas(types_mapper={pa.string(): pd.StringDtype()}.get) for table in tables)
-    missing = ("distinct_places", "first_progress_turn")
+    missing = ("no_effect_turns", "distinct_places", "first_progress_turn")
     return (
         first.astype(dict.fromkeys(missing, "Int64")),
-        second.astype(dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"), "Int64")),
+        second.astype(
+            {
+                "no_effect": "boolean",
+                **dict.fromkeys(("prompt_tokens", "completion_tokens", "reasoning_tokens"), "Int64"),
+            }
+        ),
     )
 
 

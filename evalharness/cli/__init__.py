@@ -27,6 +27,7 @@ COMMANDS = (
     "plot",
     "diversity",
     "export",
+    "refine",
     "track",
     "report",
     "view",
@@ -136,7 +137,7 @@ class _Lines(logging.Handler):
 
 @contextmanager
 def _warnings_as_lines() -> Iterator[None]:
-    """Damage that can be read around is told in a line, each time once, and not as Python tells a warning."""
+    """Damage that can be read around is reported in one line, each time once, and not as Python prints a warning."""
     shown: set[str] = set()
 
     with warnings.catch_warnings():

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalharness.cli.common import (
     add_data_option,
@@ -15,10 +17,14 @@ from evalharness.cli.common import (
     write_json,
 )
 
+if TYPE_CHECKING:
+    from evalharness.analysis.task_range import TaskRange
+
 _DESCRIPTION = """\
 Replay the known plans of every task, and a uniformly random policy beside them. For each task: can it be solved
-within 30 turns, how long is the shortest known plan, do its label and its simulator agree and if not why; for each
-family the ceiling (best known plans) and the floor (chance). The same command continues an interrupted audit.
+within the turn limit (30, or less where the family has less), how long is the shortest known plan, do its label and
+its simulator agree and if not why; for each family the ceiling (best known plans) and the floor (chance). The same
+command continues an interrupted audit.
 """
 
 
@@ -42,7 +48,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a row a task as CSV")
     parser.add_argument(
-        "--all-rows", action="store_true", help="print every task, not only the remarkable ones"
+        "--all-rows",
+        action="store_true",
+        help="print every task, not only unsolved or disputed ones",
     )
     add_data_option(parser)
     add_json_option(parser)
@@ -54,8 +62,7 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.table import Table
 
-    from envs.base import MAX_TURNS
-    from evalharness.analysis.reference import write_reference
+    from evalharness.analysis.task_range import write_ranges
     from evalharness.engine.audit import audit, totals
     from evalharness.errors import UserError
     from evalharness.report.live import watch
@@ -112,12 +119,16 @@ def run(args: argparse.Namespace) -> int:
         )
     out.print(family_table)
     out.print(
-        f"ceiling: best known plans within {MAX_TURNS} turns; floor: {args.floor_samples} random attempts a task"
+        f"ceiling: best known plans within {_limits(rows)} turns; floor: {args.floor_samples} random attempts a task"
     )
     if args.csv:
-        write_reference(args.csv, rows)
+        write_ranges(args.csv, rows)
     write_json(args.json, {"suite": suite, "families": summary, "tasks": [asdict(row) for row in rows]})
     return 0
+
+
+def _limits(rows: Sequence[TaskRange]) -> str:
+    return " or ".join(map(str, sorted({row.max_turns for row in rows}, reverse=True)))
 
 
 def _pair(success: float | None, progress: float | None) -> str:

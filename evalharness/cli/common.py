@@ -27,9 +27,9 @@ def add_data_option(parser: argparse.ArgumentParser) -> None:
 def add_suite_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite",
-        choices=("agentboard", "open"),
-        help="agentboard: the published benchmark, needs its data; open: built in, needs none "
-        "(default: agentboard where its data is imported, else open)",
+        metavar="SUITE",
+        help="agentboard: the published benchmark, needs its data; open: built in, needs none; or one that "
+        "a family brings of its own (default: agentboard where its data is imported, else open)",
     )
     parser.add_argument(
         "--suite-seed", type=int, metavar="N", help="which open suite (default: 0, the frozen one)"
@@ -134,9 +134,16 @@ def _entries(folder: Path) -> list[Path]:
 
 
 def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
-    """`--suite`, else the published suite where its data is, else the open one (which a line on stderr says)."""
+    """`--suite`, else the published suite where its data is, else the open one (which a line on stderr says).
+
+    Raises UserError for a suite that no installed family has.
+    """
     if args.suite is not None:
+        from envs import specs
+        from evalharness.suites.selection import require_suite
+
         suite: Suite = args.suite
+        require_suite(specs(), suite)
         return suite
     if (data / "agentboard").is_dir():
         return "agentboard"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
 
@@ -11,7 +10,9 @@ _DESCRIPTION = """\
 Compare runs over the same tasks, every run against the first, paired by task. For each family and the held-out score:
 both rates, their difference with a 95 % interval, the p value of a paired test, the same corrected for the number of
 tests (Holm), the smallest difference that so many tasks can show, and tasks won, tied and lost. Then the tasks that
-one run solves and the other does not. The statistics and their sources: docs/statistics.md.
+one run solves and the other does not. Runs that differ in their seed alone are repeats: joined with commas (A1,A2)
+they count as one run with several attempts of each task, and the part of the error that is between runs is shown.
+The statistics and their sources: docs/statistics.md.
 """
 
 
@@ -19,8 +20,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser(
         "compare", help="paired tests between runs over the same tasks", description=_DESCRIPTION
     )
-    parser.add_argument("baseline", type=Path, metavar="RUN_A", help="run folder, the baseline")
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN_B", help="run folders to compare with it")
+    parser.add_argument("baseline", metavar="RUN_A", help="run folder, or repeats A1,A2,...: the baseline")
+    parser.add_argument(
+        "runs", nargs="+", metavar="RUN_B", help="run folders, or repeats B1,B2,..., to compare with it"
+    )
     add_csv_option(parser, "a row for each difference")
     add_json_option(parser)
     parser.set_defaults(run=run)
@@ -29,11 +32,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
 
     from evalharness.analysis.comparison import SCHEMA, compare_runs
-    from evalharness.analysis.scored_run import load_scored_run
+    from evalharness.analysis.repeats import load_repeats
     from evalharness.report.comparison import print_comparison, print_method
     from evalharness.report.terminal import make_console
 
-    comparisons = compare_runs([load_scored_run(folder) for folder in (args.baseline, *args.runs)])
+    comparisons = compare_runs([load_repeats(folder) for folder in (args.baseline, *args.runs)])
     console = make_console(stderr="-" in (args.json, args.csv))
     for comparison in comparisons:
         print_comparison(console, comparison)

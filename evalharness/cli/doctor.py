@@ -1,8 +1,9 @@
-"""`evalharness doctor`: what works here, and the command that mends what does not."""
+"""`evalharness doctor`: what works here, and the command that fixes what does not."""
 
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from evalharness.doctor import FamilyProbe, Finding
+    from evalharness.doctor import FamilyProbe, Finding, SuiteProbe
 
 STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
 
@@ -21,9 +22,9 @@ STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "doctor",
-        help="say what works on this machine, and how to mend the rest",
+        help="say what works on this machine, and how to fix the rest",
         description="Look at Python, packages, Java, GPU, server and disk, and really play one turn of each family. "
-        "Every gap comes with the command that mends it. "
+        "Every gap comes with the command that fixes it. "
         "Exit status 0 when every family has a suite that plays, else 1.",
     )
     add_data_option(parser)
@@ -83,36 +84,43 @@ def _families(probes: Sequence[FamilyProbe]) -> Table:
 
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     table.add_column("family", no_wrap=True)
-    for suite in probes[0].suites if probes else ():
-        table.add_column(suite.suite, overflow="fold")
+    # A column for each suite that several families have; a suite of one family's own gets a line.
+    count = Counter(suite.suite for probe in probes for suite in probe.suites)
+    columns = sorted(suite for suite in count if count[suite] > 1 or len(probes) == 1)
+    for name in columns:
+        table.add_column(name, overflow="fold")
     for probe in probes:
-        cells = [
-            Text(f"plays, {suite.tasks} tasks", style="green").append(
-                f"; {suite.problem}" if suite.problem else "", style="red"
-            )
-            if suite.plays
-            else Text(_plain(suite.problem or "does not play"), style="yellow" if probe.ok else "red")
-            for suite in probe.suites
-        ]
-        table.add_row(Text(probe.family), *cells)
+        found = {suite.suite: _suite_text(suite, probe.ok) for suite in probe.suites}
+        table.add_row(Text(probe.family), *(found.get(name, Text("-", style="dim")) for name in columns))
+        for name in sorted(found.keys() - set(columns)):
+            table.add_row(Text(f" suite {name}"), found[name])
     return table
+
+
+def _suite_text(suite: SuiteProbe, ok: bool) -> Text:
+    from rich.text import Text
+
+    if not suite.plays:
+        return Text(_plain(suite.problem or "does not play"), style="yellow" if ok else "red")
+    text = Text(f"plays, {suite.tasks} tasks", style="green")
+    return text.append(f"; {_plain(suite.problem)}" if suite.problem else "", style="red")
 
 
 def _summary(findings: Sequence[Finding], probes: Sequence[FamilyProbe], ok: bool) -> Iterator[Text]:
     """What to do, each command once, and the verdict."""
     from rich.text import Text
 
-    mends: dict[str, list[str]] = {}
+    fixes: dict[str, list[str]] = {}
     for finding in findings:
-        if finding.mend:
-            mends.setdefault(finding.mend, []).append(finding.name)
+        if finding.fix:
+            fixes.setdefault(finding.fix, []).append(finding.name)
     for probe in probes:
         for suite in probe.suites:
-            if suite.mend:
-                mends.setdefault(suite.mend, []).append(probe.family)
-    if mends:
-        yield Text("\nto mend:", style="bold")
-    for command, names in mends.items():
+            if suite.fix:
+                fixes.setdefault(suite.fix, []).append(probe.family)
+    if fixes:
+        yield Text("\nto fix:", style="bold")
+    for command, names in fixes.items():
         yield Text(f"  {command}    ").append(f"({', '.join(names)})", style="dim")
     yield Text()
     if ok:

@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     manifest = read_manifest(args.folder)
     if args.successful and args.format in ("csv", "parquet"):
-        raise UserError(f"--successful has no meaning for {args.format}: its column `success` tells")
+        raise UserError(f"--successful has no meaning for {args.format}: use its column `success`")
     target = args.output or Path(args.folder.resolve().name + _SUFFIX[args.format])
     try:
         if not _SUFFIX[args.format].startswith("."):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, csv_text, write_json, write_text
 
@@ -30,6 +30,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="run folders")
     parser.add_argument(
         "--sort", metavar="COLUMN", help="held_out_success, alfworld_progress, ...: best first, not grouped"
+    )
+    parser.add_argument(
+        "--table",
+        metavar="FAMILY",
+        help="the table of a family that has published results of its own, instead of the main one",
     )
     parser.add_argument(
         "--no-published", action="store_true", help="your runs alone (of any one suite and turn limit)"
@@ -67,18 +72,18 @@ def _show(args: argparse.Namespace) -> int:
 
     from envs import specs
     from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.analysis.standings import Benchmark, make_leaderboard
+    from evalharness.analysis.standings import Benchmark, make_leaderboard, make_own_leaderboard, own_table
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
     from evalharness.report.terminal import make_console, say
 
-    board = make_leaderboard(
-        [load_scored_run(folder) for folder in args.runs],
-        Benchmark.of(specs()),
-        published=not args.no_published,
-        sort=args.sort,
-        held_in=_held_in(args.held_in, args.runs),
-    )
+    runs = [load_scored_run(folder) for folder in args.runs]
+    how: dict[str, Any] = {"published": not args.no_published, "sort": args.sort}
+    if args.table is None:
+        declared = _held_in(args.held_in, args.runs)
+        board = make_leaderboard(runs, Benchmark.of(specs()), held_in=declared, **how)
+    else:
+        board = make_own_leaderboard(runs, own_table(specs(), args.table), **how)
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:

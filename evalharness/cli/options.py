@@ -113,6 +113,7 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     from evalharness.report.terminal import say
 
     flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
+
     in_file = read_config(args.config) if args.config else {}
     if not args.suite and "suite" not in in_file:
         flags["suite"] = chosen_suite(args, data_folder(args))

@@ -1,6 +1,6 @@
-"""Parsers whose options may be added late.
+"""Parsers whose options may be added late, and whose errors cannot steer a terminal.
 
-Those made of `RunConfig` import pydantic and numpy; `evalharness --help` and the other commands do not wait for them.
+Options made of `RunConfig` import pydantic and numpy; `evalharness --help` and the other commands do not wait for them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class CommandParser(argparse.ArgumentParser):
             add_options(self)
 
     def error(self, message: str) -> NoReturn:
-        """What it refuses can hold anything; it says so without obeying it."""
+        """What is refused can hold anything: it is shown, not obeyed."""
         from evalharness.report.text import printable
 
         super().error(printable(message, single_line=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from envs.base import Perturbation
 from evalharness.cli.common import add_json_option, write_json
 from evalharness.errors import UserError
 
@@ -11,6 +12,10 @@ _DESCRIPTION = """\
 A perturbation words the same actions differently: in the prompt, the worked example, the observations and the parser.
 Run under one with: evalharness run --perturb NAME (or NAME+NAME) ...
 """
+
+
+def _recalled(how: Perturbation) -> str:
+    return ", recalled: wording not checked" if how.recalled else ""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -55,9 +60,15 @@ def run_list(args: argparse.Namespace) -> int:
     for family in _families(args.family):
         for name, how in specs()[family].wording.perturbations.items():
             rows.append(
-                {"family": family, "name": name, "description": how.description, "source": how.source}
+                {
+                    "family": family,
+                    "name": name,
+                    "description": how.description,
+                    "source": how.source,
+                    "recalled": how.recalled,
+                }
             )
-            table.add_row(family, name, how.description, how.source)
+            table.add_row(family, name, how.description, how.source + _recalled(how))
     make_console(stderr=args.json == "-").print(table)
     write_json(args.json, rows)
     return 0
@@ -92,7 +103,8 @@ def run_show(args: argparse.Namespace) -> int:
     }
     console = make_console(stderr=args.json == "-")
     console.print(f"{spec.title}, {voice.name}: {voice.perturbation.description}", markup=False)
-    console.print(f"source: {voice.perturbation.source}", style="dim", markup=False)
+    source = voice.perturbation.source + _recalled(voice.perturbation)
+    console.print(f"source: {source}", style="dim", markup=False)
     if kind:
         console.print(f"prompt of {kind}", style="dim", markup=False)
     console.print(side_by_side(actions, texts, console.width))

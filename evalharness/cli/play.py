@@ -6,7 +6,6 @@ import argparse
 import sys
 
 from evalharness.cli.common import add_data_option, data_folder
-from evalharness.cli.parser import add_late
 
 _DESCRIPTION = """\
 Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends.
@@ -22,7 +21,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--suite-seed", type=int, default=0, metavar="N", help="which open suite (default: 0)"
     )
-    add_late(parser, _add_turns)
+    parser.add_argument(
+        "--max-turns", type=int, metavar="N", help="default: 30, or less where the family has less"
+    )
     add_data_option(parser)
     parser.set_defaults(run=run)
 
@@ -44,6 +45,7 @@ def run(args: argparse.Namespace) -> int:
     folder = data_folder(args)
     task = find_task(specs(), args.task, folder, args.suite_seed)
     environment = specs()[task.family].make(folder)
+    max_turns = args.max_turns or specs()[task.family].max_turns
     console = make_console()
     try:
         observation, info = environment.reset(options={"task": task})
@@ -51,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
         console.print(Text(printable(observation)))
         console.print(Text("(an empty line lists the valid actions; 'quit' ends)", style="dim"))
         turn = 0
-        while turn < args.max_turns:
-            prompt = f"[{turn + 1}/{args.max_turns}] > "
+        while turn < max_turns:
+            prompt = f"[{turn + 1}/{max_turns}] > "
             try:
                 line = console.input(Text(prompt, style="cyan")) if sys.stdin.isatty() else input(prompt)
             except EOFError:

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _labels(runs: list[ScoredRun]) -> list[str]:
-    """The model's name, told apart where several runs are of one model: by perturbation, else by folder."""
+    """The model's name, made distinct where several runs are of one model: by perturbation, else by folder."""
     names = [run.name for run in runs]
     labels = []
     for run in runs:
@@ -101,17 +101,22 @@ def _labels(runs: list[ScoredRun]) -> list[str]:
 def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> list[Row]:
     """Empty for runs under several perturbations: the slopes show these. Raises UserError where runs are not of one
     suite and turn limit, or do not belong beside the published rows that are asked for."""
+    from dataclasses import replace
+
     from envs import specs
     from evalharness.analysis import curves
-    from evalharness.analysis.scored_run import require_same
+    from evalharness.analysis.scored_run import require_same, require_same_turns
     from evalharness.analysis.standings import Benchmark, make_leaderboard
 
     if len({run.perturbation for run in runs}) > 1 and not against:
         advice = "one picture holds runs of one protocol only"
         require_same(runs, "suite", lambda run: run.suite, advice)
-        require_same(runs, "turn limit", lambda run: run.max_turns, advice)
+        require_same_turns(runs, advice)
         return []
-    board = make_leaderboard(runs, Benchmark.of(specs()), published=bool(against))
+    benchmark = Benchmark.of(specs())
+    if not against:  # then every family has its place in the picture, also one with a table of its own
+        benchmark = replace(benchmark, apart=frozenset())
+    board = make_leaderboard(runs, benchmark, published=bool(against))
     shown = _published_rows(board, against)
     shown |= dict(enumerate(labels, start=len(board.standings) - len(runs)))
     return list(curves.by_family(board, shown))

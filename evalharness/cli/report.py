@@ -9,6 +9,7 @@ _DESCRIPTION = """\
 Write runs as one HTML file that needs nothing else: scores with intervals, floors and ceilings, every trajectory turn
 by turn, samples of a task beside each other, two runs side by side with their first difference. It works from the disk,
 offline, and opens no connection. Keys are listed in it (press ?). See also: evalharness view, for a run in progress.
+A data set of `evalharness refine` (a file) is opened like a run, its errors marked.
 """
 
 
@@ -39,10 +40,18 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.refine.as_run import opened
+    from evalharness.refine.sample import BrokenLine, say_broken
     from evalharness.report.terminal import say
     from evalharness.report.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.report.viewer.page import write_page
 
-    size = write_page(args.output, load_bundle(args.runs, prompts=args.prompts, behaviour=behaviour_figures))
+    broken: dict[Path, list[BrokenLine]] = {}
+    with opened(args.runs, broken) as folders:
+        bundle = load_bundle(folders, prompts=args.prompts, behaviour=behaviour_figures)
+    for path, lines in broken.items():
+        for line in say_broken(path, lines):
+            say(f"evalharness: {line}")
+    size = write_page(args.output, bundle)
     say(f"wrote {args.output} ({size / 1e6:.1f} MB)")
     return 0

@@ -38,7 +38,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     status = actions.add_parser(
         "status",
         help="show which vLLM `run` would start",
-        description="Show which vLLM `run` would start, and every place where it looks.",
+        description="Show which vLLM `run` would start, and everywhere it looks.",
     )
     status.add_argument("--vllm", metavar="PATH", help="as given to `run`")
     add_json_option(status)

@@ -53,9 +53,9 @@ def _families(selection: str) -> list[EnvSpec]:
     from evalharness.errors import UserError, nearest
 
     known = {family: spec for family, spec in specs().items() if spec.expected.get("open")}
-    if selection == "all":
-        return list(known.values())
     chosen = [name.strip() for name in selection.split(",")]
+    if "all" in chosen:
+        chosen = [name for name in chosen if name != "all"] + [f for f in known if known[f].in_all]
     for name in chosen:
         if name not in known:
             raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")

@@ -67,7 +67,11 @@ def run(args: argparse.Namespace) -> int:
     begun = {name: o.folder for name, o in played.runs.items() if _any_played(o.summary)}
     if UNPERTURBED in begun:
         touched = _touched(args, folder, runs, begun[UNPERTURBED])
-        sweep = sweep_of({name: load_scored_run(place) for name, place in begun.items()}, touched)
+        sweep = sweep_of(
+            {name: load_scored_run(folder_of_run) for name, folder_of_run in begun.items()},
+            touched,
+            _first_average(args.family),
+        )
         print_sweep(out, sweep)
         write_csv(args.csv, sweep.rows())
         write_json(args.json, sweep.to_json())
@@ -78,7 +82,6 @@ def _touched(
     args: argparse.Namespace, folder: Path, runs: dict[str, RunConfig], unperturbed: Path
 ) -> dict[str, Touched]:
     """Column -> the tasks that it touches, by the known plans: played once, in PLANS of the study's folder."""
-    from rich.console import Console
 
     from envs import specs as installed_specs
     from evalharness.analysis.sweep import PLANS, UNPERTURBED
@@ -90,26 +93,35 @@ def _touched(
     from evalharness.protocol.prompt import load_prompt
     from evalharness.records.store import read_episodes
     from evalharness.report.live import watch
+    from evalharness.report.terminal import make_console
 
     plain = runs[UNPERTURBED]
     names = [name for name in runs if name != UNPERTURBED]
     if not names:
         return {}
-    place = unperturbed
+    played = unperturbed
     if plain.model != "oracle":
         plans = RunConfig(
             model="oracle", tasks=plain.tasks, suite=plain.suite, suite_seed=plain.suite_seed, limit=plain.limit,
             max_turns=_LONGEST_PLAN, prompts=plain.prompts, output=folder / PLANS,
         )  # fmt: skip
-        shown, families = Console(stderr=True), titles()
+        shown, families = make_console(stderr=True), titles()
         shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
-        place = evaluate(
+        played = evaluate(
             plans, data=data_folder(args), watch=lambda progress: watch(progress, families, shown)
         ).folder
     spec = installed_specs()[args.family]
     prompt = load_prompt(spec, plain.prompts)
-    episodes = [episode for episode in read_episodes(place) if episode.sample == 0]
+    episodes = [episode for episode in read_episodes(played) if episode.sample == 0]
     return {name: touched_tasks(episodes, Voice(spec, name), prompt) for name in names}
+
+
+def _first_average(family: str) -> list[str]:
+    """The perturbations that the paper's first version averages over."""
+    from envs import specs as installed_specs
+
+    known = installed_specs()[family].wording.perturbations
+    return [name for name, how in known.items() if how.in_first_average]
 
 
 def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 _DESCRIPTION = """\
 Send a run's scores and configuration to an experiment tracker. Needs one extra: pip install 'evalharness[wandb]' (or
-mlflow, trackio). Where they go is told to the tracker itself: WANDB_MODE=offline, MLFLOW_TRACKING_URI, TRACKIO_DIR, ...
+mlflow, trackio). The tracker's own variables say where they go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...
 """
 
 

@@ -73,16 +73,16 @@ def worker_site(
 
 def _check(address: str) -> None:
     """Raises UserError when nobody answers there: Ray would try for minutes."""
-    place = address.removeprefix("ray://")
+    where = address.removeprefix("ray://")
     if address == "auto":
         noted = Path("/tmp/ray/ray_current_cluster")  # Ray's own note of the cluster this machine belongs to
-        place = os.environ.get("RAY_ADDRESS") or (noted.read_text().strip() if noted.exists() else "")
-        if not place:
+        where = os.environ.get("RAY_ADDRESS") or (noted.read_text().strip() if noted.exists() else "")
+        if not where:
             raise UserError(
                 "--cluster auto: this machine belongs to no Ray cluster; start one with `ray start --head`, join one "
                 "with `ray start --address=HOST:6379`, or name one: --cluster ray://HOST:10001"
             )
-    host, colon, port = place.removeprefix("ray://").rpartition(":")
+    host, colon, port = where.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
         raise UserError(f"--cluster {address}: write ray://HOST:10001, HOST:6379, auto or local")
     try:
@@ -113,11 +113,11 @@ def _join(ray: Any, address: str, staging: Path, install: bool) -> None:
     except ImportError as error:  # ray:// needs gRPC, which Ray alone does not bring
         raise UserError(f"--cluster {address}: {error}; pip install 'evalharness[ray]'") from None
     except Exception as error:  # Ray raises bare ones, too
-        told = str(error).strip().splitlines()
+        lines = str(error).strip().splitlines()
         ray.shutdown()
         if address == "local":
             raise InfrastructureError(f"Ray did not start: {error}") from None
         raise UserError(
-            f"--cluster {address}: {told[0] if told else type(error).__name__}; is the cluster up (`ray status` on "
+            f"--cluster {address}: {lines[0] if lines else type(error).__name__}; is the cluster up (`ray status` on "
             "its head node), and are its Ray and Python the same as here?"
         ) from None

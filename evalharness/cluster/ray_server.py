@@ -18,8 +18,8 @@ from typing import Any
 import ray
 from ray.exceptions import ActorUnavailableError, RayError
 
-from evalharness.cluster.places import Place
 from evalharness.cluster.ray_worker import result
+from evalharness.cluster.server_resources import ServerResources
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.server.arguments import check_extra_arguments
 from evalharness.server.checkpoint import is_local
@@ -82,15 +82,15 @@ class ServerHost:
                 await asyncio.wait_for(self._server.wait_dead(), _LOOK_EVERY)
         else:
             await asyncio.sleep(_LOOK_EVERY)
-        told: dict[str, Any] = {"status": self._status, "log": b"", "failure": None}
+        answer: dict[str, Any] = {"status": self._status, "log": b"", "failure": None}
         self._status = ""
         if self._log.exists():
             with self._log.open("rb") as file:
                 file.seek(position)
-                told["log"] = file.read(_LOG_BYTES)
+                answer["log"] = file.read(_LOG_BYTES)
         if self._ready and self._server is not None and not self._server.alive():
-            told |= {"failure": self._server.failure() or "vLLM was stopped", "path": str(self._log)}
-        return told
+            answer |= {"failure": self._server.failure() or "vLLM was stopped", "path": str(self._log)}
+        return answer
 
     async def stop(self) -> None:
         if self._server is not None:
@@ -121,7 +121,7 @@ class RayServer:
     def __init__(
         self,
         *,
-        place: Place,
+        resources: ServerResources,
         vllm: str | None,
         model: str,
         served_name: str,
@@ -135,7 +135,7 @@ class RayServer:
         self.argv: list[str] = []
         self.api_key: str | None = secrets.token_urlsafe(32)
         self.base_url = ""
-        self._place = place
+        self._resources = resources
         self._vllm = vllm
         self._what = {
             "model": str(Path(model).expanduser().absolute()) if is_local(model) else model,
@@ -168,7 +168,7 @@ class RayServer:
     async def start(self) -> None:
         self._dead, self._failure, self._position = asyncio.Event(), None, 0
         host = ray.remote(ServerHost).options(
-            max_restarts=0, runtime_env={"env_vars": _SPARE_CHILDREN}, **self._place.options()
+            max_restarts=0, runtime_env={"env_vars": _SPARE_CHILDREN}, **self._resources.options()
         )
         self._actor = host.remote(self._vllm, self._what)
         ready = False
@@ -184,12 +184,12 @@ class RayServer:
     async def _start(self, actor: Any) -> None:
         self._node = await self._placed(actor)
         self._follower = asyncio.create_task(self._follow(actor))
-        told = await result(actor.start.remote())
-        if "refused" in told:
-            raise UserError(f"on node {self._node}: {self._here(told['refused'], told)}")
-        if "error" in told:
-            raise InfrastructureError(f"on node {self._node}: {told['error']}")
-        self.base_url, self.argv, self.version = told["base_url"], told["argv"], told["version"]
+        answer = await result(actor.start.remote())
+        if "refused" in answer:
+            raise UserError(f"on node {self._node}: {self._here(answer['refused'], answer)}")
+        if "error" in answer:
+            raise InfrastructureError(f"on node {self._node}: {answer['error']}")
+        self.base_url, self.argv, self.version = answer["base_url"], answer["argv"], answer["version"]
         import aiohttp
 
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
@@ -206,10 +206,10 @@ class RayServer:
         try:
             while not (await asyncio.wait({asked}, timeout=5))[0]:
                 waited = time.monotonic() - began
-                self._on_status(f"waiting for a node with {self._place} ({waited:.0f} s)")
+                self._on_status(f"waiting for a node with {self._resources} ({waited:.0f} s)")
                 if waited > _PLACE_TIMEOUT:
                     raise InfrastructureError(
-                        f"no node of the cluster had {self._place} for vLLM within {waited:.0f} s (see `ray status`)"
+                        f"no node of the cluster had {self._resources} within {waited:.0f} s (see `ray status`)"
                     )
         finally:
             asked.cancel()
@@ -238,16 +238,16 @@ class RayServer:
             self._on_status(f"{self._node}: {news['status']}")
         return None if news["failure"] is None else self._here(news["failure"], news)
 
-    def _here(self, text: str, told: dict[str, Any]) -> str:
+    def _here(self, text: str, answer: dict[str, Any]) -> str:
         """The log's path in an explanation is the node's."""
-        return text.replace(told["path"], str(self._log_path))
+        return text.replace(answer["path"], str(self._log_path))
 
     def _lost(self, error: Exception) -> str:
-        told = str(error).strip().splitlines()
-        return f"node {self._node} of vLLM died, or Ray's process there: {told[0] if told else type(error).__name__}"
+        lines = str(error).strip().splitlines()
+        return f"node {self._node} of vLLM died, or Ray's process there: {lines[0] if lines else type(error).__name__}"
 
     async def kill(self) -> None:
-        """A node that cannot even be told so is given up."""
+        """A node that cannot even be asked is given up."""
         if self._actor is None:
             return
         with contextlib.suppress(RayError, TimeoutError):

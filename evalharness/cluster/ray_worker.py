@@ -19,7 +19,7 @@ from ray.exceptions import RayError, RuntimeEnvSetupError
 
 from envs.base import EnvSpec
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.workers.process import Usage, WorkerError, WorkerProcess
+from evalharness.workers.process import Slots, Usage, WorkerError, WorkerProcess
 from evalharness.workers.timing import CallTimes
 
 _START_TIMEOUT = 600.0
@@ -72,7 +72,7 @@ class RayWorker:
         self.spec = spec
         self.data = data.absolute() if data else None
         self.broken = False
-        self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
+        self.slots = Slots(spec.envs_per_worker)
         self.last_call = CallTimes()
         self._usage = Usage()
         self._actor: Any = None
@@ -129,17 +129,17 @@ class RayWorker:
             ) from None
         except RuntimeEnvSetupError as error:
             self.kill()
-            told = [line.strip() for line in str(error).splitlines() if line.strip()]
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
             raise UserError(
                 "Ray could not prepare a node for the workers: "
-                + " ... ".join([*told[:1], *told[-2:]])[:1000]
+                + " ... ".join([*lines[:1], *lines[-2:]])[:1000]
             ) from None
         except (RayError, OSError) as error:
             self.kill()
-            told = str(error).strip().splitlines()
+            lines = str(error).strip().splitlines()
             raise WorkerError(
                 f"the {self.spec.title} worker or its node died during {op!r}: "
-                f"{told[0] if told else type(error).__name__}"
+                f"{lines[0] if lines else type(error).__name__}"
             ) from None
         except asyncio.CancelledError:
             self.kill()
@@ -165,7 +165,7 @@ class RayWorker:
         self.kill()
 
 
-async def result(reference: Any) -> dict[str, Any]:
+async def result(remote: Any) -> dict[str, Any]:
     """What a call returned. Through a future of the standard library, which works on uvloop and for `ray://` too."""
-    answer: dict[str, Any] = await asyncio.wrap_future(reference.future())
+    answer: dict[str, Any] = await asyncio.wrap_future(remote.future())
     return answer

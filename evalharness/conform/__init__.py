@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from evalharness.conform.compare import Comparison, Difference, FamilyResult
+from evalharness.conform.compare import FamilyResult, Mismatch, ReplayCheck
 from evalharness.conform.replay import conform
-from evalharness.conform.rules import Policy, load_policies
+from evalharness.conform.rules import Tolerance, load_tolerances
 from evalharness.conform.transcripts import Transcript, read_transcripts
 
 __all__ = [
-    "Comparison",
-    "Difference",
     "FamilyResult",
-    "Policy",
+    "Mismatch",
+    "ReplayCheck",
+    "Tolerance",
     "Transcript",
     "conform",
-    "load_policies",
+    "load_tolerances",
     "read_transcripts",
 ]

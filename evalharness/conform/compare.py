@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalharness.conform.rules import FieldName, Policy, items
+from evalharness.conform.rules import FieldName, Tolerance, items
 from evalharness.conform.transcripts import Step, Transcript
 
 FIELDS: tuple[FieldName, ...] = (
@@ -26,7 +26,7 @@ PROGRESS_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Difference:
+class Mismatch:
     """One value that is not as recorded."""
 
     transcript: Transcript
@@ -77,13 +77,13 @@ class Tally:
 
 
 @dataclass
-class Comparison:
+class ReplayCheck:
     """One transcript against one episode of ours, as it unfolds."""
 
     transcript: Transcript
-    policy: Policy
+    tolerance: Tolerance
     tallies: dict[str, Tally] = field(default_factory=lambda: {name: Tally() for name in FIELDS})
-    differences: list[Difference] = field(default_factory=list)
+    mismatches: list[Mismatch] = field(default_factory=list)
     steps_matched: int = 0
     steps_replayed: int = 0
     ended: bool = False
@@ -92,7 +92,7 @@ class Comparison:
 
     @property
     def matched(self) -> bool:
-        return not any(difference.excepted_because is None for difference in self.differences)
+        return not any(difference.excepted_because is None for difference in self.mismatches)
 
     def reset(self, goal: str, observation: str) -> None:
         self._compare("goal", self.transcript.goal, goal)
@@ -105,7 +105,7 @@ class Comparison:
         self._compare("observation", recorded.observation, observation, *at)
         self._compare("progress", recorded.progress, info["progress"], *at)
         self._compare("done", recorded.done, terminated, *at)
-        self._compare("valid", recorded.valid, info["valid"], *at)
+        self._compare("valid", recorded.valid, info.get("published_valid", info["valid"]), *at)
         self.steps_replayed += 1
         self.steps_matched += len(self.failures()) == before
         self.ended = self.ended or terminated
@@ -118,10 +118,10 @@ class Comparison:
         """Our environment did not answer. After its own end that is its right, and the rest is just not replayed."""
         if not self.ended:
             action = None if number is None else self.transcript.steps[number].action
-            self.differences.append(Difference(self.transcript, number, action, "crash", None, message))
+            self.mismatches.append(Mismatch(self.transcript, number, action, "crash", None, message))
 
-    def failures(self) -> list[Difference]:
-        return [difference for difference in self.differences if difference.excepted_because is None]
+    def failures(self) -> list[Mismatch]:
+        return [difference for difference in self.mismatches if difference.excepted_because is None]
 
     def _compare(
         self, name: FieldName, recorded: Any, ours: Any, number: int | None = None, step: Step | None = None
@@ -133,7 +133,7 @@ class Comparison:
         action = step.action if step else None
         fields = {**self.transcript.fields, **(step.fields if step else {})}
         rule = next(
-            (rule for rule in self.policy.comparison if rule.applies(name, recorded, action, fields)), None
+            (rule for rule in self.tolerance.comparison if rule.applies(name, recorded, action, fields)), None
         )
         if rule is not None and rule.how == "not compared":
             tally.not_compared += 1
@@ -150,7 +150,7 @@ class Comparison:
         because = next(
             (
                 excuse.because
-                for excuse in self.policy.exceptions
+                for excuse in self.tolerance.exceptions
                 if excuse.applies(name, recorded, action, fields) and excuse.excuses(recorded, ours)
             ),
             None,
@@ -163,8 +163,8 @@ class Comparison:
         if rule is not None and rule.how == "unordered":
             theirs, found = items(rule.split, recorded), items(rule.split, ours)
             only = [tuple(sorted((theirs - found).elements())), tuple(sorted((found - theirs).elements()))]
-        self.differences.append(
-            Difference(self.transcript, number, action, name, recorded, ours, because, only[0], only[1])
+        self.mismatches.append(
+            Mismatch(self.transcript, number, action, name, recorded, ours, because, only[0], only[1])
         )
 
 
@@ -173,52 +173,52 @@ class FamilyResult:
     """All transcripts of one family."""
 
     family: str
-    comparisons: list[Comparison]
+    checks: list[ReplayCheck]
 
     @property
     def ok(self) -> bool:
-        return all(comparison.matched for comparison in self.comparisons)
+        return all(check.matched for check in self.checks)
 
     @property
     def transcripts_matched(self) -> int:
-        return sum(comparison.matched for comparison in self.comparisons)
+        return sum(check.matched for check in self.checks)
 
     @property
     def steps(self) -> int:
-        return sum(len(comparison.transcript.steps) for comparison in self.comparisons)
+        return sum(len(check.transcript.steps) for check in self.checks)
 
     @property
     def steps_replayed(self) -> int:
-        return sum(comparison.steps_replayed for comparison in self.comparisons)
+        return sum(check.steps_replayed for check in self.checks)
 
     @property
     def steps_matched(self) -> int:
-        return sum(comparison.steps_matched for comparison in self.comparisons)
+        return sum(check.steps_matched for check in self.checks)
 
     @property
     def tallies(self) -> dict[str, Tally]:
         total: dict[str, Tally] = {name: Tally() for name in FIELDS}
-        for comparison in self.comparisons:
-            for name, tally in comparison.tallies.items():
+        for check in self.checks:
+            for name, tally in check.tallies.items():
                 total[name].add(tally)
         return total
 
-    def differences(self) -> list[Difference]:
-        return [found for comparison in self.comparisons for found in comparison.failures()]
+    def mismatches(self) -> list[Mismatch]:
+        return [found for check in self.checks for found in check.failures()]
 
     def excepted(self) -> Counter[tuple[str, str]]:
         """(field, reason) -> how many differences that exception covered."""
         return Counter(
             (found.field, found.excepted_because)
-            for comparison in self.comparisons
-            for found in comparison.differences
+            for check in self.checks
+            for found in check.mismatches
             if found.excepted_because is not None
         )
 
     def to_json(self) -> dict[str, Any]:
         return {
             "ok": self.ok,
-            "transcripts": {"total": len(self.comparisons), "matched": self.transcripts_matched},
+            "transcripts": {"total": len(self.checks), "matched": self.transcripts_matched},
             "steps": {"total": self.steps, "replayed": self.steps_replayed, "matched": self.steps_matched},
             "fields": {
                 name: {
@@ -234,5 +234,5 @@ class FamilyResult:
                 {"field": name, "because": because, "count": count}
                 for (name, because), count in sorted(self.excepted().items())
             ],
-            "differences": [found.to_json() for found in self.differences()],
+            "differences": [found.to_json() for found in self.mismatches()],
         }

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from envs.base import EnvSpec, Task
-from evalharness.conform.compare import Comparison, FamilyResult
-from evalharness.conform.rules import Policy
+from evalharness.conform.compare import FamilyResult, ReplayCheck
+from evalharness.conform.rules import Tolerance
 from evalharness.conform.transcripts import Transcript
 from evalharness.errors import UserError, nearest
 from evalharness.suites.selection import family_tasks
@@ -20,10 +20,10 @@ TRIES = 2
 
 
 def families_of(
-    transcripts: Sequence[Transcript], specs: Mapping[str, EnvSpec], policies: Mapping[str, Policy]
+    transcripts: Sequence[Transcript], specs: Mapping[str, EnvSpec], tolerances: Mapping[str, Tolerance]
 ) -> dict[str, list[Transcript]]:
     """Transcripts by the harness's family name. Raises UserError for a family that is not installed."""
-    names = {name: family for family, policy in policies.items() for name in policy.recorded_as}
+    names = {name: family for family, tolerance in tolerances.items() for name in tolerance.recorded_as}
     found: dict[str, list[Transcript]] = {}
     for transcript in transcripts:
         family = names.get(transcript.family, transcript.family)
@@ -37,7 +37,7 @@ def families_of(
 
 async def conform(
     spec: EnvSpec,
-    policy: Policy,
+    tolerance: Tolerance,
     transcripts: Sequence[Transcript],
     data: Path,
     *,
@@ -49,7 +49,7 @@ async def conform(
     for transcript in transcripts:
         if transcript.index not in tasks:
             raise UserError(f"{transcript.source}: {spec.family} has no task {transcript.index}")
-    comparisons: list[Comparison | None] = [None] * len(transcripts)
+    checks: list[ReplayCheck | None] = [None] * len(transcripts)
     waiting = iter(range(len(transcripts)))
 
     def task_of(transcript: Transcript) -> Task:
@@ -65,11 +65,11 @@ async def conform(
                     if worker.broken:
                         await worker.close()
                         worker = WorkerProcess(spec, data, None)
-                    comparison = Comparison(transcripts[number], policy)
-                    await _replay(RemoteEnvironment(worker, 0), task_of(transcripts[number]), comparison)
-                    if not worker.broken or comparison.ended:
+                    check = ReplayCheck(transcripts[number], tolerance)
+                    await _replay(RemoteEnvironment(worker, 0), task_of(transcripts[number]), check)
+                    if not worker.broken or check.ended:
                         break
-                comparisons[number] = comparison
+                checks[number] = check
                 progress()
         finally:
             await worker.close()
@@ -80,21 +80,21 @@ async def conform(
                 group.create_task(work())
     except* UserError as errors:
         raise errors.exceptions[0] from None
-    return FamilyResult(spec.family, [comparison for comparison in comparisons if comparison is not None])
+    return FamilyResult(spec.family, [check for check in checks if check is not None])
 
 
-async def _replay(environment: RemoteEnvironment, task: Task, comparison: Comparison) -> None:
+async def _replay(environment: RemoteEnvironment, task: Task, check: ReplayCheck) -> None:
     number = None
     try:
         goal, observation, _ = await environment.reset(task)
-        comparison.reset(goal, observation)
-        recorded = comparison.transcript.initial_observation
-        for number, step in enumerate(comparison.transcript.steps):
-            action = comparison.policy.same_choice(step.action, recorded, observation)
+        check.reset(goal, observation)
+        recorded = check.transcript.initial_observation
+        for number, step in enumerate(check.transcript.steps):
+            action = check.tolerance.same_choice(step.action, recorded, observation)
             observation, terminated, info = await environment.step(action)
-            comparison.step(number, observation, terminated, info)
+            check.step(number, observation, terminated, info)
             recorded = step.observation
     except WorkerError as error:
-        comparison.crash(number, str(error))
+        check.crash(number, str(error))
         return
-    comparison.end()
+    check.end()

@@ -110,7 +110,7 @@ def items(separator: re.Pattern[str], text: str) -> Counter[str]:
     return Counter(item for item in separator.split(text) if item)
 
 
-class Policy(BaseModel):
+class Tolerance(BaseModel):
     """One family's rules; the first comparison rule that applies counts, else values must be equal."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -134,36 +134,36 @@ class Policy(BaseModel):
         return next((number for number, name in ours.items() if name == option), action) if option else action
 
 
-def load_policies(extra: Path | None = None) -> dict[str, Policy]:
-    """Family -> policy: its `conformance.yaml`, or everything compared exactly where it has none.
+def load_tolerances(extra: Path | None = None) -> dict[str, Tolerance]:
+    """Family -> tolerance: its `conformance.yaml`, or everything compared exactly where it has none.
 
     `extra` is a file of further exceptions, `family: [rule, ...]`.
     """
-    policies = {
-        family: _policy(folder / FILE) if (folder / FILE).is_file() else Policy()
+    tolerances = {
+        family: _tolerance(folder / FILE) if (folder / FILE).is_file() else Tolerance()
         for family, folder in family_folders().items()
     }
     if extra is not None:
         for family, rules in _read(extra).items():
-            if family not in policies:
-                raise UserError(f"{extra}: unknown family {family!r}; there are: {', '.join(policies)}")
-            base = policies[family]
-            more = _policy_of({"exceptions": rules}, extra)
-            policies[family] = base.model_copy(update={"exceptions": base.exceptions + more.exceptions})
-    return policies
+            if family not in tolerances:
+                raise UserError(f"{extra}: unknown family {family!r}; there are: {', '.join(tolerances)}")
+            base = tolerances[family]
+            more = _tolerance_of({"exceptions": rules}, extra)
+            tolerances[family] = base.model_copy(update={"exceptions": base.exceptions + more.exceptions})
+    return tolerances
 
 
-def _policy(path: Path) -> Policy:
-    return _policy_of(_read(path), path)
+def _tolerance(path: Path) -> Tolerance:
+    return _tolerance_of(_read(path), path)
 
 
-def _policy_of(content: Any, path: Path) -> Policy:
+def _tolerance_of(content: Any, path: Path) -> Tolerance:
     try:
-        return Policy.model_validate(content)
+        return Tolerance.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UserError(f"{path}: {place}: {first['msg']}") from error
+        key = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{path}: {key}: {first['msg']}") from error
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.conform.compare import FIELDS, Difference, FamilyResult
-from evalharness.conform.rules import Policy
+from evalharness.conform.compare import FIELDS, FamilyResult, Mismatch
+from evalharness.conform.rules import Tolerance
 
 CONTEXT = 60
 """Characters of equal text shown on each side of a change."""
@@ -20,24 +20,24 @@ CONTEXT = 60
 def show(
     console: Console,
     results: Mapping[str, FamilyResult],
-    policies: Mapping[str, Policy],
+    tolerances: Mapping[str, Tolerance],
     *,
     max_differences: int,
 ) -> None:
     console.print(_table(results))
-    _reasons(console, results, policies)
+    _reasons(console, results, tolerances)
     for family, result in results.items():
-        firsts = [comparison.failures()[0] for comparison in result.comparisons if not comparison.matched]
+        firsts = [check.failures()[0] for check in result.checks if not check.matched]
         if not firsts:
             continue
         shown = firsts[: max(0, max_differences)]
         console.print()
-        title = f"{family}: {len(firsts)} of {len(result.comparisons)} transcripts differ"
+        title = f"{family}: {len(firsts)} of {len(result.checks)} transcripts differ"
         console.print(
             Text(title + (f"; the first difference of {len(shown)} of them:" if shown else ""), style="bold")
         )
         for difference in shown:
-            console.print(_difference(difference), soft_wrap=True)
+            console.print(_mismatch(difference), soft_wrap=True)
 
 
 def _table(results: Mapping[str, FamilyResult]) -> Table:
@@ -51,7 +51,7 @@ def _table(results: Mapping[str, FamilyResult]) -> Table:
             return Text("-", style="dim")
         return Text(f"{matched}/{total}", style="" if matched == total else "red")
 
-    table.add_row("transcripts", *(cell(r.transcripts_matched, len(r.comparisons)) for r in results.values()))
+    table.add_row("transcripts", *(cell(r.transcripts_matched, len(r.checks)) for r in results.values()))
     table.add_row("steps", *(cell(r.steps_matched, r.steps_replayed) for r in results.values()))
     for name in FIELDS:
         tallies = [result.tallies[name] for result in results.values()]
@@ -70,11 +70,13 @@ def _table(results: Mapping[str, FamilyResult]) -> Table:
     return table
 
 
-def _reasons(console: Console, results: Mapping[str, FamilyResult], policies: Mapping[str, Policy]) -> None:
+def _reasons(
+    console: Console, results: Mapping[str, FamilyResult], tolerances: Mapping[str, Tolerance]
+) -> None:
     """Which rules of comparison a family has, and which exceptions really covered something."""
     lines = []
     for family, result in results.items():
-        for rule in policies[family].comparison:
+        for rule in tolerances[family].comparison:
             lines.append(f"{family}: {_names(rule.fields)} {rule.how}: {rule.because}")
         excepted: dict[str, dict[str, int]] = {}
         for (name, because), count in sorted(result.excepted().items()):
@@ -91,21 +93,21 @@ def _names(fields: Iterable[str]) -> str:
     return ", ".join(fields).replace("_", " ")
 
 
-def _difference(difference: Difference) -> Text:
-    transcript = difference.transcript
+def _mismatch(mismatch: Mismatch) -> Text:
+    transcript = mismatch.transcript
     where = f"{transcript.source} (id {transcript.index}, {transcript.script})"
-    place = "" if difference.step is None else f" step {difference.step}, action {_safe(difference.action)}"
-    text = Text(f"  {where}{place}: {difference.field.replace('_', ' ')}\n")
-    if difference.only_recorded or difference.only_ours:
+    at = "" if mismatch.step is None else f" step {mismatch.step}, action {_safe(mismatch.action)}"
+    text = Text(f"  {where}{at}: {mismatch.field.replace('_', ' ')}\n")
+    if mismatch.only_recorded or mismatch.only_ours:
         recorded, ours = (
             Text(f"only here {_safe(list(items))[:1000]}")
-            for items in (difference.only_recorded, difference.only_ours)
+            for items in (mismatch.only_recorded, mismatch.only_ours)
         )
-    elif isinstance(difference.recorded, str) and isinstance(difference.ours, str):
-        recorded, ours = _marked(difference.recorded, difference.ours)
+    elif isinstance(mismatch.recorded, str) and isinstance(mismatch.ours, str):
+        recorded, ours = _marked(mismatch.recorded, mismatch.ours)
     else:
-        recorded, ours = Text(_safe(difference.recorded)), Text(_safe(difference.ours))
-    if difference.field != "crash":
+        recorded, ours = Text(_safe(mismatch.recorded)), Text(_safe(mismatch.ours))
+    if mismatch.field != "crash":
         text.append("    recorded: ", style="dim").append_text(recorded).append("\n")
     return text.append("    ours:     ", style="dim").append_text(ours)
 

@@ -31,7 +31,7 @@ class Step:
 @dataclass(frozen=True)
 class Transcript:
     family: str
-    """As the recording calls it; a family may have another name here (see `Policy.recorded_as`)."""
+    """As the recording calls it; a family may have another name here (see `Tolerance.recorded_as`)."""
     index: int
     script: str
     goal: str | None

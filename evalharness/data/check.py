@@ -27,7 +27,7 @@ class FamilyCheck:
     changed: tuple[str, ...]
     missing: tuple[str, ...]
     unverified: tuple[str, ...]
-    """Present files for which no reference hash is known."""
+    """Present files for which no published hash is known."""
 
     @property
     def ok(self) -> bool:

@@ -32,7 +32,7 @@ TIMEOUT = 60.0
 
 
 class _NetworkError(Exception):
-    """The transfer failed in a way that another try may mend."""
+    """The transfer failed in a way that another try may fix."""
 
 
 def fetch_published(
@@ -91,7 +91,7 @@ def fetch(download: Download, target: Path, *, progress: Progress, retry_wait: f
         part.replace(target)
         _validator_file(part).unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(f"cannot write {part}: {error}; mend that and run the same command again") from error
+        raise UserError(f"cannot write {part}: {error}; fix this and run the same command again") from error
 
 
 def _transfer(download: Download, part: Path, progress: Progress) -> None:

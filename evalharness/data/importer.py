@@ -47,11 +47,11 @@ def import_published(
         raise UserError(f"{source} is an archive: files in it cannot be linked; import it without --link")
     try:
         data.mkdir(parents=True, exist_ok=True)
-        with _locked(data):
+        with locked(data):
             return _import(source, data, families, link)
     except OSError as error:
         raise UserError(
-            f"the import into {data} stopped: {error}; mend that and run the same command again"
+            f"the import into {data} stopped: {error}; fix this and run the same command again"
         ) from error
 
 
@@ -59,11 +59,11 @@ def _import(
     source: Path, data: Path, families: Mapping[str, PublishedFamily], link: bool
 ) -> dict[str, FamilyImport]:
     stages = {name: _Stage(family, data, link) for name, family in families.items()}
-    places = _Places(families)
+    published_paths = _PublishedPaths(families)
     archives = []
     matched = False
     for entry in walk(source, skip=data.resolve()):
-        for name, file in places.of(entry.name):
+        for name, file in published_paths.of(entry.name):
             matched = True
             stages[name].offer(file, entry)
         if entry.path is not None and is_archive(entry.path):
@@ -75,7 +75,7 @@ def _import(
             if all(stage.complete() for stage in stages.values()):
                 break
             for entry in walk(archive):
-                for name, file in places.of(entry.name):
+                for name, file in published_paths.of(entry.name):
                     matched = True
                     stages[name].offer(file, entry)
     if not matched:
@@ -93,7 +93,7 @@ def _import(
     return results
 
 
-class _Places:
+class _PublishedPaths:
     """Which published file a path in a source is: by the longest known end of the path."""
 
     def __init__(self, families: Mapping[str, PublishedFamily]) -> None:
@@ -214,7 +214,7 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path) -> Iterator[None]:
     """One import at a time; the lock goes with the process that holds it."""
     with (folder / ".lock").open("w") as lock:
         try:

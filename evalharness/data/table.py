@@ -24,7 +24,7 @@ class Download(BaseModel):
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     url: str
     save_as: str = Field(alias="as")
-    """Path below the download folder; for a single file it ends like the file's place in the data folder."""
+    """Path below the download folder; for a single file it ends like the path of the file in the data folder."""
     sha256: str | None = None
     """None where the publisher gives none: then only the unpacked files are checked."""
     size: str | None = None
@@ -72,7 +72,7 @@ class PublishedFamily:
     literals: dict[str, Literals]
     """Files made from a publisher's source code. Not required: the label files say the same where they are whole."""
     files: dict[str, str | None]
-    """Path in the folder (posix) -> SHA-256, or None where no reference hash is known."""
+    """Path in the folder (posix) -> SHA-256, or None where no published hash is known."""
     source: Path
 
     def required(self) -> list[str]:

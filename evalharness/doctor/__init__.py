@@ -1,4 +1,4 @@
-"""What works on this machine, what does not, and the command that mends it."""
+"""What works on this machine, what does not, and the command that fixes it."""
 
 from __future__ import annotations
 

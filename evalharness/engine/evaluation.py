@@ -85,7 +85,13 @@ def evaluate(
         if family not in specs:
             raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
     tasks = select(
-        specs, config.tasks, config.suite, data=data, suite_seed=config.suite_seed, limit=config.limit
+        specs,
+        config.tasks,
+        config.suite,
+        data=data,
+        suite_seed=config.suite_seed,
+        limit=config.limit,
+        questions=config.questions,
     )
     families = sorted({task.family for task in tasks})
     prompts = load_prompts([specs[family] for family in families], config.prompts)
@@ -101,7 +107,12 @@ def evaluate(
         folder = config.folder(prepared.address)
         with RunStore(folder) as store:
             manifest = make_manifest(
-                config, tasks, specs, {f: prompt.sha256 for f, prompt in prompts.items()}, prepared.identity
+                config,
+                tasks,
+                specs,
+                {f: prompt.sha256 for f, prompt in prompts.items()},
+                prepared.identity,
+                data,
             )
             store.resume(manifest)
             if (folder / MANIFEST).exists():
@@ -112,7 +123,7 @@ def evaluate(
                 finished = max(finished or 0.0, episode.started + episode.wall_s)
             history = History.load(history_path())
             owed = [
-                Job(task, sample, history.expected_turns(task, config.max_turns))
+                Job(task, sample, history.expected_turns(task, config.turn_limit(specs[task.family])))
                 for task in tasks
                 for sample in range(config.samples)
                 if (task.id, sample) not in store.done

@@ -12,9 +12,9 @@ from envs.base import MAX_TURNS, Task
 from evalharness.policy.base import (
     ContextOverflowError,
     Environment,
+    Player,
     PolicyStoppedError,
     Reply,
-    Session,
 )
 from evalharness.protocol import react, tools
 from evalharness.protocol.perturb import Voice
@@ -81,10 +81,10 @@ class _Speaking:
         return {name: [self.voice.action(action) for action in plan] for name, plan in plans.items()}
 
 
-async def _ask(session: Session, conversation: _Conversation, turn: int) -> Reply:
+async def _ask(player: Player, conversation: _Conversation, turn: int) -> Reply:
     while True:
         try:
-            return await session.reply(conversation.messages, turn=turn)
+            return await player.reply(conversation.messages, turn=turn)
         except ContextOverflowError:
             conversation.drop_older_half(turn)
 
@@ -92,7 +92,7 @@ async def _ask(session: Session, conversation: _Conversation, turn: int) -> Repl
 async def play(
     task: Task,
     environment: Environment,
-    open_session: Callable[[Environment], Session],
+    open_player: Callable[[Environment], Player],
     *,
     prompt: PromptFile,
     voice: Voice,
@@ -116,14 +116,14 @@ async def play(
         shown = shown.for_tools(tools.FORMAT_RULES)
     messages = shown.messages(voice.surface, goal, first_observation, max_turns=max_turns)
     conversation = _Conversation(messages, len(messages))
-    session = open_session(_Speaking(environment, voice))
+    player = open_player(_Speaking(environment, voice))
     turns: list[Turn] = []
     ended_by: EndedBy = "turn_limit"
     while len(turns) < max_turns:
         number = len(turns) + 1
         before = time.perf_counter()
         try:
-            reply = await _ask(session, conversation, number)
+            reply = await _ask(player, conversation, number)
         except PolicyStoppedError:
             ended_by = "policy_stopped"
             break
@@ -143,7 +143,7 @@ async def play(
             )
         terminated = False
         completed: tuple[int, ...] = ()
-        valid = False
+        valid, no_effect = False, None
         simulated = waited = 0.0
         if parsed.action is None:
             observation = tools.correction(parsed) if acts_by_tools else react.correction(parsed)
@@ -154,6 +154,7 @@ async def play(
             waited = time.perf_counter() - asked - simulated
             observation = voice.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
+            no_effect = info.get("no_effect")
         says = partial(tools.turn_messages, calls=reply.calls) if acts_by_tools else react.turn_messages
         conversation.append(says(parsed, observation=observation, keep_thinking=keep_thinking))
         turn = Turn(
@@ -166,6 +167,7 @@ async def play(
             valid=valid,
             format_errors=parsed.errors,
             subgoals_completed=completed,
+            no_effect=no_effect,
             finish_reason=reply.finish_reason,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
@@ -208,4 +210,5 @@ async def play(
         started=started,
         wall_s=time.perf_counter() - clock,
         worker_s=max(0.0, worker_s) + sum(turn.worker_s for turn in turns),
+        figures=dict(info.get("figures", {})),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from envs.base import MAX_TURNS, Task
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.policy.endpoint import EndpointError, RefusedError
+from evalharness.policy.base import PolicyError
 from evalharness.records.episode import Episode
 from evalharness.records.store import StoreError
 from evalharness.workers.pool import EnvironmentPool, usable_cores
@@ -23,7 +23,7 @@ _LOOK_EVERY = 2.0
 
 @dataclass(frozen=True)
 class Job:
-    """One episode that is owed."""
+    """One episode that is left to play."""
 
     task: Task
     sample: int
@@ -53,9 +53,9 @@ class _Queue:
 class Scheduler:
     """Plays jobs with as many episodes in flight as the throttle allows.
 
-    There is no barrier between turns, episodes or families. A place that comes free goes to the family that holds
+    There is no barrier between turns, episodes or families. A seat that comes free goes to the family that holds
     least for the work it has left: all families end together, and one whose environments are slow or hang can
-    never hold more than its part of the places while another has work.
+    never hold more than its part of the seats while another has work.
     """
 
     pools: Mapping[str, EnvironmentPool]
@@ -71,33 +71,30 @@ class Scheduler:
     """None, or why the policy can never answer again."""
     _queues: dict[str, _Queue] = field(default_factory=dict)
     _policy_failures: int = 0
-    """Episodes in a row that failed for the policy's sake."""
+    """Episodes in a row that failed because the policy gave no reply."""
 
     async def run(self, jobs: Sequence[Job]) -> None:
         """Raises RunAbortedError, StoreError or UserError; then no other episode goes on."""
         self._queues = _queues(jobs)
-        self._wake = asyncio.Event()
-        self.throttle.on_change = self._wake.set
         try:
             async with asyncio.TaskGroup() as group:
                 looking = group.create_task(self._look_after_pools())
                 while any(queue.jobs or queue.in_flight for queue in self._queues.values()):
                     while (family := self._next_family()) is not None:
                         self._start(family, group)
-                    await self._wake.wait()
-                    self._wake.clear()
+                    await self.throttle.change()
                 looking.cancel()
         except BaseExceptionGroup as errors:
             raise _first(errors) from None
 
     def _next_family(self) -> str | None:
-        """The family whose next episode starts now; None when the places are taken or nothing is left."""
-        if self.throttle.episodes >= self.throttle.limit:
+        """The family whose next episode starts now; None when the seats are taken or nothing is left."""
+        if not self.throttle.has_room:
             return None
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
         if not ready:
-            # Places are left and every family's environments are taken: more of them where most is left to do.
+            # Seats are left and every family's environments are taken: more of them where most is left to do.
             behind = sorted(waiting, key=lambda f: (-waiting[f].turns_left / self.pools[f].size, f))
             ready = [next((f for f in behind if self.pools[f].grow()), "")]
         return min(
@@ -108,7 +105,7 @@ class Scheduler:
         queue = self._queues[family]
         job = queue.jobs.popleft()
         queue.in_flight += 1
-        self.throttle.episodes += 1
+        self.throttle.begin_episode()
         group.create_task(self._one(job, queue))
 
     async def _one(self, job: Job, queue: _Queue) -> None:
@@ -117,8 +114,7 @@ class Scheduler:
         finally:
             queue.in_flight -= 1
             queue.turns_left -= job.expected_turns
-            self.throttle.episodes -= 1
-            self._wake.set()
+            self.throttle.end_episode()
 
     async def _finish(self, job: Job, pool: EnvironmentPool) -> None:
         """Play one job, starting it over when infrastructure fails, until it is done or given up."""
@@ -134,9 +130,9 @@ class Scheduler:
                 self.on_failure(job, attempt, error, final)
                 if reason is not None:
                     raise RunAbortedError(reason) from None
-                if isinstance(error, RefusedError):
-                    raise RunAbortedError(f"the model's server refuses every request: {error}") from None
-                if isinstance(error, EndpointError):
+                if isinstance(error, PolicyError):
+                    if error.refuses_all:
+                        raise RunAbortedError(f"the model's server refuses every request: {error}") from None
                     self._policy_failures += 1
                     if self._policy_failures >= max(self.attempts, self.throttle.limit):
                         raise RunAbortedError(f"the model's server has stopped answering: {error}") from None
@@ -160,7 +156,7 @@ class Scheduler:
                         and used < self.cores
                         and pool.grow()
                     ):
-                        self._wake.set()
+                        self.throttle.wake()
 
 
 def _queues(jobs: Sequence[Job]) -> dict[str, _Queue]:

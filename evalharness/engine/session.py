@@ -21,7 +21,7 @@ from evalharness.engine.progress import Progress
 from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.engine.throttle import CEILING, Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.policy.base import Environment, Reply, Session
+from evalharness.policy.base import Environment, Player, Reply
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
@@ -41,7 +41,7 @@ _FEW_ENVIRONMENTS = 8
 class _Throttled:
     """A policy's session that waits for a place at the model before each turn, and notes how long all took."""
 
-    session: Session
+    session: Player
     throttle: Throttle
     times: FamilyTimes
     latencies: Latencies
@@ -50,13 +50,13 @@ class _Throttled:
         began = time.perf_counter()
         asked: float | None = None
         try:
-            async with self.throttle.place():
+            async with self.throttle.seat():
                 asked = time.perf_counter()
                 reply = await self.session.reply(messages, turn=turn)
                 seconds = time.perf_counter() - asked
         finally:  # what a failed request waited for was time all the same
             ended = time.perf_counter()
-            self.times.place_s += (asked or ended) - began
+            self.times.seat_s += (asked or ended) - began
             self.times.model_s += 0.0 if asked is None else ended - asked
         self.latencies.add(seconds)
         self.throttle.answered()
@@ -81,7 +81,7 @@ class Engine:
     """Deaths and restarts of servers."""
     _longest_s: float = 0.0
     _wall_s: float = 0.0
-    _allowed_place_s: float = 0.0
+    _allowed_seat_s: float = 0.0
     _client_cpu_s: float = 0.0
     _down_s: float = 0.0
     _sessions: int = 1
@@ -134,7 +134,7 @@ class Engine:
             finally:
                 self._wall_s = self.progress.elapsed
                 self._client_cpu_s = time.process_time() - self._cpu_before
-                self._allowed_place_s = self._throttle.allowed_place_s()
+                self._allowed_seat_s = self._throttle.allowed_seat_s()
                 self._down_s = opened.down_s()
                 watching.cancel()
                 with contextlib.suppress(asyncio.CancelledError):
@@ -189,8 +189,8 @@ class Engine:
         counts = self.progress.families[task.family]
         times = environment.times
 
-        def session(world: Environment) -> Session:
-            own = opened.policy.session(task, job.sample, world)
+        def session(world: Environment) -> Player:
+            own = opened.policy.player(task, job.sample, world)
             if self.config.is_scripted:
                 return own
             return _Throttled(own, self._throttle, times, self._latencies)
@@ -206,7 +206,7 @@ class Engine:
                 prompt=self.prompts[task.family],
                 voice=self.voices[task.family],
                 sample=job.sample,
-                max_turns=self.config.max_turns,
+                max_turns=self.config.turn_limit(self.specs[task.family]),
                 acts_by_tools=self.config.acts_by_tools,
                 keep_thinking=self.config.history_thinking == "keep",
                 on_turn=self.progress.count_turn,
@@ -271,7 +271,7 @@ class Engine:
             workers={family: pool.size for family, pool in self._pools.items()},
             client_cpu_s=self._client_cpu_s,
             longest_episode_s=self._longest_s,
-            allowed_place_s=self._allowed_place_s,
+            allowed_seat_s=self._allowed_seat_s,
             concurrency=self._throttle.limit,
             highest_concurrency=self._throttle.highest,
             pinned=self._throttle.pinned is not None,

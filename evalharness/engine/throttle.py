@@ -103,7 +103,7 @@ class AutoLimit:
 
 
 class Throttle:
-    """The places at the model. Fair: who waits longest is served first. `limit` also bounds the episodes in flight."""
+    """The seats at the model. Fair: who waits longest is served first. `limit` also bounds the episodes in flight."""
 
     def __init__(
         self, pinned: int | None, ceiling: int = CEILING, clock: Callable[[], float] = time.monotonic
@@ -113,10 +113,9 @@ class Throttle:
         self._clock = clock
         self._busy = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self.episodes = 0
-        """In flight now; kept by the scheduler."""
-        self.on_change: Callable[[], None] = lambda: None
-        """Called when the limit has changed."""
+        self._episodes = 0
+        self._changed = asyncio.Event()
+        """Set when an episode has ended or the limit has changed; cleared by who waits for it."""
         self.highest = self.limit
         self._allowed = 0.0
         self._allowed_since = clock()
@@ -141,12 +140,38 @@ class Throttle:
         return self._busy
 
     @property
+    def episodes(self) -> int:
+        """In flight now."""
+        return self._episodes
+
+    @property
+    def has_room(self) -> bool:
+        """Whether one more episode may start."""
+        return self._episodes < self.limit
+
+    def begin_episode(self) -> None:
+        self._episodes += 1
+
+    def end_episode(self) -> None:
+        self._episodes -= 1
+        self.wake()
+
+    def wake(self) -> None:
+        """Something has changed that decides whether an episode may start."""
+        self._changed.set()
+
+    async def change(self) -> None:
+        """Wait until an episode has ended, the limit has changed, or somebody called `wake`, since the last wait."""
+        await self._changed.wait()
+        self._changed.clear()
+
+    @property
     def state(self) -> str:
         """For whoever looks: is the search still going on?"""
         return "pinned" if self._auto is None else self._auto.state
 
-    def allowed_place_s(self) -> float:
-        """Places at the model times seconds, so far."""
+    def allowed_seat_s(self) -> float:
+        """Seats at the model times seconds, so far."""
         self._count_allowed(self.limit)
         return self._allowed
 
@@ -156,8 +181,8 @@ class Throttle:
         self._allowed_since = now
 
     @asynccontextmanager
-    async def place(self) -> AsyncIterator[None]:
-        """Hold a place for one request."""
+    async def seat(self) -> AsyncIterator[None]:
+        """Hold a seat for one request."""
         if self._busy >= self.limit or self._waiting:
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -201,7 +226,7 @@ class Throttle:
             self._began = self._clock()
             return
         self._turns += 1
-        self._full = self._full or self.episodes >= self.limit
+        self._full = self._full or not self.has_room
         seconds = self._clock() - self._began
         if self._turns < max(self.limit, 8) or seconds < _WINDOW_S:
             return
@@ -209,7 +234,7 @@ class Throttle:
         before = self.limit
         if not self._has_collapsed(window):
             self._auto.window(window)
-        self._changed(before)
+        self._limit_was(before)
 
     def _has_collapsed(self, window: Window) -> bool:
         """At an unchanged limit the throughput has fallen: conversations have outgrown what the server can hold."""
@@ -235,19 +260,19 @@ class Throttle:
             self._last_back_off = now
             before = self.limit
             self._auto.overloaded(self._busy)
-            self._changed(before)
+            self._limit_was(before)
 
     def saturated(self, running: int) -> None:
         """The server itself reports a queue behind `running` requests."""
         if self._auto is not None:
             before = self.limit
             self._auto.saturated(running)
-            self._changed(before)
+            self._limit_was(before)
 
-    def _changed(self, before: int) -> None:
+    def _limit_was(self, before: int) -> None:
         self._restart_window()
         if self.limit != before:
             self._count_allowed(before)
             self.highest = max(self.highest, self.limit)
             self._admit()
-            self.on_change()
+            self.wake()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from envs.base import MAX_TURNS
@@ -11,13 +11,15 @@ from evalharness.protocol import react, tools
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode, Turn
+from evalharness.records.manifest import turn_limits
 
 
 @dataclass(frozen=True)
 class Protocol:
     """What of a run's configuration its conversations depend on."""
 
-    max_turns: int = MAX_TURNS
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Family -> turns of its episodes at most."""
     keep_thinking: bool = False
     acts_by_tools: bool = False
 
@@ -25,7 +27,7 @@ class Protocol:
     def of(cls, manifest: Mapping[str, Any]) -> Protocol:
         config = manifest["identity"]["config"]
         return cls(
-            config["max_turns"],
+            turn_limits(manifest),
             config.get("history_thinking") == "keep",
             config.get("action_interface") == "tools",
         )
@@ -47,8 +49,9 @@ def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message]
     prompt, voice = found
     if protocol.acts_by_tools:
         prompt = prompt.for_tools(tools.FORMAT_RULES)
+    limit = protocol.limits.get(episode.family, MAX_TURNS)
     goal, observation = episode.goal, episode.first_observation
-    return prompt.messages(voice.surface, goal, observation, max_turns=protocol.max_turns), True
+    return prompt.messages(voice.surface, goal, observation, max_turns=limit), True
 
 
 def _turn_messages(turn: Turn, protocol: Protocol) -> list[Message]:

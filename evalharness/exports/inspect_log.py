@@ -24,6 +24,7 @@ from evalharness._version import __version__
 from evalharness.config import SAMPLING
 from evalharness.exports.conversation import USUAL, Protocol, as_text, conversation, opening
 from evalharness.records.episode import Episode, Turn
+from evalharness.records.manifest import turn_limits
 
 LOG_VERSION = 2
 _TIME = (1980, 1, 1, 0, 0, 0)
@@ -215,11 +216,11 @@ def _specification(manifest: Mapping[str, Any], ids: list[str], samples: int) ->
         },
         "model": str(manifest["model_name"]),
         "model_generate_config": sampling,
-        "config": {"epochs": samples, "turn_limit": config["max_turns"]},
+        "config": {"epochs": samples, "turn_limit": max(turn_limits(manifest).values())},
         "packages": {"evalharness": session.get("evalharness", __version__)},
         "metadata": {
             "digest": manifest["digest"],
-            "max_turns": config["max_turns"],
+            "max_turns": max(turn_limits(manifest).values()),
             "labels": manifest["labels"],
         },
         "scorers": [{"name": name, "metrics": [{"name": "mean"}]} for name in SCORES],

@@ -3,10 +3,10 @@
 from evalharness.policy.base import (
     ContextOverflowError,
     Environment,
+    Player,
     Policy,
     PolicyStoppedError,
     Reply,
-    Session,
 )
 
-__all__ = ["ContextOverflowError", "Environment", "Policy", "PolicyStoppedError", "Reply", "Session"]
+__all__ = ["ContextOverflowError", "Environment", "Player", "Policy", "PolicyStoppedError", "Reply"]

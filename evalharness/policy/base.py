@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from envs.base import Task
+from evalharness.errors import InfrastructureError
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.tools import ToolCall
 from evalharness.records.episode import FailedTry
@@ -39,6 +41,25 @@ class Reply:
     failed_tries: tuple[FailedTry, ...] = ()
 
 
+@dataclass(frozen=True)
+class RequestForm:
+    """What a reply may look like, beside how it is drawn."""
+
+    stop: tuple[str, ...] = ()
+    """Texts that end it."""
+    response_format: Mapping[str, Any] | None = None
+    """As the chat completions API takes it, for servers that can be held to a JSON schema."""
+    max_tokens: int | None = None
+    """None: as the sampling says."""
+
+
+class PolicyError(InfrastructureError):
+    """The policy gave no usable reply, and not for anything the model did: the episode is started over."""
+
+    refuses_all = False
+    """Further requests would be refused, too: no other episode can be played now."""
+
+
 class ContextOverflowError(Exception):
     """The conversation no longer fits the model's context; the loop drops old turns and asks again."""
 
@@ -67,14 +88,14 @@ class Environment(Protocol):
     async def reference_plans(self) -> dict[str, list[str]]: ...
 
 
-class Session(Protocol):
-    """A policy playing one episode."""
+class Player(Protocol):
+    """A policy's side of one episode, or of one conversation without an environment."""
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         """Answer the conversation so far; `turn` counts from 1."""
 
 
 class Policy(Protocol):
-    def session(self, task: Task, sample: int, environment: Environment) -> Session: ...
+    def player(self, task: Task, sample: int, environment: Environment) -> Player: ...
 
     async def close(self) -> None: ...

@@ -26,14 +26,24 @@ class TryFailedError(Exception):
         self.retry_after = retry_after
 
 
-class RefusedRequestError(UserError):
-    """The server refuses the request for good, and says that it is the request's own fault (400, 422)."""
+class RequestRefusedError(UserError):
+    """The server refuses this request for good; others it may answer."""
+
+    def __init__(self, text: str, status: int, reason: str) -> None:
+        super().__init__(text)
+        self.status = status
+        self.reason = reason
+        """In the server's own words."""
+
+
+class RequestFaultError(RequestRefusedError):
+    """The server says that it is the request's own fault (400, 422): another form of it may do."""
 
 
 def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | bytearray) -> dict[str, Any]:
     """The fields of a Reply.
 
-    Raises TryFailedError, ContextOverflowError, or UserError where the server refuses the request for good.
+    Raises TryFailedError, ContextOverflowError, or RequestRefusedError where the server refuses the request for good.
     """
     if status == 200:
         return read_completion(raw)
@@ -44,13 +54,18 @@ def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | 
         wait = retry_after(headers)
         busy = status == 429 or (status == 503 and wait is not None)
         raise TryFailedError("busy" if busy else "server_error", f"HTTP {status}: {message}", wait)
-    refused = RefusedRequestError if status in (400, 422) else UserError
-    raise refused(f"{url} refuses the request (HTTP {status}): {message}")
+    refused = RequestFaultError if status in (400, 422) else RequestRefusedError
+    raise refused(f"{url} refuses the request (HTTP {status}): {message}", status, message)
 
 
 def _is_context_overflow(message: str) -> bool:
     text = message.lower()
     return ("context" in text and ("length" in text or "window" in text)) or "max_model_len" in text
+
+
+def refuses_response_format(message: str) -> bool:
+    text = message.lower()
+    return any(word in text for word in ("response_format", "json_schema", "guided", "structured output"))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

@@ -18,9 +18,9 @@ from typing import Any
 import aiohttp
 
 from envs.base import Task
-from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import ContextOverflowError, Environment, Reply, Session
-from evalharness.policy.completion import RefusedRequestError, TryFailedError, read_answer
+from evalharness.errors import UserError
+from evalharness.policy.base import ContextOverflowError, Environment, Player, PolicyError, Reply, RequestForm
+from evalharness.policy.completion import RequestFaultError, TryFailedError, read_answer
 from evalharness.policy.patience import Patience, pause_before_retry
 from evalharness.policy.sampling import Sampling, beyond_openai, refused_fields, without
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
@@ -32,6 +32,8 @@ from evalharness.records.episode import FailedTry
 
 _REPLY_LIMIT = 8 * 1024 * 1024
 """Bytes of one answer. 8,192 tokens are below 100 kB; a server that sends more is broken."""
+TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
+"""Of a turn in an episode."""
 START_PATIENCE = 60.0
 """Seconds for which a server may be too busy for the first request of all, before anything is played."""
 _KEEP_ALIVE = 4.0
@@ -39,7 +41,7 @@ _KEEP_ALIVE = 4.0
 on a connection that is just being closed fails, and only the server's side could tell whether it had been read."""
 
 
-class EndpointError(InfrastructureError):
+class EndpointError(PolicyError):
     """The endpoint did not give a usable answer within the bounds set for retrying."""
 
     def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
@@ -52,6 +54,8 @@ class EndpointError(InfrastructureError):
 
 class RefusedError(EndpointError):
     """The endpoint has refused every request for so long that further ones would be refused, too."""
+
+    refuses_all = True
 
 
 def merge_system(messages: list[Message]) -> list[Message]:
@@ -134,7 +138,7 @@ class ChatEndpoint:
         )
         limit = min(START_PATIENCE, self._timeout)
         self._served = await describe(
-            self._session, self.base_url, self.model, patience_s=limit, on_status=self._on_status
+            self._connection, self.base_url, self.model, patience_s=limit, on_status=self._on_status
         )
         if self._expected is not None:
             require_same(self.base_url, self._expected, self._served)
@@ -155,7 +159,7 @@ class ChatEndpoint:
         while True:
             try:
                 return await self._probe()
-            except RefusedRequestError as error:
+            except RequestFaultError as error:
                 refused, named = error, refused_fields(str(error), self._request([], 0, 1)) - self.left_out
             if not named:
                 break
@@ -165,7 +169,7 @@ class ChatEndpoint:
         named_only, more = self.left_out, beyond_openai(self._request([], 0, 1))
         for merges_system, left_out in ((True, set[str]()), (False, more), (True, more)):
             self.merges_system, self.left_out = merges_system, named_only | left_out
-            with contextlib.suppress(RefusedRequestError):
+            with contextlib.suppress(RequestFaultError):
                 return await self._probe()
         self.merges_system, self.left_out = False, named_only
         raise refused
@@ -198,7 +202,7 @@ class ChatEndpoint:
             for grown in growing_conversations(keep_thinking=keep_thinking)
         ]
         kwargs = self._template_kwargs
-        self.template = await examine(self._session, self.base_url, self.model, conversations, kwargs)
+        self.template = await examine(self._connection, self.base_url, self.model, conversations, kwargs)
         return self.template
 
     async def _settle_doubt(self) -> None:
@@ -207,48 +211,61 @@ class ChatEndpoint:
             if not self._doubtful or self._served is None:
                 return  # another request has looked meanwhile
             try:
-                served = await describe(self._session, self.base_url, self.model)
+                served = await describe(self._connection, self.base_url, self.model)
             except NoAnswerError as error:
                 raise TryFailedError("connect", str(error)) from None
             require_same(self.base_url, self._served, served)
             self._doubtful = False
 
     @property
-    def _session(self) -> aiohttp.ClientSession:
+    def _connection(self) -> aiohttp.ClientSession:
         if self._http is None:
             raise RuntimeError("start() first")
         return self._http
 
-    def session(self, task: Task, sample: int, environment: Environment) -> Session:
-        return _EndpointSession(self, task.id, sample)
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
+        return self.conversation(task.id, sample, TURN_FORM)
+
+    def conversation(self, key: str, sample: int, form: RequestForm) -> Player:
+        """Replies to messages outside any environment; `key` and `sample` tell conversations apart in their seeds."""
+        return _EndpointPlayer(self, key, sample, form)
 
     async def close(self) -> None:
         if self._http is not None:
             await self._http.close()
 
-    async def chat(self, messages: list[Message], *, seed: int) -> Reply:
+    async def chat(self, messages: list[Message], *, seed: int, form: RequestForm = TURN_FORM) -> Reply:
         """One reply, tried again within bounds.
 
         Raises ContextOverflowError, UserError (the server refuses the request for good), EndpointError.
         """
-        reply = await self._chat(messages, seed=seed, max_tokens=self.sampling.max_tokens)
+        reply = await self._chat(
+            messages, seed=seed, max_tokens=form.max_tokens or self.sampling.max_tokens, form=form
+        )
         return self._with_open_reasoning(reply)
 
-    async def _chat(self, messages: list[Message], *, seed: int, max_tokens: int) -> Reply:
-        request = without(self._request(messages, seed, max_tokens), self.left_out)
+    async def _chat(
+        self, messages: list[Message], *, seed: int, max_tokens: int, form: RequestForm = TURN_FORM
+    ) -> Reply:
+        request = without(self._request(messages, seed, max_tokens, form), self.left_out)
         return await self._ask(json.dumps(request).encode())
 
-    def _request(self, messages: list[Message], seed: int, max_tokens: int) -> dict[str, Any]:
-        return {
+    def _request(
+        self, messages: list[Message], seed: int, max_tokens: int, form: RequestForm = TURN_FORM
+    ) -> dict[str, Any]:
+        request: dict[str, Any] = {
             "model": self.model,
             "messages": merge_system(messages) if self.merges_system else messages,
             **self.sampling.fields(),
             "max_tokens": max_tokens,
-            **({"tools": [TOOL], "tool_choice": "auto"} if self._tools else {"stop": list(STOP_SEQUENCES)}),
+            **({"tools": [TOOL], "tool_choice": "auto"} if self._tools else {"stop": list(form.stop)}),
             "seed": seed,
             **({"return_token_ids": True, "logprobs": True} if self._record_tokens else {}),
             **({"chat_template_kwargs": self._template_kwargs} if self._template_kwargs else {}),
         }
+        if form.response_format is not None:
+            request["response_format"] = form.response_format
+        return request
 
     def _with_open_reasoning(self, reply: Reply) -> Reply:
         """Where the prompt itself begins the reasoning, a reply that was cut off inside it shows no marker."""
@@ -309,7 +326,7 @@ class ChatEndpoint:
         url = f"{self.base_url}/chat/completions"
         headers = {"Content-Type": "application/json"}
         try:
-            async with self._session.post(url, data=body, headers=headers) as response:
+            async with self._connection.post(url, data=body, headers=headers) as response:
                 raw = bytearray()
                 async for chunk in response.content.iter_any():
                     raw += chunk
@@ -333,11 +350,12 @@ def _kind(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class _EndpointSession:
+class _EndpointPlayer:
     endpoint: ChatEndpoint
-    task_id: str
+    key: str
     sample: int
+    form: RequestForm
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
-        seed = request_seed(self.endpoint.sampling.seed, self.task_id, self.sample, turn)
-        return await self.endpoint.chat(messages, seed=seed)
+        seed = request_seed(self.endpoint.sampling.seed, self.key, self.sample, turn)
+        return await self.endpoint.chat(messages, seed=seed, form=self.form)

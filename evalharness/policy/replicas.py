@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from envs.base import Task
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.base import Environment, Reply, Session
-from evalharness.policy.endpoint import ChatEndpoint, EndpointError
+from evalharness.policy.base import Environment, Player, Reply, RequestForm
+from evalharness.policy.endpoint import TURN_FORM, ChatEndpoint, EndpointError
 from evalharness.protocol.prompt import Message
 from evalharness.server.interface import ModelServer
 
@@ -43,13 +43,13 @@ class Replica:
     down_since: float = 0.0
     _asked: set[asyncio.Timeout] = field(default_factory=set)
 
-    async def ask(self, session: Session, messages: list[Message], turn: int) -> Reply:
+    async def ask(self, player: Player, messages: list[Message], turn: int) -> Reply:
         """Raises _LostError as soon as the server is known to be gone: its answer need not be waited for."""
         try:
             async with asyncio.timeout(None) as watched:
                 self._asked.add(watched)
                 try:
-                    return await session.reply(messages, turn=turn)
+                    return await player.reply(messages, turn=turn)
                 finally:
                     self._asked.discard(watched)
         except TimeoutError:
@@ -89,8 +89,12 @@ class Replicas:
         self._changed = asyncio.Event()
         self._watchers = [asyncio.create_task(self._watch(r)) for r in replicas if r.server is not None]
 
-    def session(self, task: Task, sample: int, environment: Environment) -> Session:
-        return _ReplicaSession(self, task, sample, environment)
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
+        return self.conversation(task.id, sample, TURN_FORM)
+
+    def conversation(self, key: str, sample: int, form: RequestForm) -> Player:
+        """As `ChatEndpoint.conversation`."""
+        return _ReplicaPlayer(self, key, sample, form)
 
     def failure(self) -> str | None:
         """Why no server can ever answer again; None while one can."""
@@ -196,23 +200,23 @@ async def _reconnect(endpoint: ChatEndpoint, base_url: str) -> None:
 
 
 @dataclass
-class _ReplicaSession:
+class _ReplicaPlayer:
     group: Replicas
-    task: Task
+    key: str
     sample: int
-    environment: Environment
+    form: RequestForm
     replica: Replica | None = None
-    _session: Session | None = None
+    _player: Player | None = None
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         while True:
             self.group.revive()
             await self._settle()
             assert self.replica is not None
-            assert self._session is not None
+            assert self._player is not None
             replica = self.replica
             try:
-                return await replica.ask(self._session, messages, turn)
+                return await replica.ask(self._player, messages, turn)
             except _LostError:
                 continue
             except EndpointError as error:
@@ -222,4 +226,4 @@ class _ReplicaSession:
         replica = await self.group.place(self.replica)
         if replica is not self.replica:
             self.replica = replica
-            self._session = replica.endpoint.session(self.task, self.sample, self.environment)
+            self._player = replica.endpoint.conversation(self.key, self.sample, self.form)

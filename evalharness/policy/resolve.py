@@ -366,11 +366,12 @@ def _on_nodes(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
     from evalharness.server.placement import gpus_of_one
 
     def servers_of() -> tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]:
-        from evalharness.cluster.places import places
         from evalharness.cluster.ray_server import RayServer
+        from evalharness.cluster.server_resources import resources_of
 
         return RayServer, [
-            {"place": place, "vllm": config.vllm} for place in places(config.replicas, gpus_of_one(extra))
+            {"resources": resources, "vllm": config.vllm}
+            for resources in resources_of(config.replicas, gpus_of_one(extra))
         ]
 
     return servers_of

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from envs.base import Task
 from evalharness.errors import UserError
-from evalharness.policy.base import Environment, PolicyStoppedError, Reply, Session
+from evalharness.policy.base import Environment, Player, PolicyStoppedError, Reply
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.surface import ActionSurface
 
@@ -18,7 +18,7 @@ def _say(thought: str, action: str) -> Reply:
 
 
 @dataclass
-class _OracleSession:
+class _OraclePlayer:
     environment: Environment
     plan: Sequence[str] | None = None
 
@@ -33,15 +33,15 @@ class _OracleSession:
 class OraclePolicy:
     """Carries out the environment's own plan for the task."""
 
-    def session(self, task: Task, sample: int, environment: Environment) -> Session:
-        return _OracleSession(environment)
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
+        return _OraclePlayer(environment)
 
     async def close(self) -> None:
         pass
 
 
 @dataclass
-class _ReferenceSession:
+class _ReferencePlayer:
     environment: Environment
     number: int
     plan: Sequence[str] | None = None
@@ -61,15 +61,15 @@ class _ReferenceSession:
 class ReferencePolicy:
     """Carries out the environment's reference plans, one a sample. For the audit of labels."""
 
-    def session(self, task: Task, sample: int, environment: Environment) -> Session:
-        return _ReferenceSession(environment, sample)
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
+        return _ReferencePlayer(environment, sample)
 
     async def close(self) -> None:
         pass
 
 
 @dataclass
-class _RandomSession:
+class _RandomPlayer:
     environment: Environment
     stream: random.Random
     help_surface: ActionSurface
@@ -93,17 +93,17 @@ class RandomPolicy:
     actions: Mapping[str, Mapping[str, str]]
     """Family -> its action templates."""
 
-    def session(self, task: Task, sample: int, environment: Environment) -> Session:
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
         templates = self.actions[task.family]
         check = ActionSurface({name: text for name, text in templates.items() if name == "check"})
-        return _RandomSession(environment, random.Random(f"{self.seed}/{task.id}/{sample}"), check)
+        return _RandomPlayer(environment, random.Random(f"{self.seed}/{task.id}/{sample}"), check)
 
     async def close(self) -> None:
         pass
 
 
 @dataclass
-class _ReplaySession:
+class _ReplayPlayer:
     replies: Sequence[str]
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
@@ -119,9 +119,9 @@ class ReplayPolicy:
     replies: Mapping[tuple[str, int], Sequence[str]] = field(default_factory=dict)
     """(task id, sample) -> raw replies in order."""
 
-    def session(self, task: Task, sample: int, environment: Environment) -> Session:
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
         try:
-            return _ReplaySession(self.replies[task.id, sample])
+            return _ReplayPlayer(self.replies[task.id, sample])
         except KeyError:
             raise UserError(f"the replayed run has no episode of {task.id}, sample {sample}") from None
 

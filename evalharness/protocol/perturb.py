@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from string import Formatter
-from typing import Any
+from typing import Any, NamedTuple
 
 from envs.base import EnvSpec, Perturbation
 from evalharness.errors import UserError, nearest
@@ -62,6 +63,7 @@ def _both(first: Perturbation, second: Perturbation, name: str) -> Perturbation:
         reorder_instruction=first.reorder_instruction or second.reorder_instruction,
         drop_format_rules=first.drop_format_rules or second.drop_format_rules,
         source=" + ".join(dict.fromkeys(filter(None, (first.source, second.source)))),
+        recalled=first.recalled or second.recalled,
     )
 
 
@@ -102,6 +104,7 @@ class Voice:
         words = spec.wording.numbered if self.perturbation.join_numbers else ""
         self._spaced = re.compile(rf"\b({words}) (\d+)\b", re.IGNORECASE) if words else None
         self._joined = re.compile(rf"\b({words})(\d+)\b", re.IGNORECASE) if words else None
+        self._unread_from = re.compile(spec.wording.unread_from) if spec.wording.unread_from else None
         self._quoted = re.compile(spec.wording.quoted, re.DOTALL) if spec.wording.quoted else None
 
     def to_world(self, text: str) -> str:
@@ -113,10 +116,11 @@ class Voice:
             text = self._joined.sub(r"\1 \2", text)
         if not self.changed:
             return text
-        action = self._heard.parse(text)
-        if action is not None:
-            return self.canonical.render(action)
-        return UNKNOWN_WORD if self._is_old(text) else text
+        said = self._read_part(text)
+        heard = self._heard.parse(said.words)
+        if heard is not None:
+            return said.before + self.canonical.render(heard.action) + said.after_its_own(heard.period)
+        return UNKNOWN_WORD if self._is_old(said.words) else text
 
     def action(self, text: str) -> str:
         """An action in the environment's own words, reworded for the policy; unchanged where no template fits."""
@@ -185,9 +189,18 @@ class Voice:
             )
         return prompt.model_copy(update=update)
 
-    def _is_old(self, text: str) -> bool:
-        return self._old.parse(text) is not None or any(
-            pattern.fullmatch(text.strip()) for pattern in self._also.values()
+    def _read_part(self, text: str) -> _Said:
+        """The words between what environments may forgive: white space before; white space, final periods and what an
+        environment does not read after. All of it goes on to the environment, whose business it is."""
+        unread = self._unread_from.search(text) if self._unread_from else None
+        read = text[: unread.start()] if unread else text
+        words = read.strip().rstrip(_FINAL)
+        start = len(read) - len(read.lstrip())
+        return _Said(text[:start], words, text[start + len(words) :])
+
+    def _is_old(self, words: str) -> bool:
+        return self._old.parse(words) is not None or any(
+            pattern.fullmatch(words) for pattern in self._also.values()
         )
 
     def _read_otherwise(self, text: str) -> Action | None:
@@ -218,26 +231,45 @@ class Voice:
         return text
 
 
+_FINAL = ". \t\r\n\v\f"
+
+
+@dataclass(frozen=True)
+class _Said:
+    """A policy's text: an action's words, and what stands around them."""
+
+    before: str
+    words: str
+    after: str
+
+    def after_its_own(self, period: bool) -> str:
+        """What stands after the words, without the period that belongs to the action's own template."""
+        rest = self.after.lstrip()
+        return rest[1:] if period and rest.startswith(".") else self.after
+
+
+class _Heard(NamedTuple):
+    action: Action
+    period: bool
+    """The template ends with a period."""
+
+
 class _Hearing:
-    """Reads replies by templates, as careless about outer white space, a final period and (on request) case as the
-    environments themselves are."""
+    """Reads words by templates, those without their final periods; on request as careless about case as most
+    environments are."""
 
     def __init__(self, templates: Mapping[str, str], *, ignore_case: bool) -> None:
-        bare = ActionSurface({name: template.rstrip(" .") for name, template in templates.items()})
-        self._flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
+        bare = ActionSurface({name: template.rstrip(_FINAL) for name, template in templates.items()})
+        flags = re.DOTALL | (re.IGNORECASE if ignore_case else 0)
         self._patterns = [
-            (name, re.compile(pattern.pattern, self._flags), templates[name].rstrip().endswith("."))
+            (name, re.compile(pattern.pattern, flags), templates[name].rstrip().endswith("."))
             for name, pattern in bare.patterns()
         ]
 
-    def parse(self, text: str) -> Action | None:
-        text = text.strip()
-        for name, pattern, ends_with_period in self._patterns:
-            # Elsewhere the period goes on to the environment, whose business it is.
-            if match := pattern.fullmatch(text.rstrip(" .") if ends_with_period else text):
-                return Action(name, match.groupdict())
-            if not ends_with_period and not pattern.groups and pattern.fullmatch(text.rstrip(" .")):
-                return Action(name, {})
+    def parse(self, words: str) -> _Heard | None:
+        for name, pattern, period in self._patterns:
+            if match := pattern.fullmatch(words):
+                return _Heard(Action(name, match.groupdict()), period)
         return None
 
 

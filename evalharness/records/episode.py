@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -53,6 +54,8 @@ class Turn:
     valid: bool
     format_errors: tuple[str, ...] = ()
     subgoals_completed: tuple[Index, ...] = ()
+    no_effect: bool | None = None
+    """The action was valid and changed nothing (`Info.no_effect`); None where the environment does not tell."""
     finish_reason: str = "stop"
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
@@ -114,6 +117,8 @@ class Episode:
     """Unix time."""
     wall_s: Seconds
     worker_s: Seconds = 0.0
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """Further numbers about the whole episode, of a family that has some (`EnvSpec.scores`)."""
 
     @property
     def valid_turns(self) -> int:
@@ -162,4 +167,7 @@ class Episode:
         }
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        data = asdict(self)
+        if not self.figures:
+            del data["figures"]
+        return data

@@ -7,14 +7,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
-from envs.base import EnvSpec, Task
+from envs.base import EnvSpec, ScoreNames, Task
 from evalharness._version import __version__
 from evalharness.config import RunConfig
 from evalharness.paths import checkout
 from evalharness.records.identity import digest, run_identity
+from evalharness.suites.draws import draw_facts, expected_tasks
 
 SCHEMA = 1
 _PACKAGES = ("aiohttp", "gymnasium", "jericho", "minigrid", "numpy", "scienceworld", "textworld")
@@ -50,12 +53,16 @@ def make_manifest(
     specs: Mapping[str, EnvSpec],
     prompts: Mapping[str, str],
     model: Mapping[str, Any],
+    data: Path | None = None,
 ) -> dict[str, Any]:
     """`identity` is what must be equal for a run to be continued; `sessions` tells of each time it was."""
     by_family: dict[str, list[Task]] = {}
     for task in tasks:
         by_family.setdefault(task.family, []).append(task)
+    limits = {family: config.turn_limit(specs[family]) for family in by_family}
     identity = run_identity(config, by_family, prompts, model)
+    if own := {f: limit for f, limit in limits.items() if limit != identity["config"]["max_turns"]}:
+        identity["turn_limits"] = own
     return {
         "schema": SCHEMA,
         "digest": digest(identity),
@@ -63,12 +70,20 @@ def make_manifest(
         "model_name": config.display_name,
         "suite": config.suite,
         "counts": {family: len(listed) for family, listed in by_family.items()},
-        "expected": {family: specs[family].expected[config.suite] for family in by_family},
+        "expected": {
+            family: expected_tasks(specs[family], config.suite, config.suite_seed, config.questions)
+            for family in by_family
+        },
         "titles": {family: specs[family].title for family in by_family},
-        "held_out": {family: spec.expected[config.suite] for family, spec in specs.items() if spec.held_out},
+        "held_out": {
+            family: spec.expected[config.suite]
+            for family, spec in specs.items()
+            if spec.held_out and config.suite in spec.expected
+        },
         "labels": {
             family: ",".join(sorted({t.labels for t in listed})) for family, listed in by_family.items()
         },
+        **_of_some_families(config, {family: specs[family] for family in by_family}, data),
         "sessions": [
             {
                 "started": time.time(),
@@ -87,3 +102,24 @@ def make_manifest(
             }
         ],
     }
+
+
+def _of_some_families(config: RunConfig, specs: Mapping[str, EnvSpec], data: Path | None) -> dict[str, Any]:
+    """What few families have: names of their own for scores, drawn tasks, facts about the data behind their tasks."""
+    found: dict[str, dict[str, Any]] = {
+        "scores": {f: asdict(spec.scores) for f, spec in specs.items() if spec.scores != ScoreNames()},
+        "draw": draw_facts(specs, config.suite, config.suite_seed, config.questions),
+        "provenance": {
+            f: dict(spec.provenance(config.suite, data, config.suite_seed))
+            for f, spec in specs.items()
+            if spec.provenance is not None
+        },
+    }
+    return {key: value for key, value in found.items() if value}
+
+
+def turn_limits(manifest: Mapping[str, Any]) -> dict[str, int]:
+    """Family -> turns of its episodes at most, of every family that the run plays."""
+    identity = manifest["identity"]
+    own = identity.get("turn_limits", {})
+    return {family: own.get(family, identity["config"]["max_turns"]) for family in manifest["counts"]}

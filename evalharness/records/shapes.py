@@ -107,9 +107,9 @@ class _Timing(_Stored):
 def _why(error: ValidationError) -> str:
     """The first of what is wrong, `identity.config.samples: input should be a valid integer`."""
     first = error.errors(include_url=False, include_input=False)[0]
-    place = ".".join(str(part) if str(part).isprintable() else ascii(part) for part in first["loc"])
+    key = ".".join(str(part) if str(part).isprintable() else ascii(part) for part in first["loc"])
     text = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {text[0].lower()}{text[1:]}" if place else text
+    return f"{key}: {text[0].lower()}{text[1:]}" if key else text
 
 
 def _conform(shape: type[BaseModel], value: object) -> None:

@@ -22,7 +22,7 @@ import time
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from evalharness.errors import DamageWarning, InfrastructureError, UserError
 from evalharness.paths import write_whole
@@ -184,18 +184,22 @@ def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) 
         )
 
 
-class RunStore:
-    """The one writer of a run folder. Use as a context manager: it holds the folder's lock."""
+class RecordFolder:
+    """The one writer of a folder of JSON lines that can be continued. Use as a context manager: it holds the
+    folder's lock. `RunStore` keeps episodes in one; what else is made call by call keeps its own records in another.
+    """
+
+    lines: tuple[str, ...] = ()
+    """The files of JSON lines that are appended to; the first is what the folder is about."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.done: set[EpisodeKey] = set()
         self._files: dict[str, IO[bytes]] = {}
         self._lock: IO[bytes] | None = None
         self._created: list[Path] = []
 
-    def __enter__(self) -> RunStore:
-        require_own_folder(self.folder, MANIFEST)
+    def __enter__(self) -> Self:
+        require_own_folder(self.folder, MANIFEST, self.lines)
         for parent in (self.folder, *self.folder.parents):
             if parent.exists():
                 break
@@ -243,17 +247,17 @@ class RunStore:
                 path.rmdir()
 
     def resume(self, manifest: Mapping[str, Any]) -> None:
-        """Fill `done` from what an earlier session finished. Writes nothing but the cut of a torn line.
+        """Load what an earlier session finished. Writes nothing but the cut of a torn line.
 
         Raises UserError, with the differences, when the folder holds a run of another configuration.
         """
         if not (self.folder / MANIFEST).exists():
-            if (self.folder / EPISODES).exists():
+            if (self.folder / self.lines[0]).exists():
                 raise UserError(
-                    f"{self.folder} holds {EPISODES} but no {MANIFEST}; choose another folder with -o DIR"
+                    f"{self.folder} holds {self.lines[0]} but no {MANIFEST}; choose another folder with -o DIR"
                 )
             return
-        earlier = read_manifest(self.folder)
+        earlier = self.manifest()
         if changed := changes(earlier.get("identity", {}), manifest["identity"]):
             another_model = all(line.startswith("model.") for line in changed)
             raise UserError(
@@ -265,16 +269,33 @@ class RunStore:
             )
         for path in self.folder.glob(".*.tmp"):  # a session that was killed was writing these
             path.unlink()
-        self._drop_torn_line(self.folder / EPISODES)
-        self._drop_torn_line(self.folder / ERRORS)
-        self._drop_torn_line(self.folder / TOKENS)
-        self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
+        for name in self.lines:
+            self._drop_torn_line(self.folder / name)
+        self.load()
+
+    def load(self) -> None:
+        """Read what the folder holds, once it is known to be ours to continue."""
+
+    def manifest(self) -> dict[str, Any]:
+        """Of an earlier session. Raises UserError when it is damaged."""
+        path = self.folder / MANIFEST
+        try:
+            manifest = json.loads(path.read_bytes())
+            if not isinstance(manifest.get("identity"), dict) or not isinstance(
+                manifest.get("sessions"), list
+            ):
+                raise ValueError("no identity, or no sessions")
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
+            raise UserError(
+                f"{path} is damaged ({error}); restore it, or choose another folder with -o DIR"
+            ) from None
+        return dict(manifest)
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
         """Write the manifest; when the run is continued, add this session to it (and the samples that joined)."""
         path = self.folder / MANIFEST
         if path.exists():
-            earlier = read_manifest(self.folder)
+            earlier = self.manifest()
             manifest = {
                 **earlier,
                 "identity": manifest["identity"],
@@ -285,7 +306,7 @@ class RunStore:
 
     @staticmethod
     def _drop_torn_line(path: Path) -> None:
-        """Cut a last line that was never finished: its episode is owed again. A whole one that lacks only its
+        """Cut a last line that was never finished: its episode is left to play. A whole one that lacks only its
         newline is kept."""
         if not path.exists():
             return
@@ -305,8 +326,11 @@ class RunStore:
                 file.truncate(start)
             os.fsync(file.fileno())
 
-    def _append(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write one line so that it survives whatever comes after. A failed write leaves no half line behind."""
+    def append_line(self, name: str, value: Mapping[str, Any]) -> None:
+        """Write one line so that it survives whatever comes after. A failed write leaves no half line behind.
+
+        Raises StoreError when the disk refuses.
+        """
         line = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
         if name not in self._files:
             self._files[name] = (self.folder / name).open("ab", buffering=0)
@@ -325,23 +349,39 @@ class RunStore:
                 "free some space and run the same command again"
             ) from error
 
+
+class RunStore(RecordFolder):
+    """The one writer of a run folder."""
+
+    lines = (EPISODES, ERRORS, TOKENS)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.done: set[EpisodeKey] = set()
+
+    def manifest(self) -> dict[str, Any]:
+        return read_manifest(self.folder)
+
+    def load(self) -> None:
+        self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
+
     def append(self, episode: Episode) -> None:
         """Raises StoreError when the disk refuses."""
         key = (episode.task_id, episode.sample)
         if key in self.done:
             raise ValueError(f"episode {key} is already stored")
-        self._append(EPISODES, episode.to_json())
+        self.append_line(EPISODES, episode.to_json())
         self.done.add(key)
 
     def append_tokens(self, task_id: str, sample: int, turns: Sequence[TurnTokens]) -> None:
         """The tokens of an episode that is about to be appended."""
-        self._append(TOKENS, pack(task_id, sample, turns))
+        self.append_line(TOKENS, pack(task_id, sample, turns))
 
     def append_error(
         self, task_id: str, sample: int, attempt: int, error: BaseException, final: bool
     ) -> None:
         """Record one failed try; `final` when the episode was given up."""
-        self._append(
+        self.append_line(
             ERRORS,
             {
                 "time": time.time(),

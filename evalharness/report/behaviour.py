@@ -118,7 +118,7 @@ def print_differences(
 def _foot(console: Console) -> None:
     console.print(
         Text(
-            "Shares in %; intervals over tasks. An error turn is one in which the world carried out nothing. "
+            "Shares in %; intervals over tasks. An error turn is one in which the environment carried out nothing. "
             "Formulas: docs/behaviour.md",
             style="dim",
         )

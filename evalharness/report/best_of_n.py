@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.analysis.best_of_n import BestOfN, FamilyBest
-from evalharness.analysis.comparison import HELD_OUT, MEASURES
+from evalharness.analysis.difference import HELD_OUT, MEASURES
 from evalharness.report.study_table import percent, plain_table
 from evalharness.report.text import printable
 
@@ -91,7 +91,9 @@ def print_best_of_n(console: Console, study: BestOfN) -> None:
     console.print()
     if study.families:
         console.print(best_table(study))
-        console.print(Text("delta: paired by task, bootstrap over tasks", style="dim"))
+        console.print(
+            Text("delta: paired by task; its interval has a width even where no task differs", style="dim")
+        )
         console.print()
     console.print(Text("k of the samples, every choice of k counted alike (%)", style="bold"))
     console.print(curves_table(study))

@@ -9,8 +9,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.analysis.comparison import HELD_OUT, MEASURES, Comparison, Difference
+from evalharness.analysis.comparison import Comparison
+from evalharness.analysis.difference import HELD_OUT, MEASURES, SIGNIFICANT, Difference
 from evalharness.report.text import printable
+from evalharness.stats import ENOUGH_KINDS
 
 
 def p_value(p: float) -> str:
@@ -24,16 +26,21 @@ def _points(value: float) -> str:
     return f"{100 * value:+.1f}"
 
 
+def _title(d: Difference, titles: Mapping[str, str]) -> str:
+    return "held-out" if d.family == HELD_OUT else titles.get(d.family, d.family)
+
+
 def _row(d: Difference, titles: Mapping[str, str]) -> list[str]:
-    low, high = (100 * end for end in d.ci95)
+    p, holm, interval = d.shown
+    low, high = (100 * end for end in interval)
     return [
-        "held-out" if d.family == HELD_OUT else titles.get(d.family, d.family),
+        _title(d, titles),
         str(d.n),
         f"{100 * d.baseline:.1f}",
         f"{100 * d.run:.1f}",
         f"{_points(d.difference)} [{low:.1f}, {high:.1f}]",
-        p_value(d.p),
-        p_value(d.p_holm),
+        p_value(p) + ("*" if d.cautious == "kinds" else ""),
+        p_value(holm),
         "-" if d.detectable is None else f"{100 * d.detectable:.1f}",
         f"{d.wins}/{d.ties}/{d.losses}",
     ]
@@ -47,7 +54,7 @@ def _table(comparison: Comparison, titles: Mapping[str, str]) -> Table:
         table.add_row(Text(f"{measure} %", style="bold"))
         for difference in comparison.differences:
             if difference.measure == measure:
-                style = "bold" if difference.p_holm < 0.05 else None
+                style = "bold" if difference.shown[1] < SIGNIFICANT else None
                 table.add_row(*_row(difference, titles), style=style)
     return table
 
@@ -62,10 +69,37 @@ def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
         yield f"{prefix}: {' '.join(indices)}"
 
 
+def _disagreements(comparison: Comparison, titles: Mapping[str, str]) -> Iterator[str]:
+    """What the tasks say where the kinds are shown."""
+    for d in comparison.differences:
+        if d.cautious == "kinds":
+            low, high = (100 * end for end in d.ci95)
+            yield (
+                f"* {_title(d, titles)}, {d.measure}: over tasks p {p_value(d.p)} [{low:.1f}, {high:.1f}], "
+                f"by {d.kinds} kinds p {p_value(d.shown[0])}; the more cautious is shown"
+            )
+
+
+def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Table | None:
+    """The variance components, where some task was attempted more than once; None where none was."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("standard error, points", "other tasks", "another run of A", "another run of B"):
+        table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
+    for d in comparison.differences:
+        parts = (d.standard_error_tasks, d.standard_error_attempts_baseline, d.standard_error_attempts_run)
+        if any(part is not None for part in parts):
+            shown = ("not measured" if part is None else f"{100 * part:.1f}" for part in parts)
+            table.add_row(f"{_title(d, titles)}, {d.measure}", *shown)
+    return table if table.row_count else None
+
+
 def print_comparison(console: Console, comparison: Comparison) -> None:
     titles = {**comparison.baseline.titles, **comparison.run.titles}
     for letter, run in (("A", comparison.baseline), ("B", comparison.run)):
-        line = f"{letter}  {printable(run.name, single_line=True)}  {printable(str(run.folder), single_line=True)}"
+        folders = ", ".join(str(one.folder) for one in run.repeats or (run,))
+        line = f"{letter}  {printable(run.name, single_line=True)}  {printable(folders, single_line=True)}"
+        if run.repeats:
+            line += f"  ({len(run.repeats)} repeats read as one run)"
         console.print(Text(line, style="bold"), soft_wrap=True)
     console.print(
         Text(f"suite {comparison.run.suite}, at most {comparison.run.max_turns} turns, paired by task"),
@@ -75,6 +109,11 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
         console.print(Text(printable(note, single_line=True)), style="yellow")
     console.print()
     console.print(_table(comparison, titles))
+    for line in _disagreements(comparison, titles):
+        console.print(Text(printable(line, single_line=True)), style="dim")
+    if (parts := _parts_of_the_error(comparison, titles)) is not None:
+        console.print()
+        console.print(parts)
     console.print()
     for word, ids in (("solved more by B", comparison.gained), ("solved more by A", comparison.lost)):
         console.print(Text(f"{word}: {len(ids)}", style="bold"))
@@ -93,6 +132,8 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
     success = "exact McNemar for success, permutation for progress"
     if "mcnemar" not in tests:
         success = "permutation of signs (success is a mean over samples)"
+    if "attempts" in tests:
+        success += "; where one run has more attempts of a task, these are dealt again within tasks"
     bold = "; bold where below 0.05" if console.color_system else ""
     count = sum(len(c.differences) for c in comparisons)
     console.print(
@@ -103,3 +144,17 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
         ),
         style="dim",
     )
+    by_kind = [d for c in comparisons for d in c.differences if d.p_by_kind is not None]
+    if not any(d.kinds < d.n for d in by_kind):
+        return
+    text = (
+        "p and its interval are about tasks drawn one by one; --json has both also by kind (p_by_kind, ci95_by_kind): "
+        "would the difference hold on other kinds of tasks like these? Where only one of the two finds it significant, "
+        "the cautious one is shown (*)."
+    )
+    titles = {family: title for c in comparisons for family, title in c.run.titles.items()}
+    few = {_title(d, titles): d.kinds for d in by_kind if d.kinds < ENOUGH_KINDS}
+    if few:
+        listed = ", ".join(f"{title} {kinds}" for title, kinds in few.items())
+        text += f" Few kinds ({listed}): Student's t over kinds, which finds only large differences."
+    console.print(Text(text), style="dim")

@@ -82,7 +82,7 @@ def _name(standing: Standing, board: Leaderboard) -> str:
 
 def footnotes(board: Leaderboard) -> list[str]:
     """What the marks mean, and what each of our runs is."""
-    notes = []
+    notes = list(board.notes)
     if any(not s.ours and s.values.get(f"{HELD_OUT}_success") is not None for s in board.standings):
         notes.append(DERIVED_NOTE)
     if any(standing.held_in for standing in board.standings):
@@ -105,8 +105,9 @@ def footnotes(board: Leaderboard) -> list[str]:
 
 def _measure_table(board: Leaderboard, measure: str) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(f"{measure} %", overflow="fold")
-    for family in (*board.titles, "held-out"):
+    table.add_column(f"{board.measures[measure]} %", overflow="fold")
+    for family in board.groups:
+        family = "held-out" if family == HELD_OUT else family
         table.add_column(family, justify="right", no_wrap=True)
     families = (*board.titles, HELD_OUT)
     widths = {
@@ -138,9 +139,10 @@ def _measure_table(board: Leaderboard, measure: str) -> Table:
 def _own_table(standing: Standing, board: Leaderboard) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column(printable(standing.name, single_line=True), overflow="fold")
-    for heading in ("tasks", "success % [95 % CI]", "progress % [95 % CI]"):
+    first, second = (f"{board.measures[measure]} % [95 % CI]" for measure in MEASURES)
+    for heading in ("tasks", first, second):
         table.add_column(heading, justify="right", no_wrap=True)
-    for family in (*board.titles, HELD_OUT):
+    for family in board.groups:
         if standing.values.get(f"{family}_success") is None:
             continue
         tasks = "" if family == HELD_OUT else str((standing.played or {})[family])
@@ -204,8 +206,12 @@ def text_leaderboard(board: Leaderboard) -> str:
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _headings(board: Leaderboard) -> list[str]:
-    return [*board.titles.values(), "Held-out"]
+    return [board.titles.get(family, "Held-out") for family in board.groups]
 
 
 def _markdown_text(text: str) -> str:
@@ -222,7 +228,7 @@ def markdown(board: Leaderboard) -> str:
     ]
     for standing in board.standings:
         cells = []
-        for family in (*board.titles, HELD_OUT):
+        for family in board.groups:
             pair = " / ".join(percent(standing.values.get(f"{family}_{measure}")) for measure in MEASURES)
             column = f"{family}_success"
             if family == HELD_OUT and not standing.ours and column in standing.ci95:
@@ -238,16 +244,17 @@ def markdown(board: Leaderboard) -> str:
             + " | ".join(cells)
             + " |"
         )
-    lines += ["", "Success / progress in percent."]
+    first, second = (board.measures[measure] for measure in MEASURES)
+    lines += ["", f"{_capital(first)} / {second} in percent."]
     for standing in board.standings:
         if not standing.ours:
             continue
         lines += [
             "",
-            f"| **{_markdown_text(standing.name)}** | success \\[95 % CI\\] | progress \\[95 % CI\\] |",
+            f"| **{_markdown_text(standing.name)}** | {first} \\[95 % CI\\] | {second} \\[95 % CI\\] |",
             "|---|---:|---:|",
         ]
-        for family in (*board.titles, HELD_OUT):
+        for family in board.groups:
             if standing.values.get(f"{family}_success") is not None:
                 cells = [
                     with_interval(
@@ -283,7 +290,8 @@ def latex(board: Leaderboard) -> str:
         f"\\begin{{tabular}}{{l{'rr' * len(headings)}}}",
         "\\toprule",
         " & ".join(["Method", *(f"\\multicolumn{{2}}{{c}}{{{_latex_text(h)}}}" for h in headings)]) + r" \\",
-        " & ".join(["", *["Success", "Progress"] * len(headings)]) + r" \\",
+        " & ".join(["", *[_capital(board.measures[measure]) for measure in MEASURES] * len(headings)])
+        + r" \\",
     ]
     for series, standings in grouped(board):
         lines.append("\\midrule")

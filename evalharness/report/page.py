@@ -23,8 +23,9 @@ def _heading(text: str, kind: str, classes: str = "") -> str:
 
 def _head(board: Leaderboard) -> str:
     cells = [_heading("series", "text"), _heading("model", "text")]
-    for title in (*board.titles.values(), "Held\u2011out"):
-        for measure in MEASURES:
+    for family in board.groups:
+        title = board.titles.get(family, "Held\u2011out")
+        for measure in (board.measures[measure] for measure in MEASURES):
             cells.append(_heading(f"{title} {measure}", "number"))
             cells.append(_heading(f"{title} {measure}, corrected", "number", "corrected"))
     return f"<thead><tr>{''.join(cells)}</tr></thead>"
@@ -116,11 +117,15 @@ def _repeated(rows: list[Standing]) -> set[str]:
 
 
 def _mark(measure: str, x: float, y: float, title: str) -> str:
-    """A disc or a square: told apart without colour too."""
+    """A disc or a square: distinct without colour too."""
     name = f"<title>{_safe(title)}</title>"
     if measure == "success":
         return f'<rect class="success" x="{x - 4.5:.1f}" y="{y - 4.5:.1f}" width="9" height="9">{name}</rect>'
     return f'<circle class="progress" cx="{x}" cy="{y}" r="5">{name}</circle>'
+
+
+def _held_out_section(board: Leaderboard) -> str:
+    return f"<h2>Held-out score</h2>\n{plot(board)}" if board.held_out else ""
 
 
 def page(board: Leaderboard) -> str:
@@ -136,7 +141,6 @@ def page(board: Leaderboard) -> str:
 <label><input type="checkbox" id="corrected"> show chance-corrected scores (0: chance, 100: best known plans)
 </label></p>
 <div class="scroll"><table id="board">{_head(board)}<tbody>{rows}</tbody></table></div>
-<h2>Held-out score</h2>
-{plot(board)}
+{_held_out_section(board)}
 <footer><ul>{notes}</ul></footer>"""
     return "".join(document("Leaderboard", asset("theme.css") + asset("page.css"), asset("page.js"), body))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-"""Told apart with any colour vision: Okabe & Ito, "Color Universal Design" (2008). Lines differ in dashes as well."""
+"""Distinct with any colour vision: Okabe & Ito, "Color Universal Design" (2008). Lines differ in dashes as well."""
 _DASHES = ("-", "--", "-.", ":")
 _STYLE: dict[Any, Any] = {
     "font.size": 9,
@@ -228,14 +228,14 @@ def spread(values: Sequence[float], apart: float, low: float, high: float) -> li
     """Where to write labels for points at these heights: in their order, `apart` from each other, within low..high
     as far as there is room."""
     order = sorted(range(len(values)), key=lambda i: (values[i], i))
-    places = [0.0] * len(values)
+    heights = [0.0] * len(values)
     below = low - apart
     for i in order:
-        below = places[i] = max(values[i], below + apart)
+        below = heights[i] = max(values[i], below + apart)
     above = max(high, low + apart * (len(values) - 1)) + apart
     for i in reversed(order):
-        above = places[i] = min(places[i], above - apart)
-    return places
+        above = heights[i] = min(heights[i], above - apart)
+    return heights
 
 
 def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
@@ -243,7 +243,7 @@ def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure
     panels = list(dict.fromkeys((row["run"], row["family"]) for row in rows))
     measures = _values(rows, "measure")
     figure = _figure(
-        3.6 * len(measures), 3.1 * len(panels) + 0.4, "From the environment's own words to others (%)"
+        3.6 * len(measures), 3.1 * len(panels) + 0.4, "Scores without and with the perturbation (%)"
     )
     grid = figure.subplots(len(panels), len(measures), squeeze=False)
     names = [name for name in _values(rows, "perturbation") if name != UNPERTURBED]
@@ -266,7 +266,7 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
         middle = (low + high) / 2
         low = min(max(0.0, middle - 10), 80.0)
         high = low + 20
-    for name, end, place in zip(shown, ends, spread(ends, (high - low) / 13, low, high), strict=True):
+    for name, end, height in zip(shown, ends, spread(ends, (high - low) / 13, low, high), strict=True):
         i = names.index(name)
         style: dict[str, Any] = {
             "color": _colour(i),
@@ -277,8 +277,8 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
             axes.plot([0, 1], [start, end], markersize=4, linewidth=1.4, **style)
         else:
             axes.plot([1], [end], markersize=4, **style)
-        axes.plot([1.04, 1.12], [end, place], color="#bbbbbb", linewidth=0.6)
-        axes.annotate(f"{_label(name)}  {end:.1f}", (1.14, place), va="center", fontsize=8, color=_colour(i))
+        axes.plot([1.04, 1.12], [end, height], color="#bbbbbb", linewidth=0.6)
+        axes.annotate(f"{_label(name)}  {end:.1f}", (1.14, height), va="center", fontsize=8, color=_colour(i))
     if start is not None:
         axes.annotate(f"{start:.1f}", (0, start), (-0.06, start), ha="right", va="center", fontsize=8)
     axes.set_xlim(-0.28, 1.75)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.analysis.comparison import MEASURES, Difference
+from evalharness.analysis.difference import MEASURES, Difference
 from evalharness.analysis.sweep import UNPERTURBED, Column, Sweep
 from evalharness.report.comparison import p_value
 from evalharness.report.study_table import percent, plain_table
@@ -25,6 +25,14 @@ def published_table(sweep: Sweep) -> Table:
             f"{100 * sweep.std_population[measure]:.2f}",
         )
     return table
+
+
+def first_average_line(sweep: Sweep) -> str:
+    """The average of the paper's first version, beside that of the last one; "" where there is none."""
+    if sweep.first_average is None:
+        return ""
+    rates = ", ".join(f"{measure} {percent(sweep.first_average[measure])}" for measure in MEASURES)
+    return f"Average over {', '.join(sweep.first_average_of)} alone, as the paper's first version has it: {rates} %"
 
 
 def turned_table(sweep: Sweep) -> Table:
@@ -114,6 +122,8 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     if table.__rich_measure__(console, console.options.update(max_width=1000)).maximum > console.width:
         table = turned_table(sweep)
     console.print(table)
+    if first := first_average_line(sweep):
+        console.print(Text(first), style="dim")
     others = [sweep.std_sample[measure] for measure in MEASURES]
     sample = " and ".join(f"{100 * value:.2f}" for value in others if value is not None)
     console.print(

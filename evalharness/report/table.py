@@ -26,17 +26,30 @@ def _rates(entry: Mapping[str, Any], *names: str) -> list[str]:
     return [_percent(entry.get(name), entry.get(f"{name}_ci95")) for name in names]
 
 
-def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType:
-    """Success, progress and grounding in percent, each with its 95 % interval; what the numbers are not, below."""
+def _scores_table(
+    names: Mapping[str, Any], families: Mapping[str, Any], titles: Mapping[str, str], samples: int
+) -> Table:
+    """Families whose scores go by the same names."""
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
     table.add_column("tasks", justify="right", min_width=6)
-    for name in ("success %", "progress %", "grounding %"):
+    for name in (f"{names['success']} %", f"{names['progress']} %", "grounding %"):
         table.add_column(f"{name} [95% CI]", no_wrap=True)
-    for family, entry in summary["families"].items():
-        count = str(Played(entry["n"], entry["expected"], entry["episodes"], summary["samples"]))
+    for family, entry in families.items():
+        count = str(Played(entry["n"], entry["expected"], entry["episodes"], samples))
         rates = _rates(entry, "success_rate", "progress_rate", "grounding_accuracy")
         table.add_row(titles.get(family, family), count, *rates)
+    return table
+
+
+def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType:
+    """Success, progress and grounding in percent, each with its 95 % interval; what the numbers are not, below.
+
+    A family whose scores have names of their own stands in a table of its own.
+    """
+    apart = summary.get("scores", {})
+    usual = {family: entry for family, entry in summary["families"].items() if family not in apart}
+    table = _scores_table({"success": "success", "progress": "progress"}, usual, titles, summary["samples"])
     if summary["held_out"]:
         score = summary["held_out"]
         table.add_section()
@@ -46,9 +59,14 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
             *_rates(score, "success_rate", "progress_rate"),
             "",
         )
+    others = [
+        _scores_table(apart[f], {f: entry}, titles, summary["samples"])
+        for f, entry in summary["families"].items()
+        if f in apart
+    ]
+    tables: list[RenderableType] = [table, *others] if usual else [*others]
     return Group(
-        table,
-        "",
+        *(part for each in tables for part in (each, "")),
         *(Text(note, style="dim") for note in notes(summary, titles)),
         *(Text(warning, style="yellow") for warning in warnings(summary, titles)),
     )
@@ -59,13 +77,14 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     found = [
         f"model {printable(summary['model']['name'], single_line=True)} · suite {summary['suite']} · "
         + (f"perturbation {summary['perturbation']} · " if summary["perturbation"] else "")
-        + f"at most {summary['max_turns']} turns · {summary['turns']} turns played"
+        + f"{_at_most(summary)} · {summary['turns']} turns played"
         + (
             f" in {duration(summary['wall_s'])}"
             if summary.get("sessions") == 1 and "wall_s" in summary
             else ""
         )
     ]
+    found += _figures(summary, titles)
     tokens = summary["tokens"]
     if tokens["completion"]:
         reasoning = f" (reasoning: {tokens['reasoning']:,})" if tokens.get("reasoning") else ""
@@ -97,6 +116,31 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     return found + performance_lines(summary.get("performance"))
 
 
+def _figures(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """What families ask for beside the two rates, a line each."""
+    lines = []
+    for family, names in summary.get("scores", {}).items():
+        entry = summary["families"].get(family, {})
+        parts = [
+            f"{title} {_percent(entry['figures'][name]['mean'], entry['figures'][name]['ci95']).strip()} %"
+            for name, title in names["figures"].items()
+            if name in entry.get("figures", {})
+        ]
+        if "mean_turns" in entry:
+            parts.append(f"{entry['mean_turns']:.1f} turns an episode")
+        if parts:
+            text = f"{titles.get(family, family)}: {', '.join(parts)}"
+            lines.append(printable(text, single_line=True))
+    return lines
+
+
+def _at_most(summary: Mapping[str, Any]) -> str:
+    """`at most 30 turns`, and which families have less."""
+    limits = summary.get("turn_limits", {})
+    less = [f"{family} {limit}" for family, limit in limits.items() if limit != summary["max_turns"]]
+    return f"at most {summary['max_turns']} turns" + (f" ({', '.join(less)})" if less else "")
+
+
 def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     """What is missing from the numbers."""
     found = []
@@ -117,7 +161,7 @@ def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]
 
 _PARTS = {
     "model": "model",
-    "waiting_for_model": "waiting for a place at the model",
+    "waiting_for_model": "waiting for a seat at the model",
     "environment": "environments",
     "starting_workers": "starting workers",
     "waiting_for_worker": "waiting for workers",
@@ -163,9 +207,9 @@ FLOOR_NOTE = (
 )
 
 
-def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+def range_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
     """Score between floor (chance) and ceiling (best known plans), in percent, with the corrected score's 95 %
-    interval; None where no reference is stored."""
+    interval; None where no floor and ceiling are stored."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
     table.add_column("rate", no_wrap=True)
@@ -173,23 +217,76 @@ def reference_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Re
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("chance-corrected [95% CI]", no_wrap=True)
     for family, entry in summary["families"].items():
-        reference = entry.get("reference")
-        if reference is None:
+        task_range = entry.get("reference")
+        if task_range is None:
             continue
+        names = summary.get("scores", {}).get(family, {})
         for rate, name in (("success_rate", "success"), ("progress_rate", "progress")):
             table.add_row(
                 titles.get(family, family) if name == "success" else "",
-                name,
-                _percent(reference["floor"][rate]),
+                names.get(name, name),
+                _percent(task_range["floor"][rate]),
                 _percent(entry[rate]),
-                _percent(reference["ceiling"][rate]),
-                _percent(reference["chance_corrected"][rate], reference["chance_corrected_ci95"][rate]),
+                _percent(task_range["ceiling"][rate]),
+                _percent(task_range["chance_corrected"][rate], task_range["chance_corrected_ci95"][rate]),
             )
     return Group(table, "", Text(FLOOR_NOTE, style="dim")) if table.row_count else None
 
 
+def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+    """The same rates with the kinds of tasks as the evidence; None where that changes no interval."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    table.add_column("by kind", no_wrap=True)
+    table.add_column("kinds", justify="right", no_wrap=True)
+    for name in ("success %", "progress %"):
+        table.add_column(f"{name} [95% CI]", no_wrap=True)
+    for title, entry in _with_held_out(summary, titles):
+        by_task, intervals = (
+            [entry.get(f"{measure}_rate_{name}") for measure in ("success", "progress")]
+            for name in ("ci95", "ci95_by_kind")
+        )
+        if None not in intervals and intervals != by_task:
+            rates = [
+                _percent(entry[f"{m}_rate"], i)
+                for m, i in zip(("success", "progress"), intervals, strict=True)
+            ]
+            table.add_row(title, str(entry["kinds"]), *rates)
+    return table if table.row_count else None
+
+
+def errors_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
+    """How much of a rate's error is other tasks', how much another run's; None where tasks were attempted once."""
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
+    for name in ("standard error, points", "attempts", "other tasks", "another run"):
+        table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
+    for title, entry in _with_held_out(summary, titles):
+        for measure in ("success", "progress"):
+            if (found := entry.get(f"{measure}_rate_variance")) is not None:
+                table.add_row(
+                    f"{title}, {measure}",
+                    f"{found['repeats']:g}",
+                    f"{100 * found['standard_error_tasks']:.1f}",
+                    f"{100 * found['standard_error_runs']:.1f}",
+                )
+    return table if table.row_count else None
+
+
+def _with_held_out(
+    summary: Mapping[str, Any], titles: Mapping[str, str]
+) -> list[tuple[str, Mapping[str, Any]]]:
+    rows = [(titles.get(family, family), entry) for family, entry in summary["families"].items()]
+    return [*rows, ("held-out", summary["held_out"])] if summary["held_out"] else rows
+
+
 def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[str, str]) -> None:
     console.print(family_table(summary, titles))
-    if (reference := reference_table(summary, titles)) is not None:
+    if (kinds := kinds_table(summary, titles)) is not None:
         console.print()
-        console.print(reference)
+        console.print(kinds)
+        console.print(Text("for other kinds of tasks like these: whole kinds are the evidence", style="dim"))
+    if (errors := errors_table(summary, titles)) is not None:
+        console.print()
+        console.print(errors)
+    if (ranges := range_table(summary, titles)) is not None:
+        console.print()
+        console.print(ranges)

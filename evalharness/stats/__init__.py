@@ -16,9 +16,13 @@ if TYPE_CHECKING:
         Interval,
         bootstrap_mean,
         bootstrap_weighted_mean,
-        rate_interval,
-        score_mean,
         wilson,
+    )
+    from evalharness.stats.kinds import (
+        ENOUGH_KINDS,
+        difference_test_by_kind,
+        score_difference_by_kind,
+        score_mean_by_kind,
     )
     from evalharness.stats.paired import (
         holm,
@@ -32,18 +36,32 @@ if TYPE_CHECKING:
         mcnemar_power,
     )
     from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
+    from evalharness.stats.repeats import Components, attempts_test, standard_error, variance_components
+    from evalharness.stats.score_interval import (
+        held_out_interval,
+        rate_interval,
+        score_difference,
+        score_mean,
+        stratified_score,
+        success_interval,
+    )
 
 __all__ = [
+    "ENOUGH_KINDS",
     "RESAMPLES",
     "Z_95",
+    "Components",
     "Interval",
+    "attempts_test",
     "bootstrap_mean",
     "bootstrap_ratios",
     "bootstrap_weighted_mean",
     "corrected_limits",
     "detectable_mean_difference",
     "detectable_success_difference",
+    "difference_test_by_kind",
     "expected_best_of_k",
+    "held_out_interval",
     "holm",
     "limits_of_mean",
     "mcnemar_exact",
@@ -55,11 +73,28 @@ __all__ = [
     "permutation_test",
     "rate_interval",
     "ratios",
+    "score_difference",
+    "score_difference_by_kind",
     "score_mean",
+    "score_mean_by_kind",
+    "standard_error",
+    "stratified_score",
+    "success_interval",
+    "variance_components",
     "wilson",
 ]
 
-_MODULES = ("intervals", "best_of_k", "paired", "power", "ratio", "corrected")
+_MODULES = (
+    "intervals",
+    "score_interval",
+    "best_of_k",
+    "paired",
+    "power",
+    "ratio",
+    "kinds",
+    "repeats",
+    "corrected",
+)
 
 
 def __getattr__(name: str) -> Any:

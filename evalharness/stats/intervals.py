@@ -6,13 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr, ndtri, stdtrit
+from scipy.special import ndtr, stdtrit
 
 Interval = tuple[float, float]
 
 RESAMPLES = 10_000
-_ROUNDING = 1e-9
-"""A mean of fractions may end this far outside 0..1."""
 _SEED = 20_250_101
 """Bootstrap intervals are part of the result, so the same episodes must give the same interval."""
 Z_95 = 1.959963984540054
@@ -30,44 +28,6 @@ def wilson(successes: int, n: int, z: float = Z_95) -> Interval:
     half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
     return max(0.0, float((centre - half) / scale)), min(1.0, float((centre + half) / scale))
-
-
-def score_mean(values: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Score interval for the mean of values within 0..1, such as the progress of a family's tasks.
-
-    Wilson's interval with the variance mu (1 - mu) / n scaled by the dispersion that the values show (the quasi-score
-    of a binomial-type mean: Wedderburn, Biometrika 61 (1974) 439-447) and Student's t for its being estimated. It
-    keeps its coverage where most tasks are at 0 or at 1, where percentiles of a bootstrap of 20 tasks do not
-    (docs/statistics.md has the figures). For values that are all 0 or all 1, or a single one, it is
-    Wilson's interval.
-    """
-    data = np.sort(np.asarray(values, dtype=np.float64))
-    n = data.size
-    if n == 0 or data[0] < -_ROUNDING or data[-1] > 1 + _ROUNDING:
-        raise ValueError("the values have to be fractions 0..1, one at least")
-    data = data.clip(0.0, 1.0)
-    mean = float(data.mean())
-    most = mean * (1 - mean)
-    if n > 1 and most > 1e-12:
-        dispersion = float(np.var(data, ddof=1)) / most
-        t = float(stdtrit(n - 1, (1 + confidence) / 2))
-    else:
-        dispersion, t = 1.0, float(ndtri((1 + confidence) / 2))
-    # t^2 / effective number of yes-or-no tasks
-    ratio = t * t * dispersion / n
-    centre = mean + ratio / 2
-    half = float(np.sqrt(ratio * most + ratio * ratio / 4))
-    low, high = (centre - half) / (1 + ratio), (centre + half) / (1 + ratio)
-    return max(0.0, min(low, mean)), min(1.0, max(high, mean))
-
-
-def rate_interval(values: Sequence[float], *, binary: bool) -> Interval:
-    """95 % interval of a rate from a value a task: Wilson's where a `binary` measure is 0 or 1 of each task, else
-    `score_mean`. A success that is a mean over samples of its task is a fraction like any other.
-    """
-    if binary and all(value in (0.0, 1.0) for value in values):
-        return wilson(round(sum(values)), len(values))
-    return score_mean(values)
 
 
 def bootstrap_mean(

@@ -18,7 +18,7 @@ from typing import Any
 
 from envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, TextEnv, tasks_hash
 from evalharness.errors import UserError
-from evalharness.paths import home_folder, reference_folder, write_whole
+from evalharness.paths import home_folder, ranges_folder, write_whole
 
 SCHEMA = 1
 FROZEN_SEED = 0
@@ -48,14 +48,14 @@ def plan_hash(plan: Sequence[str]) -> str:
     return hashlib.sha256("\n".join(plan).encode()).hexdigest()
 
 
-def prove(environment: TextEnv, task: Task) -> Proof:
+def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof:
     """Play the oracle's plan.
 
-    Raises UnprovenTaskError unless it solves the task with full progress in 3 to 30 turns, at its last action.
+    Raises UnprovenTaskError unless it solves the task with full progress in 3 to `max_turns` turns, at its last action.
     """
     environment.reset(options={"task": task})
     plan = environment.oracle()
-    if not MIN_TURNS <= len(plan) <= MAX_TURNS:
+    if not MIN_TURNS <= len(plan) <= max_turns:
         raise UnprovenTaskError(f"{task.id}: a plan of {len(plan)} turns")
     for turn, action in enumerate(plan, 1):
         _, _, terminated, _, info = environment.step(action)
@@ -82,7 +82,7 @@ def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = la
     rows: list[Proven] = []
     try:
         for task in generate(spec, suite_seed):
-            rows.append(Proven(task, prove(environment, task)))
+            rows.append(Proven(task, prove(environment, task, min(spec.max_turns, MAX_TURNS))))
             on_task(rows[-1])
     finally:
         environment.close()
@@ -103,13 +103,14 @@ def suite_file(family: str, suite_seed: int) -> Path:
     return suite_folder(suite_seed) / f"{family}.jsonl"
 
 
-def dumps(family: str, suite_seed: int, rows: Sequence[Proven]) -> str:
+def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
     """A head with the content hash of all tasks, then a line a task."""
     head = {
         "schema": SCHEMA,
         "suite": "open",
         "suite_seed": suite_seed,
-        "family": family,
+        "family": spec.family,
+        "version": spec.open_version,
         "tasks": len(rows),
         "tasks_sha256": tasks_hash([row.task for row in rows]),
     }
@@ -124,7 +125,7 @@ def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path 
     path = (folder or suite_folder(suite_seed)) / f"{spec.family}.jsonl"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, dumps(spec.family, suite_seed, rows))
+        write_whole(path, dumps(spec, suite_seed, rows))
     except OSError as error:
         raise UserError(f"cannot write the suite to {path}: {error.strerror}") from None
     return path
@@ -137,11 +138,15 @@ def read_frozen(spec: EnvSpec, suite_seed: int) -> list[Proven] | None:
     try:
         head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         rows = [Proven(Task.from_json(line["task"]), Proof(**line["proof"])) for line in lines]
-        promised = head["tasks_sha256"]
+        promised, version = head["tasks_sha256"], head.get("version", 1)
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is no frozen suite ({error}); {again}") from None
+    if version != spec.open_version:
+        raise UserError(
+            f"{path} is version {version} of the open {spec.title} suite, this is version {spec.open_version}; {again}"
+        )
     if promised != tasks_hash([row.task for row in rows]):
         raise UserError(f"{path} does not match its content hash; {again}")
     return rows
@@ -162,7 +167,7 @@ class FrozenTask:
 @cache
 def frozen_proofs() -> Mapping[str, FrozenTask]:
     """Task id -> content hash and proof, of suite seed 0."""
-    with (reference_folder() / PROOFS).open(newline="", encoding="utf-8") as file:
+    with (ranges_folder() / PROOFS).open(newline="", encoding="utf-8") as file:
         return {
             row["task_id"]: FrozenTask(row["task_hash"], Proof(int(row["plan_turns"]), row["plan_sha256"]))
             for row in csv.DictReader(file)
@@ -213,7 +218,7 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
 
 
 def load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> list[Task]:
-    """A family's tasks of an open suite. One that is not frozen yet is built now, of which `making` is told.
+    """A family's tasks of an open suite. One that is not frozen yet is built now, which `making` reports.
 
     Raises UserError and InvalidTaskError.
     """

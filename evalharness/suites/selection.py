@@ -5,13 +5,28 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
 
 from envs.base import EnvSpec, MissingDataError, Suite, Task
 from evalharness.errors import UserError, nearest
+from evalharness.suites.draws import draw_tasks, the_draw
 from evalharness.suites.open import load_open
 
-SUITES: tuple[Suite, ...] = get_args(Suite)
+
+def suites_of(specs: Mapping[str, EnvSpec]) -> list[Suite]:
+    """Every suite that an installed family has, sorted."""
+    return sorted({suite for spec in specs.values() for suite in spec.expected})
+
+
+def require_suite(specs: Mapping[str, EnvSpec], suite: str) -> None:
+    """Raises UserError for a suite that no family has."""
+    if suite not in (known := suites_of(specs)):
+        raise UserError(f"--suite {suite}: no such suite{nearest(suite, known)}")
+
+
+def families_of_all(specs: Mapping[str, EnvSpec], suite: Suite) -> list[str]:
+    """The families that `all` means in a suite: those that say so, or every one that has the suite where none does."""
+    having = [family for family, spec in specs.items() if suite in spec.expected]
+    return [family for family in having if specs[family].in_all] or having
 
 
 _LOG = logging.getLogger("evalharness")
@@ -33,11 +48,15 @@ def _positions(family: str, text: str, size: int) -> list[int]:
 
 
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
-    """All tasks of a family. Raises UserError with the mending command when data is missing.
+    """All tasks of a family. Raises UserError with the command that fixes it when data is missing.
 
-    An open suite of a seed not used before is generated, proven and frozen, which can take minutes and is told on
+    An open suite of a seed not used before is generated, proven and frozen, which can take minutes and is reported on
     standard error.
     """
+    if suite not in spec.expected:
+        raise UserError(
+            f"{spec.title} has no suite {suite!r}; give --suite {' or --suite '.join(sorted(spec.expected))}"
+        )
     try:
         if suite == "open":
             return load_open(spec, suite_seed, _LOG.info)
@@ -56,22 +75,31 @@ def select(
     data: Path | None,
     suite_seed: int = 0,
     limit: int | None = None,
+    questions: str | None = None,
 ) -> list[Task]:
-    """The tasks that `selection` names: `all`, or a comma list of families, `family:range`, and task ids.
+    """The tasks that `selection` names: a comma list of `all`, families, `family:range`, and task ids.
 
     In the order of the families' names and of their tables, each task once. `limit` keeps the first N of each
-    family's selection.
+    family's selection. Where a family draws from its suite (`the_draw`), the family and ranges mean what was drawn;
+    a task id means any task.
     """
+    require_suite(specs, suite)
+    if questions is not None and not any(suite in spec.draw for spec in specs.values()):
+        raise UserError(f"--questions: no family draws its tasks from the {suite!r} suite; use --limit")
     if limit is not None and limit <= 0:
         raise UserError(f"--limit {limit} leaves no task; give a number above 0")
     chosen: dict[str, set[int]] = {}
     tables: dict[str, list[Task]] = {}
+    drawn: dict[str, list[int]] = {}
 
     def table(family: str) -> list[Task]:
         if family not in specs:
             raise UserError(f"unknown family {family!r}{nearest(family, sorted(specs))}")
         if family not in tables:
-            tables[family] = family_tasks(specs[family], suite, data, suite_seed)
+            tables[family] = whole = family_tasks(specs[family], suite, data, suite_seed)
+            positions = {task.id: position for position, task in enumerate(whole)}
+            draw = the_draw(specs[family], suite, suite_seed, questions)
+            drawn[family] = [positions[task.id] for task in draw_tasks(whole, draw)]
         return tables[family]
 
     for part in selection.split(","):
@@ -79,8 +107,9 @@ def select(
         if not item:
             raise UserError(f"--tasks {selection!r} has an empty part")
         if item == "all":
-            for family in specs:
-                chosen.setdefault(family, set()).update(range(len(table(family))))
+            for family in families_of_all(specs, suite):
+                table(family)
+                chosen.setdefault(family, set()).update(drawn[family])
         elif "/" in item:
             family = item.split("/")[0]
             positions = {task.id: position for position, task in enumerate(table(family))}
@@ -89,9 +118,10 @@ def select(
             chosen.setdefault(family, set()).add(positions[item])
         else:
             family, _, span = item.partition(":")
-            size = len(table(family))
+            table(family)
+            size = len(drawn[family])
             wanted = _positions(family, span, size) if ":" in item else range(size)
-            chosen.setdefault(family, set()).update(wanted)
+            chosen.setdefault(family, set()).update(drawn[family][position] for position in wanted)
     tasks = [
         tables[family][position] for family in sorted(chosen) for position in sorted(chosen[family])[:limit]
     ]
@@ -105,7 +135,7 @@ def find_task(specs: Mapping[str, EnvSpec], task_id: str, data: Path | None, sui
     parts = task_id.split("/")
     if len(parts) != 3:
         raise UserError(f"{task_id!r} is no task id; ids look like babyai/open/017 (see: evalharness tasks)")
-    suite = next((known for known in SUITES if known == parts[1]), None)
-    if suite is None:
-        raise UserError(f"unknown suite {parts[1]!r}{nearest(parts[1], list(SUITES))}")
+    suite = parts[1]
+    if suite not in (known := suites_of(specs)):
+        raise UserError(f"unknown suite {suite!r}{nearest(suite, known)}")
     return select(specs, task_id, suite, data=data, suite_seed=suite_seed)[0]

@@ -29,7 +29,7 @@ class _Asked:
 
 
 class Pipeline:
-    """The streams of one process. `on_break` is called once, before anybody is told: it ends the process."""
+    """The streams of one process. `on_break` is called once, before any request fails: it ends the process."""
 
     def __init__(self, process: asyncio.subprocess.Process, on_break: Callable[[], None]) -> None:
         self._process = process

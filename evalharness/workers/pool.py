@@ -52,7 +52,7 @@ class _Held:
 
 @dataclass
 class EnvironmentPool:
-    """Gives every episode an environment. A worker that broke is replaced when its place is next asked for.
+    """Gives every episode an environment. A worker that broke is replaced when it is next asked for.
 
     Starts with `size` workers at most and may be grown to `max_workers`.
     """
@@ -129,22 +129,22 @@ class EnvironmentPool:
 
     @contextlib.asynccontextmanager
     async def environment(self) -> AsyncIterator[RemoteEnvironment]:
-        """Wait for a free place and hold it for one episode."""
+        """Wait for a free environment and hold it for one episode."""
         async with self._changed:
             while (held := self._pick()) is None:
                 await self._changed.wait()
-            slot = held.worker.free_slots.pop()
+            slot = held.worker.slots.take()
         try:
             yield RemoteEnvironment(held.worker, slot, self.times)
         finally:
-            held.worker.free_slots.append(slot)
+            held.worker.slots.give_back(slot)
             held.episodes += 1
             self._check(held)
             async with self._changed:
                 self._changed.notify()
 
     def _room(self, held: _Held) -> int:
-        return len(held.worker.free_slots) - (self.spec.envs_per_worker - self.per_worker)
+        return held.worker.slots.free - (self.spec.envs_per_worker - self.per_worker)
 
     def _pick(self) -> _Held | None:
         """The least busy worker; a new one while there is room and every one is at work; None when all is full."""
@@ -176,7 +176,7 @@ class EnvironmentPool:
             return
         if not held.retiring and time.monotonic() - held.checked >= _CHECK_EVERY:
             self._weigh(held)
-        if held.retiring and len(held.worker.free_slots) == self.spec.envs_per_worker:
+        if held.retiring and held.worker.slots.all_free:
             self._sample_cpu(held)
             self._drop(held)
 
@@ -205,7 +205,7 @@ class EnvironmentPool:
         """Start as many workers as are allowed now, all their imports included, before any episode asks for them."""
         while len(self._held) < self.size:
             self._held.append(_Held(self.make_worker(self.spec, self.data, self.log)))
-        # What does not start is told to the first episode that needs it.
+        # What does not start is reported to the first episode that needs it.
         calls = (held.worker.call(0, "warm", self.spec.reset_timeout) for held in self._held)
         await asyncio.gather(*calls, return_exceptions=True)
 

@@ -35,14 +35,37 @@ class Usage:
     rss_bytes: int | None = None
 
 
+class Slots:
+    """The environments of one worker by number; an episode takes one and gives it back."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._free = list(range(count - 1, -1, -1))
+
+    @property
+    def free(self) -> int:
+        return len(self._free)
+
+    @property
+    def all_free(self) -> bool:
+        return self.free == self.count
+
+    def take(self) -> int:
+        """The number of one that is free; there must be one."""
+        return self._free.pop()
+
+    def give_back(self, slot: int) -> None:
+        self._free.append(slot)
+
+
 class Worker(Protocol):
     """Holds up to `spec.envs_per_worker` environments somewhere; carries out one call at a time."""
 
     spec: EnvSpec
     broken: bool
     """It has died or been killed and will never answer again."""
-    free_slots: list[int]
-    """Environments of this worker without an episode; kept by the pool."""
+    slots: Slots
+    """Its environments, and which of them have an episode."""
     last_call: CallTimes
     """Of the call that returned last."""
 
@@ -50,7 +73,7 @@ class Worker(Protocol):
     def pid(self) -> int | None: ...
 
     async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
-        """Raises WorkerError, and is then broken for good; UserError for what the user can mend."""
+        """Raises WorkerError, and is then broken for good; UserError for what the user can fix."""
 
     def usage(self) -> Usage: ...
 
@@ -67,7 +90,7 @@ class WorkerProcess:
         self.data = data
         self.log = log
         self.broken = False
-        self.free_slots = list(range(spec.envs_per_worker - 1, -1, -1))
+        self.slots = Slots(spec.envs_per_worker)
         self.last_call = CallTimes()
         self._process: asyncio.subprocess.Process | None = None
         self._pipeline: Pipeline | None = None

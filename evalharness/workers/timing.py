@@ -28,8 +28,8 @@ class FamilyTimes:
     """From reset to the end, of every try: what a try that failed waited for is in the parts below, too."""
     model_s: float = 0.0
     """Waiting for the model's server to answer."""
-    place_s: float = 0.0
-    """Waiting for a place at the model: more episodes are in flight than requests allowed."""
+    seat_s: float = 0.0
+    """Waiting for a seat at the model: more episodes are in flight than requests allowed."""
     environment_s: float = 0.0
     """The simulator at work."""
     worker_s: float = 0.0
@@ -40,7 +40,7 @@ class FamilyTimes:
     @property
     def client_s(self) -> float:
         """The rest: the harness itself."""
-        elsewhere = self.model_s + self.place_s + self.environment_s + self.start_s + self.worker_s
+        elsewhere = self.model_s + self.seat_s + self.environment_s + self.start_s + self.worker_s
         return max(0.0, self.wall_s - elsewhere)
 
 

@@ -20,14 +20,14 @@ from made_runs import make_run, make_task
 from evalharness import stats
 from evalharness.analysis.behaviour import (
     FIGURES,
+    ActionReader,
     Read,
-    Reading,
+    action_reader,
     behaviour_rows,
     difference_rows,
     episode_columns,
     load_behaviour,
     read_turns,
-    reading,
 )
 from evalharness.analysis.behaviour.figures import count_all
 from evalharness.analysis.behaviour.turns import longest_loop, runs_of
@@ -71,7 +71,9 @@ def episode(
     )  # fmt: skip
 
 
-def figures(made: Episode, how: Reading | None = None, max_turns: int = 30) -> dict[str, tuple[float, float]]:
+def figures(
+    made: Episode, how: ActionReader | None = None, max_turns: int = 30
+) -> dict[str, tuple[float, float]]:
     counts = count_all(Read(made, read_turns(made, how), max_turns))
     return {figure.name: pair for figure, pair in zip(FIGURES, counts, strict=True)}
 
@@ -176,7 +178,7 @@ def test_exploration_and_help() -> None:
             ("go to shelf 2", "Nothing happens.", 0, False),
         ]
     )
-    found = figures(made, reading("alfworld", None))
+    found = figures(made, action_reader("alfworld", None))
     assert found["distinct_observations"] == (4, 5)
     assert found["distinct_actions"] == (3, 5)
     assert found["distinct_places"] == (1, 5)  # the shelf was never reached
@@ -193,7 +195,7 @@ def test_places_of_scienceworld() -> None:
         ],
         family="sciworld",
     )
-    assert [turn.place for turn in read_turns(made, reading("sciworld", None))] == [
+    assert [turn.place for turn in read_turns(made, action_reader("sciworld", None))] == [
         "hallway",
         "hallway",
         "kitchen",
@@ -213,7 +215,7 @@ def test_a_perturbed_action_is_read_in_the_environments_own_words() -> None:
     said = Voice(specs()["alfworld"], name).action("go to desk 1")
     assert said != "go to desk 1"
     made = replace(episode([(said, "On the desk 1, you see nothing.", 0, True)]), perturbation=name)
-    assert read_turns(made, reading("alfworld", name))[0].place == "desk 1"
+    assert read_turns(made, action_reader("alfworld", name))[0].place == "desk 1"
 
 
 def test_first_progress_counts_a_hopeless_episode_as_the_turn_limit() -> None:
@@ -251,14 +253,30 @@ def test_thought_action_consistency_is_about_the_names_in_the_action() -> None:
         ],
         thoughts=["The Cup is on the shelf.", "I take the cup.", "I look.", "", "I dance."],
     )
-    facts = read_turns(made, reading("alfworld", None))
+    facts = read_turns(made, action_reader("alfworld", None))
     assert [turn.names_arguments for turn in facts] == [True, False, None, None, None]
+
+
+def test_valid_actions_without_effect_are_counted_apart_from_errors() -> None:
+    made = episode([("a", "o", 0, True), ("b", "o", 0, True), ("c", "o", 0, False), ("d", "o", 0, True)])
+    told = (True, False, False, None)
+    turns = tuple(replace(turn, no_effect=flag) for turn, flag in zip(made.turns, told, strict=True))
+    found = figures(replace(made, turns=turns))
+    assert found["no_effect_rate"] == (1, 2)  # of the valid ones whose effect the world told
+    assert found["error_turn_rate"] == (1, 4)
+    assert figures(made)["no_effect_rate"] == (0, 0)  # nothing told, no row
+    assert Episode.from_json(replace(made, turns=turns).to_json()).turns == turns
+    older = replace(made, turns=turns).to_json()
+    for turn in older["turns"]:
+        del turn["no_effect"]
+    assert Episode.from_json(older).turns == made.turns
 
 
 def test_columns_of_an_episode() -> None:
     made = episode([("a", "o", 0.0, False), ("a", "o", 0.0, False), ("b", "p", 0.5, True)])
     assert episode_columns(Read(made, read_turns(made))) == {
-        "error_turns": 2, "longest_error_run": 2, "repeated_turns": 0, "longest_loop": 0, "help_turns": 0,
+        "error_turns": 2, "longest_error_run": 2, "no_effect_turns": None, "repeated_turns": 0, "longest_loop": 0,
+        "help_turns": 0,
         "distinct_observations": 2, "distinct_actions": 2, "distinct_places": None, "first_progress_turn": 3,
     }  # fmt: skip
 
@@ -353,6 +371,8 @@ def test_the_tables_hold_the_columns_and_older_tables_are_made_anew(tmp_path: Pa
     assert episodes["first_progress_turn"].tolist() == [2, pd.NA]
     assert episodes["repeated_turns"].tolist() == [2, 2]
     assert turns["repeated"].tolist() == [False, True, True] * 2
+    assert episodes["no_effect_turns"].tolist() == [pd.NA, pd.NA]
+    assert turns["no_effect"].tolist() == [pd.NA] * 6
     old = pd.read_parquet(folder / "turns.parquet").drop(columns=["repeated"])
     old.to_parquet(folder / "turns.parquet")
     assert (folder / "turns.parquet").stat().st_mtime_ns >= (folder / EPISODES).stat().st_mtime_ns

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from chat_server import ChatServer
-from made_runs import make_run
+from made_runs import Outcome, make_run
 from rich.console import Console
 
 from evalharness.analysis.best_of_n import BestOfN, best_of_n, trajectory
@@ -46,6 +46,14 @@ def test_the_table_is_greedy_best_and_their_difference(tmp_path: Path) -> None:
     assert family.one_sample["progress"] == pytest.approx((0 + 0.75 + 0.125) / 3)
     assert [task.any_success for task in found.tasks] == [False, True, False]
     assert [task.best_progress for task in found.tasks] == [0.0, 1.0, 0.25]
+
+
+@pytest.mark.parametrize("outcome", [SOLVED, HALF, NOTHING])
+def test_a_difference_of_nothing_has_an_interval_with_a_width(tmp_path: Path, outcome: Outcome) -> None:
+    (family,) = study(tmp_path, [outcome] * 12, [[outcome, outcome]] * 12).families
+    for measure in ("success", "progress"):
+        low, high = family.delta_ci95[measure]
+        assert low < family.delta[measure] == 0.0 < high
 
 
 def test_the_csv_has_the_columns_of_the_published_table(tmp_path: Path) -> None:

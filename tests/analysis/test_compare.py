@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 from made_runs import make_run
-from scipy.stats import binomtest
+from scipy.stats import binom, binomtest
 
-from evalharness.analysis.comparison import Comparison, Difference, compare_runs
+from evalharness.analysis.comparison import Comparison, compare_runs
+from evalharness.analysis.difference import Difference
+from evalharness.analysis.repeats import join_repeats, load_repeats
 from evalharness.analysis.scored_run import load_scored_run
 from evalharness.cli import main
 from evalharness.errors import UserError
@@ -66,7 +68,11 @@ def test_held_out_counts_every_task_once_and_needs_all_of_them(tmp_path: Path) -
     held_out = difference(comparison, "held_out", "success")
     assert held_out.n == 282
     assert held_out.difference == pytest.approx(70 / 282)
-    assert (held_out.test, held_out.interval) == ("mcnemar", "bootstrap")
+    assert (held_out.test, held_out.interval) == ("mcnemar", "newcombe")
+    assert held_out.ci95 == newcombe_paired(0, 70, 0, 212)
+    progress = difference(comparison, "held_out", "progress")
+    assert progress.interval == "score"
+    assert progress.ci95[0] < progress.difference < progress.ci95[1]
     assert held_out.ci95[0] < held_out.difference < held_out.ci95[1]
     short = make_run(tmp_path / "c", {**gains, "jericho": gains["jericho"][1:]})
     [partial] = compared(a, short)
@@ -80,8 +86,9 @@ def test_samples_of_a_task_are_averaged_before_anything_else(tmp_path: Path) -> 
     b = make_run(tmp_path / "b", {"babyai": [[SOLVED, NOTHING]] * 6}, samples=2, temperature=1.0)
     [comparison] = compared(a, b)
     success = difference(comparison, "babyai", "success")
-    assert (success.n, success.run, success.test, success.interval) == (6, 0.5, "permutation", "bootstrap")
-    assert success.p == 2 / 2**6
+    assert (success.n, success.run, success.test, success.interval) == (6, 0.5, "attempts", "score")
+    # In each task the single attempt is the solved one of three with probability 1/3: never, or in four tasks or more.
+    assert success.p == pytest.approx((2 / 3) ** 6 + binom.sf(3, 6, 1 / 3), abs=0.02)
     assert any("samples 1 and 2" in note and "temperature 0.0 and 1.0" in note for note in comparison.notes)
 
 
@@ -126,7 +133,7 @@ def test_the_command_prints_within_80_columns_and_writes_json_and_csv(
     assert max(map(len, out.splitlines())) <= 80
     assert "…" not in out
     assert "\x1b" not in out
-    assert "held-out     282 0.0 100.0 +100.0 [100.0, 100.0] <.0001" in out
+    assert "held-out     282 0.0 100.0 +100.0 [98.1, 100.0] <.0001" in out
     assert "282/0/0" in out
     assert "evalharness show b alfworld/agentboard/000" in out
     data = json.loads(Path("out.json").read_text())
@@ -142,8 +149,131 @@ def test_a_run_compared_with_itself_differs_in_nothing(tmp_path: Path) -> None:
     [comparison] = compared(a, a)
     for d in comparison.differences:
         assert (d.difference, d.p, d.p_holm, d.wins, d.losses) == (0.0, 1.0, 1.0, 0, 0)
+        assert d.ci95[0] < 0 < d.ci95[1]
     assert comparison.gained == comparison.lost == ()
-    assert comparison.notes == ()
+    assert len(comparison.notes) == 1
+    assert "between-run variance not measured: one attempt of each task in A and in B" in comparison.notes[0]
+
+
+KINDS = [f"level {i // 4}" for i in range(112)]
+"""28 levels with four tasks each."""
+
+
+def test_where_tasks_and_kinds_disagree_the_cautious_one_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B solves 16 tasks that A does not, all of four levels, and loses none: McNemar takes them for 16 proofs."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    make_run(Path("a"), {"babyai": [NOTHING] * 112}, kinds={"babyai": KINDS})
+    make_run(Path("b"), {"babyai": [SOLVED] * 16 + [NOTHING] * 96}, kinds={"babyai": KINDS})
+    [comparison] = compared(Path("a"), Path("b"))
+    success = difference(comparison, "babyai", "success")
+    assert success.kinds == 28
+    assert success.p == pytest.approx(2 / 2**16)
+    assert (success.p_by_kind, success.test_by_kind) == (2 / 2**4, "permutation")
+    assert success.ci95_by_kind is not None
+    assert success.ci95_by_kind[0] < 0 < success.ci95[0]
+    assert success.cautious == "kinds"
+    assert success.shown == (success.p_by_kind, success.p_by_kind_holm, success.ci95_by_kind)
+    assert main(["compare", "a", "b", "--json", "out.json", "--csv", "out.csv"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "0.125*" in out
+    assert "* BabyAI, success: over tasks p <.0001" in " ".join(out.split())
+    [row, _] = json.loads(Path("out.json").read_text())["comparisons"][0]["differences"]
+    assert (row["cautious"], row["p_by_kind"], row["kinds"]) == ("kinds", 0.125, 28)
+    [first, _] = csv.DictReader(Path("out.csv").read_text().splitlines())
+    assert float(first["ci95_by_kind_low"]) == row["ci95_by_kind"][0]
+
+
+def test_a_difference_over_all_kinds_is_shown_by_tasks(tmp_path: Path) -> None:
+    gains = [SOLVED if i % 4 == 0 else NOTHING for i in range(112)]
+    a = make_run(tmp_path / "a", {"babyai": [NOTHING] * 112}, kinds={"babyai": KINDS})
+    b = make_run(tmp_path / "b", {"babyai": gains}, kinds={"babyai": KINDS})
+    [comparison] = compared(a, b)
+    success = difference(comparison, "babyai", "success")
+    assert success.p_by_kind is not None
+    assert success.p_by_kind < 0.001
+    assert (success.cautious, success.shown[0]) == ("tasks", success.p)
+
+
+def test_tasks_that_are_each_a_kind_of_their_own_have_one_answer(tmp_path: Path) -> None:
+    kinds = {"jericho": [f"game {i}" for i in range(20)]}
+    a = make_run(tmp_path / "a", {"jericho": [NOTHING] * 20}, kinds=kinds)
+    b = make_run(tmp_path / "b", {"jericho": [HALF] * 8 + [NOTHING] * 12}, kinds=kinds)
+    [comparison] = compared(a, b)
+    progress = difference(comparison, "jericho", "progress")
+    assert (progress.p_by_kind, progress.ci95_by_kind) == (progress.p, progress.ci95)
+    assert progress.cautious == "tasks"
+
+
+def test_repeats_joined_with_commas_are_one_run_with_the_attempts_of_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.chdir(tmp_path)
+    for seed in (0, 1):
+        turn = [SOLVED, NOTHING] if seed else [NOTHING, SOLVED]
+        make_run(Path(f"a{seed}"), {"babyai": turn * 10}, seed=seed, temperature=1.0)
+        make_run(Path(f"b{seed}"), {"babyai": [SOLVED] * 10 + turn * 5}, seed=seed, temperature=1.0)
+    assert main(["compare", "a0,a1", "b0,b1", "--json", "out.json"]) == 0
+    out = capsys.readouterr().out
+    assert "a0, a1" in out
+    assert "2 repeats read as one run" in out
+    assert "not measured" not in out
+    assert max(map(len, [line for line in out.splitlines() if "repeats" not in line])) <= 80
+    [comparison] = json.loads(Path("out.json").read_text())["comparisons"]
+    assert comparison["baseline"]["repeats"] == ["a0", "a1"]
+    assert comparison["baseline"]["samples"] == 2
+    row = comparison["differences"][0]
+    assert (row["n"], row["baseline"], row["run"]) == (20, 0.5, 0.75)
+    # Every task of A is solved by one of two attempts: variance 1/2 within, none between tasks.
+    assert row["standard_error_attempts_baseline"] == pytest.approx((0.5 / 2 / 20) ** 0.5)
+    assert row["standard_error_attempts_run"] == pytest.approx((0.25 / 2 / 20) ** 0.5)
+    assert row["standard_error_tasks"] == 0.0
+    lines = [line.split() for line in out.splitlines()]
+    assert ["BabyAI,", "success", "0.0", "11.2", "7.9"] in lines
+
+
+def test_repeats_that_share_a_seed_are_told(tmp_path: Path) -> None:
+    folders = [
+        make_run(tmp_path / name, {"babyai": [SOLVED, NOTHING]}, temperature=1.0) for name in ("a", "b", "c")
+    ]
+    joined = join_repeats([load_scored_run(folder) for folder in folders[:2]])
+    [comparison] = compare_runs([joined, load_scored_run(folders[2])])
+    assert any("repeats of A share a seed" in note for note in comparison.notes)
+    assert any("one attempt of each task in B;" in note for note in comparison.notes)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ("a,other", "they differ in max_tokens"),
+        ("a,a", "is given twice"),
+        ("a,", "has an empty part"),
+        ("a,nowhere", "nowhere"),
+        ("a," + "x" * 300, "xxx"),
+        ("", "empty part"),
+    ],
+)
+def test_what_is_no_repeat_is_refused(
+    tmp_path: Path,
+    given: str,
+    expected: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_run(Path("a"), {"babyai": [SOLVED]})
+    make_run(Path("other"), {"babyai": [SOLVED]}, max_tokens=64, seed=1)
+    assert main(["compare", given, "a"]) == 2
+    assert expected in capsys.readouterr().err
+
+
+def test_a_folder_with_a_comma_in_its_name_is_one_run(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "a,b", {"babyai": [SOLVED]})
+    assert load_repeats(str(folder)).repeats == ()
 
 
 def test_an_attempt_that_is_missing_withholds_the_held_out_row(

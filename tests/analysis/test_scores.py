@@ -68,6 +68,58 @@ def test_samples_of_a_task_do_not_narrow_its_interval() -> None:
         assert width == pytest.approx(one[rate][1] - one[rate][0], rel=0.15)
 
 
+def test_intervals_by_kind_stand_beside_those_by_task() -> None:
+    """Four levels of five tasks, all solved or none: over tasks 20 answers, over kinds 4."""
+    episodes = [
+        replace(score("toy", i, i < 10, float(i < 10)), kind=f"level {i // 5}", opening=f"{i // 2}")
+        for i in range(20)
+    ]
+    result = family_score(episodes)
+    assert (result["kinds"], result["openings"]) == (4, 10)
+    assert result["success_rate_ci95"] == stats.rate_interval([1.0] * 10 + [0.0] * 10, binary=True)
+    for measure in ("success", "progress"):
+        low, high = result[f"{measure}_rate_ci95"]
+        wide_low, wide_high = result[f"{measure}_rate_ci95_by_kind"]
+        assert wide_low < low
+        assert high < wide_high
+        assert result[f"{measure}_rate_variance"] is None
+    alone = family_score([replace(e, kind=e.task_id) for e in episodes])
+    assert alone["success_rate_ci95_by_kind"] == alone["success_rate_ci95"]
+    assert family_score([replace(e, kind="one") for e in episodes])["success_rate_ci95_by_kind"] is None
+
+
+def test_samples_show_the_between_run_part_of_the_error() -> None:
+    """Two attempts a task: half the tasks are solved by one of them, the others by both."""
+    episodes = [
+        replace(score("toy", i, i % 2 == 0 or k == 0, 1.0), sample=k) for i in range(20) for k in range(2)
+    ]
+    found = family_score(episodes)["success_rate_variance"]
+    assert found["repeats"] == 2
+    # Within: half the tasks have (0 - 1/2)^2 + (1 - 1/2)^2 = 1/2, the others 0.
+    assert found["between_run"] == pytest.approx(0.25**0.5)
+    assert found["standard_error_runs"] == pytest.approx((0.25 / 2 / 20) ** 0.5)
+
+
+@pytest.mark.parametrize("rate", [0, 1])
+def test_the_held_out_interval_has_a_width_at_both_ends(rate: int) -> None:
+    groups = group_by_family(
+        score(family, i, bool(rate), float(rate)) for family, n in WEIGHTS.items() for i in range(n)
+    )
+    result, _ = held_out_score(groups, WEIGHTS)
+    assert result is not None
+    assert result["success_rate_ci95"] == stats.wilson(282 * rate, 282)
+    assert result["progress_rate_ci95"] == pytest.approx(stats.wilson(282 * rate, 282))
+
+
+def test_held_out_success_is_the_successes_of_282_tasks() -> None:
+    groups = group_by_family(
+        score(family, i, i < 10, float(i < 10)) for family, n in WEIGHTS.items() for i in range(n)
+    )
+    result, _ = held_out_score(groups, WEIGHTS)
+    assert result is not None
+    assert result["success_rate_ci95"] == stats.wilson(40, 282)
+
+
 def test_held_out_score_reproduces_the_published_average() -> None:
     """LLaMA-3-8B-Instruct, AgentRefine main table: 45.5, 7.8, 10.0 and 0.0 % give 22.69 %."""
     published = {"babyai": 51, "sciworld": 7, "pddl": 6, "jericho": 0}

@@ -21,7 +21,7 @@ from evalharness.cli import main
 from evalharness.engine.study import read_study, run_folders
 from evalharness.errors import UserError
 from evalharness.records.store import read_manifest
-from evalharness.report.sweep import print_sweep
+from evalharness.report.sweep import first_average_line, print_sweep
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
 
@@ -56,6 +56,27 @@ def test_the_table_has_rates_average_and_both_deviations(tmp_path: Path) -> None
     ps = [c.differences[m].p for c in sweep.columns[1:] for m in ("success", "progress")]
     holm = [c.differences[m].p_holm for c in sweep.columns[1:] for m in ("success", "progress")]
     assert holm == pytest.approx(stats.holm(ps))
+
+
+def test_the_average_of_the_papers_first_version_stands_beside_that_of_the_last(tmp_path: Path) -> None:
+    runs = {}
+    for name, solved in (("unperturbed", 10), ("P1", 1), ("P2", 2), ("P3", 3), ("P4", 9)):
+        outcomes = [SOLVED] * solved + [NOTHING] * (10 - solved)
+        place = make_run(tmp_path / name, {"alfworld": outcomes}, perturb=None if solved == 10 else name)
+        runs[name] = load_scored_run(place)
+    sweep = sweep_of(runs, first_average=["P1", "P2", "P3"])
+    assert sweep.average["success"] == pytest.approx(0.5)
+    assert sweep.first_average is not None
+    assert sweep.first_average["success"] == pytest.approx(0.2)
+    assert "P1, P2, P3 alone" in first_average_line(sweep)
+    assert first_average_line(sweep_of(dict(list(runs.items())[:3]), first_average=["P1", "P2", "P3"])) == ""
+
+
+def test_perturbations_whose_wording_is_recalled_say_so(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["perturb", "show", "alfworld", "P5"]) == 0
+    assert "recalled: wording not checked" in capsys.readouterr().out
+    assert main(["perturb", "show", "alfworld", "P1"]) == 0
+    assert "recalled" not in capsys.readouterr().out
 
 
 def test_the_published_row_that_follows_from_its_columns_is_reproduced() -> None:

@@ -14,8 +14,8 @@ import pytest
 
 from envs import specs
 from evalharness.cli import main
-from evalharness.conform import load_policies, read_transcripts
-from evalharness.conform.rules import ComparisonRule, ExceptionRule, Policy
+from evalharness.conform import ReplayCheck, load_tolerances, read_transcripts
+from evalharness.conform.rules import ComparisonRule, ExceptionRule, Tolerance
 from evalharness.errors import UserError
 
 EXAMPLE = Path(__file__).parents[1] / "support" / "example_environment"
@@ -286,18 +286,31 @@ def test_a_wrong_exceptions_file_is_one_clear_line(tmp_path: Path, text: str, me
     file = tmp_path / "exceptions.yaml"
     file.write_text(text)
     with pytest.raises(UserError, match=message):
-        load_policies(file)
+        load_tolerances(file)
 
 
 # -- rules
 
 
-def test_every_shipped_policy_is_valid_and_every_rule_has_its_reason() -> None:
-    policies = load_policies()
-    assert {"alfworld", "babyai", "jericho", "pddl", "sciworld"} <= set(policies)
-    assert policies["sciworld"].recorded_as == ["scienceworld"]
-    for policy in policies.values():
-        for rule in [*policy.comparison, *policy.exceptions]:
+@pytest.mark.parametrize(("info", "same"), [({}, False), ({"published_valid": True}, True)])
+def test_where_the_published_rule_of_validity_is_a_second_reading_it_is_compared(
+    tmp_path: Path, info: dict[str, bool], same: bool
+) -> None:
+    file = tmp_path / "recorded.jsonl"
+    file.write_text(
+        '{"task": "jericho", "id": 0, "steps": [{"action": "qwerty", "obs": "Eh?", "valid": true}]}'
+    )
+    check = ReplayCheck(read_transcripts(file)[0], Tolerance())
+    check.step(0, "Eh?", False, {"progress": 0.0, "success": False, "valid": False, **info})
+    assert check.matched == same
+
+
+def test_every_shipped_tolerance_is_valid_and_every_rule_has_its_reason() -> None:
+    tolerances = load_tolerances()
+    assert {"alfworld", "babyai", "jericho", "pddl", "sciworld"} <= set(tolerances)
+    assert tolerances["sciworld"].recorded_as == ["scienceworld"]
+    for tolerance in tolerances.values():
+        for rule in [*tolerance.comparison, *tolerance.exceptions]:
             assert len(rule.because.split()) > 5
 
 
@@ -351,15 +364,15 @@ def test_an_exception_up_to_order_and_noise_excuses_nothing_else() -> None:
 
 
 def test_a_number_that_answers_a_menu_is_replayed_as_the_same_choice() -> None:
-    policy = Policy(menu=r"(?m)^(?P<number>\d+): (?P<option>.*)$")
+    tolerance = Tolerance(menu=r"(?m)^(?P<number>\d+): (?P<option>.*)$")
     recorded, ours = "Which?\n0: red\n1: blue", "Which?\n0: blue\n1: red\n2: green"
-    assert policy.same_choice("1", recorded, ours) == "0"
-    assert policy.same_choice(" 0 ", recorded, ours) == "1"
-    assert policy.same_choice("2", recorded, ours) == "2"  # no such option there
-    assert policy.same_choice("blue", recorded, ours) == "blue"
-    assert policy.same_choice("1", "No menu.", ours) == "1"
-    assert policy.same_choice("1", None, ours) == "1"
-    assert Policy().same_choice("1", recorded, ours) == "1"
+    assert tolerance.same_choice("1", recorded, ours) == "0"
+    assert tolerance.same_choice(" 0 ", recorded, ours) == "1"
+    assert tolerance.same_choice("2", recorded, ours) == "2"  # no such option there
+    assert tolerance.same_choice("blue", recorded, ours) == "blue"
+    assert tolerance.same_choice("1", "No menu.", ours) == "1"
+    assert tolerance.same_choice("1", None, ours) == "1"
+    assert Tolerance().same_choice("1", recorded, ours) == "1"
 
 
 # -- an environment that breaks costs its own transcript only (the example environment, in real processes)

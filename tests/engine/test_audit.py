@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from command_line import evalharness, run_compass
 
-from evalharness.analysis.reference import (
-    TaskReference,
+from evalharness.analysis.task_range import (
+    TaskRange,
     chance_corrected,
-    family_reference,
-    load_reference,
-    write_reference,
+    family_range,
+    load_ranges,
+    write_ranges,
 )
 from evalharness.engine.audit import judge
 from evalharness.records.episode import Episode, Turn
@@ -82,16 +82,14 @@ def test_chance_correction() -> None:
     assert chance_corrected(0.5, 0.9, 0.9) is None
 
 
-def row(task_id: str, floor: float, ceiling: float) -> TaskReference:
-    return TaskReference(task_id, "hash", "easy", 5, ceiling, ceiling, floor, floor, 5, True, "")
+def row(task_id: str, floor: float, ceiling: float) -> TaskRange:
+    return TaskRange(task_id, "hash", "easy", 5, ceiling, ceiling, floor, floor, 5, True, "")
 
 
 def test_floor_and_ceiling_are_those_of_the_tasks_played() -> None:
-    reference = {
-        r.task_id: r for r in (row("toy/a", 0.0, 1.0), row("toy/b", 0.5, 1.0), row("toy/c", 1.0, 1.0))
-    }
+    ranges = {r.task_id: r for r in (row("toy/a", 0.0, 1.0), row("toy/b", 0.5, 1.0), row("toy/c", 1.0, 1.0))}
     rates = {"success_rate": 0.5, "progress_rate": 0.625}
-    result = family_reference([("toy/a", "hash"), ("toy/b", "hash")], reference, rates)
+    result = family_range([("toy/a", "hash"), ("toy/b", "hash")], ranges, rates)
     assert result is not None
     assert result["floor"]["success_rate"] == 0.25
     assert result["chance_corrected"]["success_rate"] == pytest.approx(1 / 3)
@@ -100,7 +98,7 @@ def test_floor_and_ceiling_are_those_of_the_tasks_played() -> None:
 
 @pytest.mark.parametrize("task", [("toy/a", "another"), ("toy/x", "hash")])
 def test_a_task_of_other_content_has_no_reference(task: tuple[str, str]) -> None:
-    assert family_reference([task], {"toy/a": row("toy/a", 0.0, 1.0)}, {}) is None
+    assert family_range([task], {"toy/a": row("toy/a", 0.0, 1.0)}, {}) is None
 
 
 def test_reference_files_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,11 +106,11 @@ def test_reference_files_read_back(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         row("toy/b", 1 / 3, 1.0),
         replace(row("toy/a", 0.0, 0.5), plan_turns=None, floor_success=None, why="x, y"),
     ]
-    write_reference(tmp_path / "toy.csv", rows)
-    monkeypatch.setattr("evalharness.analysis.reference.reference_folder", lambda: tmp_path)
-    load_reference.cache_clear()
-    read = load_reference("toy")
-    load_reference.cache_clear()
+    write_ranges(tmp_path / "toy.csv", rows)
+    monkeypatch.setattr("evalharness.analysis.task_range.ranges_folder", lambda: tmp_path)
+    load_ranges.cache_clear()
+    read = load_ranges("toy")
+    load_ranges.cache_clear()
     assert list(read) == ["toy/a", "toy/b"]
     assert read["toy/a"] == rows[1]
     assert read["toy/b"].floor_success == pytest.approx(1 / 3, abs=1e-6)

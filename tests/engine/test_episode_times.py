@@ -12,8 +12,6 @@ import pytest
 from chat_server import ChatServer
 from command_line import evalharness, surroundings
 from made_runs import make_task
-from test_performance import TITLES, measured
-from test_scheduler import compass, jobs_of
 
 from envs import specs
 from envs.base import EnvSpec, Task
@@ -22,11 +20,13 @@ from evalharness.engine.loop import play
 from evalharness.engine.session import _Throttled
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
-from evalharness.policy.base import Reply, Session
+from evalharness.policy.base import Player, Reply
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, load_prompt
 from evalharness.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.workers.timing import CallTimes, FamilyTimes, Latencies
+from tests.engine.test_efficiency import TITLES, measured
+from tests.engine.test_scheduler import compass, jobs_of
 
 __all__ = ["compass"]
 
@@ -111,11 +111,11 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
             raise InfrastructureError("no")
 
     times = FamilyTimes()
-    session: Session = _Throttled(Failing(), Throttle(1), times, Latencies())
+    player: Player = _Throttled(Failing(), Throttle(1), times, Latencies())
     with pytest.raises(InfrastructureError):
-        await session.reply([], turn=1)
+        await player.reply([], turn=1)
     assert times.model_s > 0
-    assert times.place_s >= 0
+    assert times.seat_s >= 0
 
 
 async def test_a_try_that_failed_is_part_of_the_whole(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from command_line import EXAMPLE
 
 from envs.base import EnvSpec, Task
 from evalharness.engine.history import History, pool_sizes
-from evalharness.engine.scheduler import Job, Scheduler
+from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
+from evalharness.policy.base import PolicyError
 from evalharness.records.episode import Episode
 from evalharness.workers.pool import EnvironmentPool
 from evalharness.workers.process import RemoteEnvironment, Usage, WorkerProcess
@@ -74,8 +75,8 @@ async def test_the_longest_episodes_start_first(compass: EnvSpec) -> None:
     assert [index for _, index in played.started] == [1, 3, 2, 4, 0]
 
 
-async def test_a_slow_family_cannot_take_the_places_of_the_rest(compass: EnvSpec) -> None:
-    """Family `a` takes a thousand times as long a turn; with half of the work it holds half of the places at most."""
+async def test_a_slow_family_cannot_take_the_seats_of_the_rest(compass: EnvSpec) -> None:
+    """Family `a` takes a thousand times as long a turn; with half of the work it holds half of the seats at most."""
     played = Played(compass, ["a", "b"], limit=8, steps={"a": 2000, "b": 2})
     await played.scheduler.run([*jobs_of("a", [30.0] * 12), *jobs_of("b", [30.0] * 12)])
     first = played.started[:8]
@@ -84,13 +85,13 @@ async def test_a_slow_family_cannot_take_the_places_of_the_rest(compass: EnvSpec
     assert sum(family == "a" for family, _ in played.started[:last_b]) <= 7
 
 
-async def test_a_family_with_more_work_gets_more_places(compass: EnvSpec) -> None:
+async def test_a_family_with_more_work_gets_more_seats(compass: EnvSpec) -> None:
     played = Played(compass, ["a", "b"], limit=8, steps={"a": 5, "b": 5})
     await played.scheduler.run([*jobs_of("a", [30.0] * 30), *jobs_of("b", [30.0] * 10)])
     assert [family for family, _ in played.started[:8]].count("a") == 6
 
 
-async def test_every_family_gets_a_place_however_little_it_has_to_do(compass: EnvSpec) -> None:
+async def test_every_family_gets_a_seat_however_little_it_has_to_do(compass: EnvSpec) -> None:
     played = Played(compass, ["a", "b"], limit=2, steps={"a": 5, "b": 5})
     await played.scheduler.run([*jobs_of("a", [30.0] * 30), *jobs_of("b", [1.0])])
     assert ("b", 0) in played.started[:2]
@@ -287,3 +288,32 @@ async def test_pools_grow_to_the_cores_of_all_nodes_not_of_this_machine(
         grown[name] = pool.size
         await pool.close()
     assert grown == {"here": 1, "cluster": 4}
+
+
+class _RefusalError(PolicyError):
+    refuses_all = True
+
+
+@pytest.mark.parametrize(
+    ("error", "most"), [(PolicyError, 2), (_RefusalError, 1), (InfrastructureError, None)]
+)
+async def test_a_policy_that_gives_no_reply_ends_the_run(
+    compass: EnvSpec, error: type[InfrastructureError], most: int | None
+) -> None:
+    """Whatever policy it is: the scheduler knows the contract's error and no server. A simulator's failures do not."""
+    failures: list[Exception] = []
+
+    async def fails(job: Job, environment: RemoteEnvironment) -> Episode:
+        raise error("no reply")
+
+    scheduler = Scheduler(
+        pools={"a": EnvironmentPool(compass, None, max_workers=1)}, play=fails, on_episode=lambda episode: None,
+        on_failure=lambda job, attempt, failure, final: failures.append(failure), throttle=Throttle(1), attempts=2,
+    )  # fmt: skip
+    if most is None:
+        await scheduler.run(jobs_of("a", [1.0] * 3))
+        assert len(failures) == 6
+    else:
+        with pytest.raises(RunAbortedError, match="no reply"):
+            await scheduler.run(jobs_of("a", [1.0] * 3))
+        assert len(failures) == most

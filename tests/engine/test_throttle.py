@@ -73,7 +73,7 @@ async def test_a_pinned_number_of_requests_is_never_exceeded_and_all_are_served_
 
     async def ask(number: int) -> None:
         nonlocal most
-        async with throttle.place():
+        async with throttle.seat():
             order.append(number)
             most = max(most, throttle.busy)
             await asyncio.sleep(0)
@@ -86,20 +86,20 @@ async def test_a_pinned_number_of_requests_is_never_exceeded_and_all_are_served_
     assert throttle.limit == 3
 
 
-async def test_a_place_is_not_lost_when_who_waits_for_it_is_cancelled() -> None:
+async def test_a_seat_is_not_lost_when_who_waits_for_it_is_cancelled() -> None:
     throttle = Throttle(pinned=1)
 
     async def hold() -> None:
-        async with throttle.place():
+        async with throttle.seat():
             held.append(throttle.busy)
 
     held: list[int] = []
-    async with throttle.place():
+    async with throttle.seat():
         waiting = [asyncio.create_task(hold()) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
         await asyncio.sleep(0)
-    waiting[1].cancel()  # has just been given the place
+    waiting[1].cancel()  # has just been given the seat
     await asyncio.wait(waiting, timeout=1)
     assert [task.cancelled() for task in waiting] == [True, True, False]
     assert held == [1]
@@ -110,10 +110,10 @@ async def test_backing_off_holds_at_once_for_requests_of_episodes_in_flight() ->
     throttle = Throttle(pinned=None)
 
     async def ask() -> int:
-        async with throttle.place():
+        async with throttle.seat():
             return throttle.busy
 
-    async with throttle.place(), throttle.place(), throttle.place(), throttle.place():
+    async with throttle.seat(), throttle.seat(), throttle.seat(), throttle.seat():
         throttle.overloaded()
         assert throttle.limit == 2
         late = asyncio.create_task(ask())
@@ -125,7 +125,7 @@ async def test_backing_off_holds_at_once_for_requests_of_episodes_in_flight() ->
 async def test_of_a_burst_of_refusals_one_counts() -> None:
     clock = 0.0
     throttle = Throttle(pinned=None, clock=lambda: clock)
-    async with throttle.place(), throttle.place(), throttle.place(), throttle.place():
+    async with throttle.seat(), throttle.seat(), throttle.seat(), throttle.seat():
         for _ in range(10):
             throttle.overloaded()
         assert throttle.limit == 2
@@ -138,7 +138,10 @@ async def test_of_a_burst_of_refusals_one_counts() -> None:
 async def answer(throttle: Throttle, clock: list[float], replies: int, *, seconds: float) -> None:
     """Replies at a steady pace, `seconds` for as many as may be asked at once."""
     for _ in range(replies):
-        throttle.episodes = throttle.limit
+        while throttle.has_room:
+            throttle.begin_episode()
+        while throttle.episodes > throttle.limit:
+            throttle.end_episode()
         clock[0] += seconds / throttle.limit
         throttle.answered()
 

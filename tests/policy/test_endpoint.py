@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalharness.errors import UserError
-from evalharness.policy.base import ContextOverflowError
-from evalharness.policy.completion import TryFailedError, read_completion, retry_after
+from evalharness.policy.base import ContextOverflowError, RequestForm
+from evalharness.policy.completion import (
+    RequestRefusedError,
+    TryFailedError,
+    read_completion,
+    refuses_response_format,
+    retry_after,
+)
 from evalharness.policy.endpoint import ChatEndpoint, EndpointError, Sampling, merge_system, request_seed
+from evalharness.policy.replicas import Replica, Replicas
 
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 
@@ -177,6 +184,29 @@ async def test_a_refused_request_is_the_users_to_mend() -> None:
     async with ChatServer().running() as server:
         with pytest.raises(UserError, match="HTTP 400"):
             await ask(server, cs.status(400, "top_k is not allowed"))
+
+
+async def test_a_request_of_another_form() -> None:
+    """Outside an environment a conversation has its own stop sequences, schema and length, and seeds by its key."""
+    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
+    async with ChatServer().running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(max_tokens=99, seed=3))
+        await endpoint.start()
+        replicas = Replicas([Replica("one", endpoint)])
+        plain, held = RequestForm(), RequestForm(stop=("x",), response_format=schema, max_tokens=5)
+        await replicas.conversation("key", 1, plain).reply(MESSAGES, turn=2)
+        await replicas.conversation("key", 1, held).reply(MESSAGES, turn=2)
+        server.faults = [cs.status(400, "no response_format here")]
+        with pytest.raises(RequestRefusedError) as refused:
+            await replicas.conversation("key", 1, held).reply(MESSAGES, turn=2)
+        await replicas.close()
+    first, second = server.requests[-3:-1]
+    assert first["seed"] == second["seed"] == request_seed(3, "key", 1, 2)
+    assert (first["stop"], first["max_tokens"], first.get("response_format")) == ([], 99, None)
+    assert (second["stop"], second["max_tokens"], second["response_format"]) == (["x"], 5, schema)
+    assert (refused.value.status, refused.value.reason) == (400, "no response_format here")
+    assert refuses_response_format(refused.value.reason)
+    assert not refuses_response_format("top_k is not allowed")
 
 
 async def test_nobody_there() -> None:

@@ -99,11 +99,11 @@ def test_slopes_where_runs_are_under_perturbations(tmp_path: Path) -> None:
 
 @given(st.lists(st.floats(0, 100), max_size=10))
 def test_labels_are_spread_apart_in_the_order_of_their_points(values: list[float]) -> None:
-    places = plots.spread(values, 5.0, 0.0, 100.0)
-    pairs = sorted(zip(values, places, strict=True))
+    heights = plots.spread(values, 5.0, 0.0, 100.0)
+    pairs = sorted(zip(values, heights, strict=True))
     assert all(b[1] - a[1] >= 5.0 - 1e-6 for a, b in itertools.pairwise(sorted(pairs, key=lambda p: p[1])))
-    assert all(-1e-6 <= place <= 100 + 1e-6 for place in places)
-    assert [p for _, p in pairs] == pytest.approx(sorted(places)) or len(set(values)) < len(values)
+    assert all(-1e-6 <= height <= 100 + 1e-6 for height in heights)
+    assert [p for _, p in pairs] == pytest.approx(sorted(heights)) or len(set(values)) < len(values)
 
 
 def test_the_same_runs_give_the_same_files(tmp_path: Path) -> None:

@@ -10,17 +10,17 @@ from statistics import stdev
 import numpy as np
 import pytest
 from made_runs import made_episode, make_run, make_task
-from test_audit import row
-from test_leaderboard import SIZES, board, complete_run
 
 from evalharness import stats
-from evalharness.analysis.reference import TaskReference, corrected_rates, load_reference, write_reference
+from evalharness.analysis.task_range import TaskRange, corrected_rates, load_ranges, write_ranges
 from evalharness.cli import main
 from evalharness.engine.audit import judge
+from tests.analysis.test_leaderboard import SIZES, board, complete_run
+from tests.engine.test_audit import row
 
 
-def family(name: str) -> list[TaskReference]:
-    return [r for task_id, r in load_reference("agentboard").items() if task_id.split("/")[0] == name]
+def family(name: str) -> list[TaskRange]:
+    return [r for task_id, r in load_ranges("agentboard").items() if task_id.split("/")[0] == name]
 
 
 def test_the_floors_standard_error_comes_from_its_attempts() -> None:
@@ -60,11 +60,11 @@ def test_the_audit_notes_how_much_the_attempts_varied(
     attempts = [made_episode(task, i, (p == 1.0, p)) for i, p in enumerate(progress)]
     made = judge([made_episode(task, 0, (True, 1.0))], attempts)
     assert made.floor_progress_sd == pytest.approx(stdev(progress))
-    write_reference(tmp_path / "toy.csv", [made])
-    monkeypatch.setattr("evalharness.analysis.reference.reference_folder", lambda: tmp_path)
-    load_reference.cache_clear()
-    [read] = load_reference("toy").values()
-    load_reference.cache_clear()
+    write_ranges(tmp_path / "toy.csv", [made])
+    monkeypatch.setattr("evalharness.analysis.task_range.ranges_folder", lambda: tmp_path)
+    load_ranges.cache_clear()
+    [read] = load_ranges("toy").values()
+    load_ranges.cache_clear()
     assert read.floor_progress_sd == pytest.approx(made.floor_progress_sd, abs=1e-6)
 
 
@@ -139,14 +139,14 @@ def test_our_rows_have_corrected_intervals_and_marked_cells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = complete_run(tmp_path / "run", labels={"jericho": "ours"})
-    reference = {
+    ranges = {
         (task := make_task(name, i, labels="ours" if name == "jericho" else "official")).id: replace(
             row(task.id, 0.2, 1.0), task_hash=task.content_hash
         )
         for name, n in SIZES.items()
         for i in range(n)
     }
-    monkeypatch.setattr("evalharness.analysis.standings.load_reference", lambda *_: reference)
+    monkeypatch.setattr("evalharness.analysis.standings.load_ranges", lambda *_: ranges)
     [mine] = [r for r in board(folder, capsys=capsys) if r["name"] == "mine"]
     assert mine["ci95_from"] == "episodes"
     for column in ("babyai_success", "jericho_progress", "held_out_success", "held_out_progress"):
@@ -175,11 +175,11 @@ def test_show_tells_the_corrected_interval_and_what_the_floor_is_handed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_run(tmp_path / "run", {"babyai": [(True, 1.0)] * 6 + [(False, 0.0)] * 4})
-    reference = {
+    ranges = {
         (task := make_task("babyai", i)).id: replace(row(task.id, 0.2, 1.0), task_hash=task.content_hash)
         for i in range(10)
     }
-    monkeypatch.setattr("evalharness.analysis.summary.load_reference", lambda *_: reference)
+    monkeypatch.setattr("evalharness.analysis.summary.load_ranges", lambda *_: ranges)
     assert main(["show", str(folder), "--json", str(tmp_path / "s.json")]) == 0
     found = json.loads((tmp_path / "s.json").read_text())["families"]["babyai"]["reference"]
     low, high = found["chance_corrected_ci95"]["success_rate"]

@@ -121,7 +121,8 @@ def test_the_tasks_are_the_frozen_ones(family: str) -> None:
 
 def test_every_frozen_task_has_a_plan_of_3_to_30_turns() -> None:
     proofs = frozen_proofs()
-    assert len(proofs) == sum(COUNTS.values()) == 416
+    counted = [row for task_id, row in proofs.items() if task_id.split("/")[0] in COUNTS]
+    assert len(counted) == sum(COUNTS.values()) == 416
     assert all(3 <= row.proof.plan_turns <= 30 for row in proofs.values())
 
 

@@ -94,6 +94,20 @@ def test_a_frozen_suite_that_was_changed_is_refused(
         family_tasks(ALFWORLD, "open", None, SEED)
 
 
+def test_a_suite_of_an_earlier_version_is_made_again(
+    built: tuple[dict[str, str], Path], clean_home: Path
+) -> None:
+    """Files from before there were versions are of version 1."""
+    head, *lines = built[1].read_text().splitlines()
+    unversioned = {key: value for key, value in json.loads(head).items() if key != "version"}
+    target = suites.suite_file("alfworld", SEED)
+    target.parent.mkdir(parents=True)
+    target.write_text("\n".join([json.dumps(unversioned), *lines]) + "\n")
+    assert len(family_tasks(ALFWORLD, "open", None, SEED)) == 134
+    with pytest.raises(UserError, match=r"version 1 of the open ALFWorld suite.*--tasks alfworld --force"):
+        family_tasks(replace(ALFWORLD, open_version=2), "open", None, SEED)
+
+
 def test_a_suite_that_is_not_there_is_made_and_told(
     clean_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

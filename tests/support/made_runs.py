@@ -19,7 +19,13 @@ Outcome = tuple[bool, float]
 
 
 def make_task(
-    family: str, index: int, *, suite: str = "agentboard", labels: str = "official", goal: str = ""
+    family: str,
+    index: int,
+    *,
+    suite: str = "agentboard",
+    labels: str = "official",
+    goal: str = "",
+    kind: str = "made",
 ) -> Task:
     return Task(
         id=f"{family}/{suite}/{index:03d}",
@@ -28,7 +34,7 @@ def make_task(
         index=index,
         goal=goal or f"task {index}",
         difficulty="easy" if index % 2 else "hard",
-        kind="made",
+        kind=kind,
         labels=labels,  # type: ignore[arg-type]
         subgoals=("one", "two"),
     )
@@ -71,10 +77,11 @@ def make_run(
     labels: Mapping[str, str] | None = None,
     goals: Mapping[str, str] | None = None,
     prompts: Mapping[str, str] | None = None,
+    kinds: Mapping[str, Sequence[str]] | None = None,
     **options: Any,
 ) -> Path:
-    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples. `prompts`: family -> hash of its
-    prompt file, for those that are not the harness's own."""
+    """`outcomes`: family -> the outcome of each task, or the outcomes of its samples; `kinds`: of each task. `prompts`:
+    family -> hash of its prompt file, for those that are not the harness's own."""
     config = RunConfig(model="http://127.0.0.1:1/v1", model_name=name, **options)
     tasks = [
         make_task(
@@ -83,6 +90,7 @@ def make_run(
             suite=config.suite,
             labels=(labels or {}).get(family, "official"),
             goal=(goals or {}).get(family, ""),
+            kind=kinds[family][i] if kinds else "made",
         )
         for family, listed in outcomes.items()
         for i in range(len(listed))

@@ -14,23 +14,23 @@ from evalharness.analysis.behaviour.rows import (
     difference_rows,
     load_behaviour,
 )
-from evalharness.analysis.behaviour.turns import Reading, TurnFacts, read_turns, reading
+from evalharness.analysis.behaviour.turns import ActionReader, TurnFacts, action_reader, read_turns
 
 __all__ = [
     "ALL",
     "FIGURES",
+    "ActionReader",
     "BehaviourRow",
     "DifferenceRow",
     "Figure",
     "Read",
-    "Reading",
     "RunBehaviour",
     "TurnFacts",
+    "action_reader",
     "behaviour_rows",
     "difference_rows",
     "episode_columns",
     "load_behaviour",
     "read_turns",
-    "reading",
     "turn_columns",
 ]

@@ -59,8 +59,13 @@ class Read:
     def distinct_observations(self) -> int:
         return len({turn.observation for turn in self.episode.turns})
 
+    def no_effect_turns(self) -> int | None:
+        """None where the environment does not report it."""
+        reported = [turn.no_effect for turn in self.episode.turns if turn.no_effect is not None]
+        return sum(reported) if reported else None
+
     def distinct_places(self) -> int | None:
-        """None where the environment does not tell places."""
+        """None where the environment does not say where the agent is."""
         places = {turn.place for turn in self.turns} - {None}
         return len(places) or None
 
@@ -106,6 +111,11 @@ def _kind(read: Read, kind: FormatError) -> Ratio:
 def _invalid(read: Read) -> Ratio:
     spoken = [turn for turn in read.episode.turns if turn.action is not None]
     return sum(not turn.valid for turn in spoken), len(spoken)
+
+
+def _no_effect(read: Read) -> Ratio:
+    reported = [turn.no_effect for turn in read.episode.turns if turn.valid and turn.no_effect is not None]
+    return sum(reported), len(reported)
 
 
 def _error_runs(low: int, high: int | None) -> Figure:
@@ -168,6 +178,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
     *map(_format_error, FormatError),
     Figure("invalid_action_rate", "actions that are not valid", True, "", "turns with an action", _invalid),
+    Figure("no_effect_rate", "valid actions without effect", True, "", "valid actions", _no_effect),
     Figure("error_turn_rate", "error turns", True, "", "turns", lambda r: _turns(r, sum(t.error for t in r.turns))),
     Figure(
         "error_run_length", "mean error run, turns", False, "turns", "error runs",
@@ -225,6 +236,7 @@ def episode_columns(read: Read) -> dict[str, Any]:
     return {
         "error_turns": sum(turn.error for turn in read.turns),
         "longest_error_run": max(read.error_runs, default=0),
+        "no_effect_turns": read.no_effect_turns(),
         "repeated_turns": sum(turn.repeated for turn in read.turns),
         "longest_loop": read.loop,
         "help_turns": sum(turn.help for turn in read.turns),

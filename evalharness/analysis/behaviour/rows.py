@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from evalharness import stats
 from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, count_all
-from evalharness.analysis.behaviour.turns import read_turns, reading
+from evalharness.analysis.behaviour.turns import action_reader, read_turns
 from evalharness.errors import UserError
+from evalharness.records.manifest import turn_limits
 from evalharness.records.store import read_episodes, read_manifest, tells_stop
 
 ALL = "all"
@@ -82,12 +83,12 @@ class RunBehaviour:
 def load_behaviour(folder: Path) -> RunBehaviour:
     """Raises UserError when `folder` holds no run, or no finished episode."""
     manifest = read_manifest(folder)
-    config = manifest["identity"]["config"]
+    limits = turn_limits(manifest)
     found: dict[str, dict[str, Counts]] = {}
     hashes: dict[str, str] = {}
     for episode in read_episodes(folder):
-        turns = read_turns(episode, reading(episode.family, episode.perturbation))
-        read = Read(episode, turns, config["max_turns"], tells_stop(manifest))
+        turns = read_turns(episode, action_reader(episode.family, episode.perturbation))
+        read = Read(episode, turns, limits[episode.family], tells_stop(manifest))
         counts = np.array(count_all(read), dtype=np.float64)
         tasks = found.setdefault(episode.family, {})
         tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts
@@ -147,12 +148,13 @@ def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[Differenc
 
     Raises UserError where the tasks or the turn limit are not the same: most figures depend on both.
     """
-    limits = [r.max_turns for r in (baseline, run)]
-    if limits[0] != limits[1]:
-        raise UserError(
-            f"{baseline.folder} and {run.folder} differ in turn limit ({limits[0]} and {limits[1]}); "
-            "run one of them again with the --max-turns of the other"
-        )
+    limits = [turn_limits(r.manifest) for r in (baseline, run)]
+    for family in sorted(limits[0].keys() & limits[1].keys()):
+        if limits[0][family] != limits[1][family]:
+            raise UserError(
+                f"{baseline.folder} and {run.folder} differ in turn limit ({limits[0][family]} and "
+                f"{limits[1][family]}); run one of them again with the --max-turns of the other"
+            )
     pairs: dict[str, list[str]] = {}
     for family, tasks in baseline.tasks.items():
         common = [task_id for task_id in tasks if task_id in run.tasks.get(family, {})]
@@ -172,7 +174,7 @@ def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[Differenc
             [np.stack([r.tasks[f][task_id] for task_id in ids]) for f, ids in chosen.items()]
             for r in (baseline, run)
         )
-        rows += _differences(family, first, second, limits[0])
+        rows += _differences(family, first, second, max(limits[0].values()))
     return rows
 
 

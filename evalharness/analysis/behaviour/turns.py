@@ -1,4 +1,4 @@
-"""One episode, turn by turn: what each turn was. Pure but for `reading`, which asks the installed environments."""
+"""One episode, turn by turn: what each turn was. Pure, but `action_reader` asks the installed environments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOVELTY_WORDS = 3
 
 
 @dataclass(frozen=True)
-class Reading:
+class ActionReader:
     """How to read a family's actions. The default reads nothing but what every environment has."""
 
     to_world: Callable[[str], str] = field(default=lambda action: action)
@@ -45,7 +45,7 @@ class TurnFacts:
     help: bool
     """It asked for the valid actions."""
     place: str | None
-    """Where the agent is after it, None where no text has told."""
+    """Where the agent is after it, None where no text has said it."""
     words: int
     """Words of the thought."""
     word_runs: int
@@ -105,9 +105,9 @@ def runs_of(flags: Iterable[bool]) -> list[int]:
     return lengths
 
 
-def read_turns(episode: Episode, how: Reading | None = None) -> list[TurnFacts]:
+def read_turns(episode: Episode, how: ActionReader | None = None) -> list[TurnFacts]:
     """The facts of each turn of `episode`, in order."""
-    how = how or Reading()
+    how = how or ActionReader()
     facts = []
     best = 0.0
     place = how.place("", episode.first_observation) if how.place else None
@@ -156,17 +156,17 @@ def _names_arguments(thought: Sequence[str], action: str | None, surface: Action
 
 
 @cache
-def reading(family: str, perturbation: str | None) -> Reading:
+def action_reader(family: str, perturbation: str | None) -> ActionReader:
     """How to read a family, as its installed environment says; one that is not installed is read plainly."""
     from envs import specs
     from evalharness.protocol.perturb import Voice
 
     spec = specs().get(family)
     if spec is None:
-        return Reading()
-    return Reading(
+        return ActionReader()
+    return ActionReader(
         to_world=Voice(spec, perturbation).to_world,
         surface=ActionSurface({name: plain(text) for name, text in spec.actions.items()}),
-        check=plain(spec.actions.get("check", Reading.check)),
+        check=plain(spec.actions.get("check", ActionReader.check)),
         place=spec.place,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from evalharness.analysis.summary import earlier_timing, summarize
 from evalharness.analysis.tables import sorted_episodes
 from evalharness.errors import UserError
 from evalharness.records.episode import Episode
+from evalharness.records.manifest import turn_limits
 from evalharness.records.store import read_manifest
 from evalharness.report.table import notes, warnings
 from evalharness.report.viewer.prompts import Prompts
@@ -84,6 +85,8 @@ class RunRecords:
     tasks: TaskTable
     prompts: Prompts
     max_turns: int
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Family -> turns of its episodes at most."""
     acts_by_tools: bool = False
     rows: list[tuple[float, ...]] = field(default_factory=list)
     _closed: list[bytes] = field(default_factory=list)
@@ -93,7 +96,7 @@ class RunRecords:
     def add(self, episode: Episode) -> None:
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
-        prompt = self.prompts.of(episode, self.max_turns, self.acts_by_tools)
+        prompt = self.prompts.of(episode, self.limits.get(episode.family, self.max_turns), self.acts_by_tools)
         self._open.append(json.dumps(trajectory(episode, prompt), separators=(",", ":")))
         if sum(map(len, self._open)) >= BLOCK_BYTES:
             self._closed.append(self._packed())
@@ -212,7 +215,9 @@ def load_bundle(
     titles: dict[str, str] = {}
     for run in runs:
         titles |= dict(run.titles)
-        record = RunRecords(tasks, worded, run.max_turns, run.action_interface == "tools")
+        record = RunRecords(
+            tasks, worded, run.max_turns, turn_limits(run.manifest), run.action_interface == "tools"
+        )
         for episode in sorted_episodes(run.folder):
             record.add(episode)
         records.append(record)

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.errors import UserError
+from evalharness.records.manifest import turn_limits
 from evalharness.records.shapes import read_episode
 from evalharness.records.store import EPISODES, EpisodeKey, read_manifest
 from evalharness.report.terminal import say
@@ -66,7 +67,7 @@ class Feed:
                 self.lines += 1
                 key = (episode.task_id, episode.sample)
                 if key in self._read:
-                    continue  # damage, which the summary tells when it is computed
+                    continue  # damage, which the summary reports when it is computed
                 self._read.add(key)
                 self.records.add(episode)
                 found += 1
@@ -95,9 +96,9 @@ class Viewed:
             raise UserError("these runs are of different suites; look at each by itself")
         for folder, manifest in zip(self.folders, manifests, strict=True):
             self._titles |= manifest["titles"]
-            config = manifest["identity"]["config"]
-            tools = config.get("action_interface") == "tools"
-            records = RunRecords(self.tasks, self.prompts, config["max_turns"], tools)
+            limits = turn_limits(manifest)
+            by_tools = manifest["identity"]["config"].get("action_interface") == "tools"
+            records = RunRecords(self.tasks, self.prompts, max(limits.values()), limits, by_tools)
             self.feeds.append(Feed(folder, records))
         self.refresh()
 
@@ -155,7 +156,7 @@ def _json(packed: bytes) -> web.Response:
 
 @web.middleware
 async def _guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answers only to the address that we told: a page elsewhere whose name was made to point here gets nothing."""
+    """Answers only to the address that we printed: a page elsewhere whose name was made to point here gets nothing."""
     if request.host.rsplit(":", 1)[0] not in (HOST, "localhost"):
         raise web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
     try:

@@ -26,9 +26,9 @@ COLUMNS = (
     "environment_s",
     "wall_s",
     "block",
-    "place",
+    "position",
 )
-"""Of the list. `task`, `troubles` and `ended_by` are positions in tables of the index; `block` and `place` say where
+"""Of the list. `task`, `troubles` and `ended_by` are positions in tables of the index; `block` and `position` say where
 the trajectory is."""
 
 
@@ -43,7 +43,7 @@ def troubles(episode: Episode) -> set[str]:
     return found
 
 
-def list_row(episode: Episode, task: int, block: int, place: int) -> tuple[float, ...]:
+def list_row(episode: Episode, task: int, block: int, position: int) -> tuple[float, ...]:
     """The values of `COLUMNS`."""
     mine = troubles(episode)
     return (
@@ -61,7 +61,7 @@ def list_row(episode: Episode, task: int, block: int, place: int) -> tuple[float
         round(episode.environment_s, 2),
         round(episode.wall_s, 2),
         block,
-        place,
+        position,
     )
 
 

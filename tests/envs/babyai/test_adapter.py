@@ -147,6 +147,21 @@ def test_validity_stays_as_it_was_when_nothing_needs_doing() -> None:
     assert (observation, info["valid"]) == ("No change in state.", False)
 
 
+def test_an_action_that_changes_nothing_is_told() -> None:
+    """A move against something that stands in the way, or to where the agent stands; not a refused one, not `check`."""
+    env = SPEC.make(None)
+    env.reset(options={"task": _task("GoToRedBall", 12)})
+    target = _walk_to_something(env)
+    said = [(text, env.step(text)[4]) for text in (target, "check", "dance", "turn left", "turn right")]
+    assert [(text, info["no_effect"]) for text, info in said] == [
+        (target, True), ("check", False), ("dance", False), ("turn left", False), ("turn right", False),
+    ]  # fmt: skip
+    blocked = env.step("move forward")[
+        4
+    ]  # before the object; a wall or a box is refused, a ball or a key is not
+    assert blocked["no_effect"] == blocked["valid"]
+
+
 def _walk_to_something(env: Any) -> str:
     """Face some object; returns the action that goes to it, which now needs no move."""
     for _ in range(4):

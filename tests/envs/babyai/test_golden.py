@@ -77,6 +77,16 @@ def test_transcripts_replay_identically(tasks: list[Task], env: TextEnv, golden_
     assert not differences, f"{len(differences)} of {len(transcripts)} transcripts differ:\n{shown}"
 
 
+def test_of_equally_short_ways_the_one_counts_whose_squares_were_reached_last(
+    tasks: list[Task], env: TextEnv, golden_dir: Path
+) -> None:
+    """The walk of `babyai-110.jsonl`: at step 34 two ways around a wall are equally short, and a square of the one is
+    reached twice. The search goes on from it twice, so that this way is the last to arrive where both meet."""
+    rows = list(_lines(golden_dir / "babyai-110.jsonl"))
+    assert [row["steps"][34]["action"] for row in rows] == ["go to yellow closed door 1"]
+    assert [found for row in rows if (found := _replay(env, tasks[row["id"]], row)) is not None] == []
+
+
 @pytest.mark.slow
 def test_the_oracle_solves_every_published_task(tasks: list[Task], env: TextEnv) -> None:
     """By the label, by the simulator, and with full progress; the longest plan takes 14 turns."""

@@ -15,7 +15,7 @@ from envs.base import Task, TextEnv
 from envs.jericho.actions import ACTIONS, MAX_CHARACTERS, is_check, published_cut, typeable
 from envs.jericho.adapter import JerichoEnv
 from envs.jericho.interpreter import Interpreter
-from envs.jericho.observation import clean, refused, understood
+from envs.jericho.observation import clean, known, refused, understood
 from envs.jericho.tasks import GAMES
 from evalharness.protocol.surface import ActionSurface
 
@@ -273,6 +273,23 @@ def test_clean_up_is_the_published_one() -> None:
 def test_stock_parser_errors_are_not_understood(text: str) -> None:
     assert not understood(text)
     assert refused(text) == text.startswith("[!")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("game", GAMES)
+def test_an_unknown_word_is_not_valid_in_any_game(published_data: Path, game: str) -> None:
+    """Nor the turns after it. All of them are grounded by the published rule, but in 905."""
+    environment = SPEC.make(published_data)
+    played = _play(environment, _task(published_data, game), ["qwerty", "qzxvkw the lamp", "take qwerty"])
+    found = [(info["valid"], info["published_valid"]) for *_, info in played[1:]]
+    assert found == [(False, game != "905")] * 3
+
+
+def test_the_lists_of_valid_actions_do_not_rest_on_single_games_refusals() -> None:
+    """They are found by the stock messages alone, and the floors were measured with them."""
+    wolf = '"Huh?" The wolf raises an eyebrow.'
+    assert known(wolf)
+    assert not understood(wolf)
 
 
 @pytest.mark.parametrize(

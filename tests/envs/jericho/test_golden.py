@@ -42,7 +42,7 @@ def _differences(transcript: dict[str, Any], tasks: list[Task], data: Path) -> l
         if step["obs"].startswith(CHECK_PREFIX):
             continue  # the original's list is searched with a language model and depends on the hash seed
         observation, _, terminated, _, info = environment.step(step["action"])
-        now = {"obs": observation, "done": terminated, "valid": info["valid"]}
+        now = {"obs": observation, "done": terminated, "valid": info["published_valid"]}
         if transcript["labelled"]:
             now["progress"] = info["progress"]
         found += [

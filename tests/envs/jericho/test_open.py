@@ -106,6 +106,39 @@ def test_any_seed_gives_a_quest_whose_plan_is_short(seed: int, number: int) -> N
     assert len({room.spot for room in quest.rooms}) == len(quest.rooms)
 
 
+@pytest.mark.parametrize("text", ["qwerty", "with qwerty qwerty lamp", "take qwerty"])
+def test_nonsense_is_not_valid(text: str) -> None:
+    """In every story, for 30 turns; the published rule finds all of it valid."""
+    environment = SPEC.make(None)
+    for task in TASKS:
+        environment.reset(options={"task": task})
+        for _ in range(30):
+            info = environment.step(text)[4]
+            assert (info["valid"], info["published_valid"], info["no_effect"]) == (False, True, False), (
+                task.id
+            )
+
+
+def test_a_valid_action_that_changes_nothing_is_told() -> None:
+    environment = SPEC.make(None)
+    for task in TASKS:
+        environment.reset(options={"task": task})
+        for action, without_effect in (
+            ("northwest", True),  # "You can't go that way.", in every story
+            ("jump", True),
+            ("look", False),  # finding out changes nothing either, and is no error
+            ("inventory", False),
+            ("wait", False),
+            ("check valid actions", False),
+        ):
+            info = environment.step(action)[4]
+            assert (info["valid"], info["no_effect"]) == (True, without_effect), (task.id, action)
+        environment.reset(options={"task": task})
+        told = [environment.step(action)[4] for action in task.payload["plan"]]
+        assert all(info["valid"] for info in told), task.id
+        assert not any(info["no_effect"] for info in told), task.id
+
+
 @pytest.mark.slow
 def test_random_play_hardly_ever_wins() -> None:
     """At most 15 % of episodes that pick uniformly among the valid actions, 30 turns each."""

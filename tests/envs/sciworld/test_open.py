@@ -6,16 +6,19 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from envs.base import InvalidTaskError
 from envs.difficulty import search_bits
 from envs.sciworld import SPEC
 from envs.sciworld.adapter import ScienceWorldEnv
 from envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
 from envs.sciworld.open_suite import HARD_BITS, OpenCase, _of_kind, frozen_cases
 from envs.sciworld.oracle import play
+from envs.sciworld.progress import score_progress
 from envs.sciworld.readings import spelled_out
 from envs.sciworld.simulator import Simulator
 from evalharness.suites.open import frozen_proofs, prove
@@ -131,6 +134,38 @@ def test_progress_is_the_simulators_score_and_a_wrong_focus_ends_the_task(env: S
     assert (info["success"], info["progress"]) == (False, 0.0)
 
 
+def test_what_is_there_at_the_start_is_no_progress(env: ScienceWorldEnv) -> None:
+    """Two turns of nonsense, in every task; 22 of them begin with points in the simulator's own score."""
+    for task in TASKS:
+        _, info = env.reset(options={"task": task})
+        rates = [info["progress"], *(env.step(text)[4]["progress"] for text in ("qwerty", "hocus pocus"))]
+        assert rates == [0.0, 0.0, 0.0], task.id
+    credited = {task.id: task.payload["start_score"] for task in TASKS if task.payload["start_score"]}
+    assert len(credited) == 22
+    assert credited["sciworld/open/005"] == pytest.approx(3 / 14)
+
+
+def test_progress_runs_from_0_to_1_where_the_simulator_starts_with_points(env: ScienceWorldEnv) -> None:
+    task = next(task for task in TASKS if task.payload["start_score"])
+    env.reset(options={"task": task})
+    rates = [env.step(action)[4]["progress"] for action in task.payload["plan"]]
+    assert rates == sorted(rates)
+    assert rates[-1] == 1.0
+    start = task.payload["start_score"]
+    assert [score_progress(score, start) for score in (-1.0, 0.0, start, 1.0)] == [0.0, 0.0, 0.0, 1.0]
+    assert score_progress((1 + start) / 2, start) == pytest.approx(0.5)
+
+
+def test_a_task_of_another_version_is_refused(env: ScienceWorldEnv) -> None:
+    task = next(task for task in TASKS if task.payload["start_score"])
+    for payload in (
+        {key: value for key, value in task.payload.items() if key != "start_score"},
+        {**task.payload, "start_score": 0.0},
+    ):
+        with pytest.raises(InvalidTaskError, match="another version"):
+            env.reset(options={"task": replace(task, payload=payload)})
+
+
 @pytest.mark.slow
 def test_generating_again_gives_the_frozen_tasks_and_another_seed_others() -> None:
     simulator = Simulator()
@@ -159,3 +194,4 @@ def test_what_is_frozen_is_one_case_a_line() -> None:
     text = Path(__file__).parents[3].joinpath("envs", "sciworld", "open_suite.json").read_text()
     assert len(text.splitlines()) == 1 + len(TASKS) + 1
     assert json.loads(text)["suite_seed"] == 0
+    assert json.loads(text)["version"] == SPEC.open_version == 2

@@ -117,7 +117,7 @@ class Run {
 
   async trajectory(episode) {
     const block = await this.data.block(this.number, this.column.block[episode]);
-    return block[this.column.place[episode]];
+    return block[this.column.position[episode]];
   }
 
   address(episode, more = {}) {

@@ -55,9 +55,19 @@ function corrected(reference, measure) {
     limits && h('small', {}, ` ${percent(limits[0])}–${percent(limits[1])}`));
 }
 
+const USUAL = { success: 'success', progress: 'progress' };
+
+// Families whose scores have names of their own stand in tables of their own.
 function scores(data, runs) {
+  const names = family => runs.map(run => run.summary.scores?.[family]).find(Boolean);
+  const usual = data.families.filter(family => !names(family)), apart = data.families.filter(names);
+  return [usual.length && scoreTable(data, runs, usual, USUAL),
+    ...apart.map(family => scoreTable(data, runs, [family], names(family)))].filter(Boolean);
+}
+
+function scoreTable(data, runs, families, names) {
   const several = runs.length > 1, body = h('tbody', {});
-  for (const family of data.families) {
+  for (const family of families) {
     runs.filter(run => run.summary.families[family]).forEach((run, i) => {
       const entry = run.summary.families[family], reference = entry.reference;
       const rate = (measure, bar) => rateBar(bar, entry[measure], entry[`${measure}_ci95`],
@@ -72,7 +82,7 @@ function scores(data, runs) {
         h('td.n', {}, reference ? ['success_rate', 'progress_rate'].map(measure => corrected(reference, measure)) : '–')));
     });
   }
-  for (const run of runs.filter(run => run.summary.held_out)) {
+  for (const run of runs.filter(run => names === USUAL && run.summary.held_out)) {
     const held = run.summary.held_out;
     body.append(h('tr.total', {}, h('th', { scope: 'row' }, 'Held-out'),
       several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))),
@@ -81,8 +91,9 @@ function scores(data, runs) {
   }
   return scrolled(h('table.scores', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
     several && h('th', { scope: 'col' }, 'run'),
-    ['success', 'progress', 'tasks', 'grounding', 'corrected'].map(name =>
-      h('th', { scope: 'col', class: name === 'success' || name === 'progress' ? '' : 'n' }, name)))), body));
+    [names.success, names.progress].map(name => h('th', { scope: 'col' }, name)),
+    ['tasks', 'grounding', 'corrected'].map(name =>
+      h('th.n', { scope: 'col' }, name)))), body));
 }
 
 // Wide tables scroll by themselves; the focus makes that possible with the keyboard.
@@ -93,11 +104,13 @@ function differences(app) {
   if (why) return h('p.warning', {}, why);
   return comparisons.map((comparison, i) => {
     const a = data.runs[0], b = data.runs[i + 1];
-    const row = d => h('tr', { class: d.p_holm < 0.05 ? 'significant' : '' },
+    // The cautious of the two questions: these tasks, or kinds of tasks like these.
+    const shown = d => d.cautious === 'kinds' ? [d.p_by_kind_holm, d.ci95_by_kind, '*'] : [d.p_holm, d.ci95, ''];
+    const row = (d, [p, interval, mark] = shown(d)) => h('tr', { class: p < 0.05 ? 'significant' : '' },
       h('th', { scope: 'row' }, d.family === 'held_out' ? 'Held-out' : data.title(d.family)), h('td', {}, d.measure),
       h('td.n', {}, d.n), h('td.n', {}, percent(d.baseline)), h('td.n', {}, percent(d.run)),
-      h('td.n', {}, h('b', {}, signed(d.difference))), h('td.n.soft', {}, `${signed(d.ci95[0])} to ${signed(d.ci95[1])}`),
-      h('td.n', {}, d.p_holm < 0.0001 ? '<.0001' : d.p_holm.toFixed(d.p_holm < 0.01 ? 4 : 3)),
+      h('td.n', {}, h('b', {}, signed(d.difference))), h('td.n.soft', {}, `${signed(interval[0])} to ${signed(interval[1])}`),
+      h('td.n', {}, (p < 0.0001 ? '<.0001' : p.toFixed(p < 0.01 ? 4 : 3)) + mark),
       h('td.n', {}, `${d.wins} / ${d.ties} / ${d.losses}`));
     const flips = (name, ids, outcome) => h('p', {}, `${name}: `, ids.length
       ? h('a', { href: address({ family: 'all', run: b.number, outcome }) }, plural(ids.length, 'task')) : 'none');
@@ -107,7 +120,9 @@ function differences(app) {
       h('ul.notes', {}, comparison.notes.map(text => h('li', {}, text))),
       scrolled(h('table', {}, h('thead', {}, h('tr', {}, ['family', 'measure'].map(name => h('th', { scope: 'col' }, name)),
         ['n', 'A', letter(b), 'difference', '95 % interval', 'p (Holm)', 'won / tied / lost'].map(name =>
-          h('th.n', { scope: 'col' }, name)))), h('tbody', {}, comparison.differences.map(row)))),
+          h('th.n', { scope: 'col' }, name)))), h('tbody', {}, comparison.differences.map(d => row(d))))),
+      comparison.differences.some(d => d.cautious === 'kinds') &&
+        h('p.soft', {}, '* significant over tasks, not over their kinds: the interval and p of the kinds are shown'),
       flips(`solved more by ${letter(b)}`, comparison.gained, 'gained'),
       flips(`solved more by A`, comparison.lost, 'lost'));
   });

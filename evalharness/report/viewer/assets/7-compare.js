@@ -13,7 +13,7 @@ function firstDifference(a, b) {
   return null;
 }
 
-class Comparison {
+class SideBySide {
   constructor(app, values) {
     this.app = app;
     this.values = values;

@@ -37,7 +37,7 @@ class App {
 
   async route() {
     const values = this.values();
-    this.view = values.compare ? new Comparison(this, values) : values.task ? new Trajectory(this, values)
+    this.view = values.compare ? new SideBySide(this, values) : values.task ? new Trajectory(this, values)
       : values.family ? new List(this, values) : { element: overview(this), start: () => scrollTo(0, 0), key: () => false };
     document.body.classList.toggle('fixed', Boolean(values.family && !values.task && !values.compare));
     this.drawBar(values);

@@ -13,7 +13,7 @@ from evalharness.errors import UserError
 
 
 @dataclass(frozen=True)
-class Place:
+class ServerResources:
     """What one of several servers asks of the cluster."""
 
     number: int
@@ -39,7 +39,7 @@ def _nodes_with(resource: str) -> list[dict[str, Any]]:
     return sorted(nodes, key=lambda node: str(node["NodeID"]))
 
 
-def places(replicas: int, each: int) -> list[Place]:
+def resources_of(replicas: int, each: int) -> list[ServerResources]:
     """Of the replicas on this cluster; `each` is the GPUs of one. Raises UserError where they do not fit."""
     with_gpus = _nodes_with("GPU")
     if with_gpus:
@@ -49,10 +49,10 @@ def places(replicas: int, each: int) -> list[Place]:
                 f"--replicas {replicas} needs {each} GPUs of one node for each, and the cluster's "
                 f"{len(with_gpus)} nodes with GPUs have room for {fit}"
             )
-        return [Place(number, each) for number in range(replicas)]
+        return [ServerResources(number, each) for number in range(replicas)]
     nodes = len(_nodes_with("CPU"))
     if replicas > max(nodes, 1):
         raise UserError(
             f"--replicas {replicas}: a server without GPUs takes a whole node, and the cluster has {nodes}"
         )
-    return [Place(number, 0) for number in range(replicas)]
+    return [ServerResources(number, 0) for number in range(replicas)]

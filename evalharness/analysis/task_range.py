@@ -1,4 +1,4 @@
-"""Floors and ceilings: what chance reaches on a task, and what the best known plan reaches.
+"""The range of a task, from floor to ceiling: what chance reaches on a task, and what the best known plan reaches.
 
 Kept a row a task under `results/reference/<suite>.csv`, so that a run over any part of a suite is compared with the
 floor and ceiling of just that part. Made by `evalharness audit`.
@@ -15,13 +15,14 @@ from math import sqrt
 from pathlib import Path
 from typing import Any
 
+from envs.base import MAX_TURNS
 from evalharness import stats
-from evalharness.paths import reference_folder
+from evalharness.paths import ranges_folder
 
 
 @dataclass(frozen=True)
-class TaskReference:
-    """One task under a limit of 30 turns. Rates are fractions 0..1."""
+class TaskRange:
+    """One task under the limit of `max_turns`. Rates are fractions 0..1."""
 
     task_id: str
     task_hash: str
@@ -37,13 +38,15 @@ class TaskReference:
     list of valid actions at every turn, which a model is not."""
     floor_samples: int
     label_agrees: bool
-    """No reference plan ends with label and simulator of two minds."""
+    """No reference plan ends where label and simulator disagree."""
     why: str
     """Where they differ: which plan, which subgoals (numbers from 0) were never completed."""
     labels: str = ""
     """Who wrote the task's labels, as `Task.labels`; empty where it was not noted."""
     floor_progress_sd: float | None = None
     """Standard deviation (of a sample) of the attempts' progress; None where it was not noted."""
+    max_turns: int = MAX_TURNS
+    """Floor and ceiling hold for this turn limit only."""
 
     def floor_variance(self, measure: str) -> float | None:
         """Squared standard error of `floor_success` or `floor_progress`; None where fewer than two attempts were made.
@@ -65,14 +68,14 @@ def _optional(text: str) -> float | None:
 
 
 @cache
-def load_reference(suite: str, suite_seed: int = 0) -> Mapping[str, TaskReference]:
-    """Task id -> its reference; empty where none is stored (an open suite of another seed)."""
-    path = reference_folder() / f"{suite}.csv"
+def load_ranges(suite: str, suite_seed: int = 0) -> Mapping[str, TaskRange]:
+    """Task id -> its range; empty where none is stored (an open suite of another seed)."""
+    path = ranges_folder() / f"{suite}.csv"
     if not path.exists() or (suite == "open" and suite_seed != 0):
         return {}
     with path.open(newline="", encoding="utf-8") as file:
         return {
-            row["task_id"]: TaskReference(
+            row["task_id"]: TaskRange(
                 task_id=row["task_id"],
                 task_hash=row["task_hash"],
                 difficulty=row["difficulty"],
@@ -86,16 +89,17 @@ def load_reference(suite: str, suite_seed: int = 0) -> Mapping[str, TaskReferenc
                 why=row["why"],
                 labels=row.get("labels", ""),
                 floor_progress_sd=_optional(row.get("floor_progress_sd") or ""),
+                max_turns=int(row.get("max_turns") or MAX_TURNS),
             )
             for row in csv.DictReader(file)
         }
 
 
-def write_reference(path: Path, rows: Iterable[TaskReference]) -> None:
+def write_ranges(path: Path, rows: Iterable[TaskRange]) -> None:
     """As CSV, sorted by task; rates with six decimals so that the file is the same on every machine."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([field.name for field in fields(TaskReference)])
+        writer.writerow([field.name for field in fields(TaskRange)])
         for row in sorted(rows, key=lambda row: row.task_id):
             writer.writerow([_cell(value) for value in asdict(row).values()])
 
@@ -116,22 +120,26 @@ def chance_corrected(score: float, floor: float, ceiling: float) -> float | None
     return (score - floor) / (ceiling - floor) if ceiling > floor else None
 
 
-def family_reference(
-    task_hashes: Sequence[tuple[str, str]], reference: Mapping[str, TaskReference], rates: Mapping[str, Any]
+def family_range(
+    task_hashes: Sequence[tuple[str, str]],
+    ranges: Mapping[str, TaskRange],
+    rates: Mapping[str, Any],
+    max_turns: int = MAX_TURNS,
 ) -> dict[str, Any] | None:
     """Floor, ceiling and chance-corrected rates over the tasks played (id and content hash of each).
 
-    None unless every one of them has a reference of the same content.
+    None unless every one of them has a stored range of the same content and turn limit.
     """
-    rows = [reference.get(task_id) for task_id, _ in task_hashes]
-    if not rows or any(
-        row is None or row.task_hash != sha for row, (_, sha) in zip(rows, task_hashes, strict=True)
-    ):
-        return None
-    return corrected_rates([row for row in rows if row is not None], rates)
+    rows = [ranges.get(task_id) for task_id, _ in task_hashes]
+    known = [
+        row
+        for row, (_, sha) in zip(rows, task_hashes, strict=True)
+        if row is not None and row.task_hash == sha and row.max_turns == max_turns
+    ]
+    return corrected_rates(known, rates) if known and len(known) == len(rows) else None
 
 
-def corrected_rates(known: Sequence[TaskReference], rates: Mapping[str, Any]) -> dict[str, Any]:
+def corrected_rates(known: Sequence[TaskRange], rates: Mapping[str, Any]) -> dict[str, Any]:
     """Mean floor and ceiling of the tasks, and the chance-corrected rates; None for a rate that is not known.
 
     `floor_se`: standard errors of the floors, of so many attempts. `chance_corrected_ci95` holds them and the rate's
@@ -158,12 +166,12 @@ def corrected_rates(known: Sequence[TaskReference], rates: Mapping[str, Any]) ->
     return result
 
 
-def attempts(known: Iterable[TaskReference]) -> int:
+def attempts(known: Iterable[TaskRange]) -> int:
     """Random attempts at all of these tasks together."""
     return sum({row.task_id: row.floor_samples for row in known}.values())
 
 
-def _floor_error(known: Sequence[TaskReference], measure: str) -> float | None:
+def _floor_error(known: Sequence[TaskRange], measure: str) -> float | None:
     times = Counter(row.task_id for row in known)
     total = 0.0
     for row in {row.task_id: row for row in known}.values():

@@ -1,0 +1,134 @@
+"""HotpotQA as a text world: a question, pages to search, an answer."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from envs.base import InvalidTaskError, Task, TextEnv, task_of
+from envs.hotpotqa import oracle
+from envs.hotpotqa.actions import INVALID, NO_MORE, Reader, parse
+from envs.hotpotqa.score import exact_match, f1
+from envs.hotpotqa.tasks import OFFICIAL, store_of
+
+START = "Search for a page to begin."
+_CAPITALS = re.compile(r"\b[A-Z][\w'’.-]*(?: (?:(?:of|the|and|de|in) )?[A-Z0-9][\w'’-]*)*|\b\d[\d,]*\b")
+_MOST_CHOICES = 30
+
+
+class HotpotQAEnv(TextEnv):
+    """Questions over a page store.
+
+    Example:
+        >>> env = HotpotQAEnv()
+        >>> observation, info = env.reset(options={"task": task})
+        >>> observation, reward, terminated, truncated, info = env.step("search[Morndale]")
+    """
+
+    def __init__(self, *, data: Path | None = None) -> None:
+        super().__init__(data=data)
+        self._task: Task | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        task = task_of(options)
+        answer, supporting = task.payload.get("answer"), task.payload.get("supporting")
+        if not isinstance(answer, str) or not isinstance(supporting, list):
+            raise InvalidTaskError(f"{task.id} is not a HotpotQA task: its payload needs an answer")
+        self._reader = Reader(store_of(task, self.data))
+        self._answer = answer
+        self._supporting: list[str] = supporting
+        self._opened: set[str] = set()
+        self._said: str | None = None
+        self._observation = START
+        self._task = task
+        return START, self._info(valid=True, completed=())
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self._require_task()
+        understood = parse(action) if self._said is None else None
+        completed: tuple[int, ...] = ()
+        valid, reward = understood is not None, 0.0
+        match understood:
+            case ("search", entity):
+                observation = self._reader.search(entity)
+                completed = self._newly_opened()
+            case ("lookup", keyword):
+                observation = self._reader.lookup(keyword)
+                valid = self._reader.page is not None
+            case ("finish", answer):
+                self._said = answer
+                reward = f1(answer, self._answer)
+                observation = "The answer is taken."
+            case _:
+                observation = INVALID
+        self._observation = observation
+        return (
+            observation, reward, self._said is not None, False, self._info(valid=valid, completed=completed)
+        )  # fmt: skip
+
+    @property
+    def goal(self) -> str:
+        return self._require_task().goal
+
+    def valid_actions(self) -> list[str]:
+        """Any text can be searched for, so these are the actions that what is in sight suggests: names in the question
+        and in the last observation to search for or to answer, words of the open page to look up."""
+        question, seen = self._require_task().goal, self._observation
+        names = _names(question) + ([] if seen in (START, INVALID, NO_MORE) else _names(seen))
+        names = list(dict.fromkeys(names))[:_MOST_CHOICES]
+        actions = {f"search[{name}]" for name in names}
+        actions |= {f"finish[{answer}]" for answer in (*names, "yes", "no")}
+        if self._reader.page is not None:
+            actions |= {f"lookup[{word}]" for word in re.findall(r"\b[a-z]{4,}\b", question)}
+        return sorted(actions)
+
+    def oracle(self) -> list[str]:
+        task = self._require_task()
+        if task.suite == OFFICIAL:
+            # It knows the labels: no program reads these questions.
+            return [*(f"search[{title}]" for title in self._supporting), f"finish[{self._answer}]"]
+        plan: list[str] = []
+        reader = Reader(self._reader.store)
+
+        def act(action: str) -> str:
+            plan.append(action)
+            what, argument = parse(action) or ("", "")
+            return reader.search(argument) if what == "search" else reader.lookup(argument)
+
+        answer = oracle.solve(task.goal, act)
+        return [] if answer is None else [*plan, f"finish[{answer}]"]
+
+    def _newly_opened(self) -> tuple[int, ...]:
+        """Indices of the supporting pages that this search has opened for the first time."""
+        page = self._reader.page
+        if page is None or page.title not in self._supporting or page.title in self._opened:
+            return ()
+        self._opened.add(page.title)
+        return (self._supporting.index(page.title),)
+
+    def _info(self, *, valid: bool, completed: tuple[int, ...]) -> dict[str, Any]:
+        success = self._said is not None and exact_match(self._said, self._answer)
+        info: dict[str, Any] = {
+            "progress": 0.0 if self._said is None else f1(self._said, self._answer),
+            "success": success,
+            "solved": success,
+            "valid": valid,
+            "subgoals_completed": completed,
+        }
+        if self._supporting:
+            opened = len(self._opened) / len(self._supporting)
+            info["figures"] = {"supporting_facts": opened, "joint": float(success and opened == 1)}
+        return info
+
+    def _require_task(self) -> Task:
+        if self._task is None:
+            raise InvalidTaskError('no task yet: call reset(options={"task": task}) first')
+        return self._task
+
+
+def _names(text: str) -> list[str]:
+    """Runs of words with capitals, and numbers."""
+    return [match[0].rstrip(".") for match in _CAPITALS.finditer(text)]

@@ -1,0 +1,179 @@
+"""The page store: every page of a corpus in one SQLite file, opened read-only by each worker.
+
+A page is found by a key, the hash of its title in lower case, so that one index of integers serves exact titles, other
+capitals and redirects. Similar titles come from an FTS5 index by bm25. What a policy types reaches FTS5 only as words
+of letters and digits in quotes: no character of its query language is ever passed on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sqlite3
+import unicodedata
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+SIMILAR = 5
+LONGEST_TITLE = 1_000
+"""Characters of a title. Wikipedia's own limit is 255 bytes; what is longer is no title."""
+
+_WORD = re.compile(r"[^\W_]+")
+_MOST_WORDS = 16
+_MOST_MATCHES = 3_000
+"""Titles that are ranked for one search. Words are taken from the rarest on until so many titles hold one of them: in
+a corpus of five million titles, ranking all that hold `of` would take half a second."""
+_CACHE_KIB = 16_384
+"""SQLite's page cache of one worker."""
+
+
+class StoreError(Exception):
+    """The file is no page store, or is damaged."""
+
+
+@dataclass(frozen=True)
+class Page:
+    title: str
+    sentences: tuple[str, ...]
+
+
+def clean(text: str) -> str:
+    """`text` as SQLite takes it: half of a surrogate pair, which JSON can smuggle in, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def key_of(title: str) -> int:
+    """A signed 64-bit integer, the same for titles that differ in capitals only."""
+    digest = hashlib.blake2b(title.casefold().encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def words_of(text: str) -> list[str]:
+    """Words as the index of titles holds them: no capitals, no accents, letters and digits alone."""
+    plain = text.casefold()
+    if not plain.isascii():
+        plain = "".join(c for c in unicodedata.normalize("NFKD", plain) if not unicodedata.combining(c))
+    return _WORD.findall(plain)
+
+
+def content_hash(pages: Iterable[Page], redirects: Iterable[tuple[str, str]]) -> str:
+    """SHA-256 over all pages, then all redirects (title, target), in order: the corpus, whatever file holds it."""
+    digest = hashlib.sha256()
+    for page in pages:
+        digest.update(json.dumps([page.title, *page.sentences]).encode() + b"\n")
+    for redirect in redirects:
+        digest.update(json.dumps(redirect).encode() + b"\n")
+    return digest.hexdigest()
+
+
+class PageStore:
+    """Raises StoreError when `path` is no finished page store."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        uri = f"file:{quote(str(path.absolute()))}?mode=ro&immutable=1"
+        try:
+            self._connection = sqlite3.connect(uri, uri=True)
+            self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+            self.meta: dict[str, str] = dict(self._connection.execute("SELECT key, value FROM meta"))
+        except sqlite3.Error as error:
+            raise StoreError(f"{path} is no page store ({error})") from error
+        if "sha256" not in self.meta:
+            raise StoreError(f"{path} is an unfinished page store")
+
+    @property
+    def sha256(self) -> str:
+        """The hash of the corpus, as it was when the store was made."""
+        return self.meta["sha256"]
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def __len__(self) -> int:
+        return int(self.meta["pages"])
+
+    def find(self, title: str) -> Page | None:
+        """The page of that title: exactly, else without regard to capitals, else through a redirect."""
+        title = clean(title.strip())
+        if not 0 < len(title) <= LONGEST_TITLE:
+            return None
+        found = self._titled(title)
+        if found is None and (target := self._target(title)) is not None:
+            found = self._titled(target)
+        return found
+
+    def similar(self, text: str, most: int = SIMILAR) -> list[str]:
+        """Titles that share words with `text`, best first by bm25; [] when no title does."""
+        words = list(dict.fromkeys(words_of(clean(text[:LONGEST_TITLE]))))[:_MOST_WORDS]
+        marks = ",".join("?" * len(words))
+        counts = self._rows(f"SELECT titles, term FROM terms WHERE term IN ({marks})", words)
+        counts.sort()
+        chosen: list[str] = []
+        matches = 0
+        for titles, term in counts:
+            if chosen and matches + titles > _MOST_MATCHES:
+                break
+            chosen.append(term)
+            matches += titles
+        if not chosen:
+            return []
+        if matches > _MOST_MATCHES:  # nothing but very common words: titles that hold them all, unranked
+            order, glue, chosen = "rowid", " AND ", [term for _, term in counts]
+        else:
+            order, glue = "bm25(titles), rowid", " OR "
+        query = glue.join(f'"{term}"' for term in chosen)
+        sql = f"SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY {order} LIMIT ?"
+        ids = [row[0] for row in self._rows(sql, (query, most))]
+        return [self._rows("SELECT title FROM pages WHERE id = ?", (number,))[0][0] for number in ids]
+
+    def pages(self) -> Iterator[Page]:
+        """Every page in the order in which it was put in."""
+        for title, sentences in self._connection.execute("SELECT title, sentences FROM pages ORDER BY id"):
+            yield Page(title, tuple(json.loads(sentences)))
+
+    def redirects(self) -> Iterator[tuple[str, str]]:
+        yield from self._connection.execute("SELECT title, target FROM redirects ORDER BY id")
+
+    def _titled(self, title: str) -> Page | None:
+        rows = self._rows("SELECT title, sentences FROM pages WHERE key = ? ORDER BY title", (key_of(title),))
+        exact = [row for row in rows if row[0] == title]
+        folded = title.casefold()
+        for found, sentences in exact or [row for row in rows if row[0].casefold() == folded]:
+            return Page(found, tuple(json.loads(sentences)))
+        return None
+
+    def _target(self, title: str) -> str | None:
+        rows = self._rows(
+            "SELECT title, target FROM redirects WHERE key = ? ORDER BY title, id", (key_of(title),)
+        )
+        folded = title.casefold()
+        same = [row for row in rows if row[0] == title] or [
+            row for row in rows if row[0].casefold() == folded
+        ]
+        return str(same[0][1]) if same else None
+
+    def _rows(self, sql: str, values: Iterable[object]) -> list[Any]:
+        try:
+            return self._connection.execute(sql, tuple(values)).fetchall()
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"{self.path} is damaged ({error})") from error
+
+
+def open_store(path: Path) -> PageStore:
+    """The store of that path, opened once in a process however many environments read it; anew when the file is
+    another one by now."""
+    try:
+        status = path.stat()
+    except OSError as error:
+        raise StoreError(f"no page store at {path} ({error.strerror})") from None
+    return _opened(path, status.st_ino, status.st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _opened(path: Path, inode: int, changed: int) -> PageStore:
+    return PageStore(path)

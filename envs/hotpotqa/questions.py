@@ -1,0 +1,249 @@
+"""Two-hop questions about a generated world, and how they are worded.
+
+A question is made of a mention (what it starts from), relations, and nothing else; wordings are data, so that the
+oracle can read a question back. Every question needs two pages.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from envs.hotpotqa.actions import SHOWN_SENTENCES
+from envs.hotpotqa.score import normal
+from envs.hotpotqa.world import OCCUPATIONS, Thing, World
+
+BRIDGES, COMPARISONS, CLOSED = 210, 50, 40
+QUESTIONS = BRIDGES + COMPARISONS + CLOSED
+
+HOPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "work": {
+        "maker": ("the maker of {x}", "person"),
+        "setting": ("the town in which {x} is set", "town"),
+    },
+    "event": {
+        "town": ("the town in which {x} takes place", "town"),
+        "founder": ("the person who started {x}", "person"),
+    },
+    "institution": {
+        "town": ("the town in which {x} stands", "town"),
+        "founder": ("the person to whose gift {x} goes back", "person"),
+    },
+    "person": {
+        "birthplace": ("the town in which {x} was born", "town"),
+        "school": ("the institution at which {x} studied", "institution"),
+        "mentor": ("the person whose pupil {x} was", "person"),
+    },
+}
+"""Sort -> relation -> (how a question speaks of what it leads to, the sort of that)."""
+
+ASKED: Mapping[str, Mapping[str, str]] = {
+    "person": {
+        "birthplace": "In which town was {x} born?",
+        "birth_year": "In which year was {x} born?",
+        "school": "At which institution did {x} study?",
+        "mentor": "Whose pupil was {x}?",
+    },
+    "town": {
+        "river": "On which river does {x} lie?",
+        "founded": "In which year was {x} founded?",
+        "province": "In which province is {x}?",
+        "inhabitants": "How many inhabitants had {x} at the last census?",
+        "product": "For what product is {x} known?",
+    },
+    "institution": {
+        "town": "In which town does {x} have its main building?",
+        "founded": "In which year was {x} established?",
+        "founder": "To whose gift does {x} go back?",
+    },
+}
+"""Sort -> relation -> the question for it."""
+
+COMPARED: Mapping[str, Mapping[str, tuple[str, bool]]] = {
+    "person": {"birth_year": ("Who was born first, {x} or {y}?", False)},
+    "town": {
+        "founded": ("Which town was founded first, {x} or {y}?", False),
+        "inhabitants": ("Which town had more inhabitants at the last census, {x} or {y}?", True),
+    },
+    "institution": {"founded": ("Which institution is older, {x} or {y}?", False)},
+    "event": {"first": ("Which was held first, {x} or {y}?", False)},
+    "work": {"year": ("Which was finished first, {x} or {y}?", False)},
+}
+"""Sort -> relation -> (the question, whether the larger number wins)."""
+
+SAME: Mapping[str, Mapping[str, str]] = {
+    "person": {
+        "birthplace": "Were {x} and {y} born in the same town?",
+        "school": "Did {x} and {y} study at the same institution?",
+    },
+    "town": {
+        "river": "Do {x} and {y} lie on the same river?",
+        "province": "Are {x} and {y} in the same province?",
+    },
+    "work": {"setting": "Are {x} and {y} set in the same town?"},
+}
+"""Sort -> relation -> the question whether both have the same."""
+
+CALLED = {"person": "the {kind} {name}", "work": "the {kind} {name}", "event": "the {name}",
+          "institution": "the {name}", "town": "{name}"}  # fmt: skip
+"""Sort -> how a question mentions a thing of it."""
+
+
+@dataclass(frozen=True)
+class Question:
+    text: str
+    answer: str
+    kind: str
+    """`bridge`, `comparison` or `yes/no`."""
+    supporting: tuple[str, ...]
+    """Titles of the pages that answer it, in the order in which they are needed."""
+    turns: int
+    """Of the oracle: what must be searched, chosen among namesakes, looked up; the answer included."""
+
+
+def called(thing: Thing, name: str | None = None) -> str:
+    """How a question mentions a thing; `name`: another name for it."""
+    return CALLED[thing.sort].format(kind=thing.kind, name=name or thing.name)
+
+
+def bare(value: str, relation: str) -> str:
+    """A fact's value as an answer: a person without the occupation, of whom pages speak by it."""
+    if relation in ("mentor", "founder", "maker"):
+        for occupation in OCCUPATIONS:
+            value = value.removeprefix(f"{occupation} ")
+    return value
+
+
+def reading_turns(thing: Thing, relation: str, named: bool = True) -> int:
+    """Turns to read one fact: a search, another where the name is shared (`named`: the title is not known yet), a
+    lookup where the sentence is not among those that a search shows."""
+    return 1 + (named and thing.title != thing.name) + (thing.shown[relation] >= SHOWN_SENTENCES)
+
+
+def make_questions(world: World) -> list[Question]:
+    """The questions of a world: bridges, comparisons, yes or no, mixed."""
+    stream = random.Random(f"hotpotqa/open/{world.seed}/questions")
+    made = [
+        *_taken(BRIDGES, _bridges(world, stream)),
+        *_taken(COMPARISONS, _comparisons(world, stream)),
+        *_taken(CLOSED, _closed(world, stream)),
+    ]
+    stream.shuffle(made)
+    return made
+
+
+def _taken(count: int, candidates: Iterator[Question | None]) -> list[Question]:
+    found: dict[str, Question] = {}
+    for question in candidates:
+        if question is not None:
+            found.setdefault(question.text, question)
+        if len(found) == count:
+            break
+    return list(found.values())
+
+
+def _bridges(world: World, stream: random.Random) -> Iterator[Question | None]:
+    """Every pair of relations in turn, so that all are asked about as often."""
+    chains = [
+        (sort, first, second)
+        for sort, hops in HOPS.items()
+        for first, (_, target) in hops.items()
+        for second in ASKED[target]
+    ]
+    while True:
+        stream.shuffle(chains)
+        for sort, first, second in chains:
+            yield _bridge(world, stream.choice(world.things[sort]), first, second, stream)
+
+
+def _bridge(world: World, start: Thing, first: str, second: str, stream: random.Random) -> Question | None:
+    if first not in start.links:
+        return None
+    middle = world.by_title[start.links[first]]
+    if second not in middle.facts:
+        return None
+    phrase, _ = HOPS[start.sort][first]
+    text = ASKED[middle.sort][second].format(x=phrase.format(x=called(start)))
+    answer = bare(middle.facts[second], second)
+    if _stands_in(answer, text) or _stands_in(middle.name, text) or start is middle:
+        return None
+    turns = reading_turns(start, first) + reading_turns(middle, second) + 1
+    return Question(text, answer, "bridge", (start.title, middle.title), turns)
+
+
+def _stands_in(words: str, text: str) -> bool:
+    return re.search(rf"\b{re.escape(normal(words))}\b", normal(text)) is not None
+
+
+def _pairs(
+    world: World, stream: random.Random, table: Mapping[str, Mapping[str, object]]
+) -> Iterator[tuple[Thing, Thing, str]]:
+    """Two things of one sort and a relation of the table that both have, every relation in turn."""
+    relations = [(sort, relation) for sort, listed in table.items() for relation in listed]
+    while True:
+        stream.shuffle(relations)
+        for sort, relation in relations:
+            one, other = stream.sample(world.things[sort], 2)
+            if one.name != other.name and relation in one.facts and relation in other.facts:
+                yield one, other, relation
+
+
+def _names(one: Thing, other: Thing, stream: random.Random) -> tuple[str, str]:
+    """Mentions of both; a town that older books call otherwise is named so, now and then."""
+    mentions = []
+    for thing in (one, other):
+        former = thing.facts.get("former") if thing.sort == "town" and stream.random() < 0.3 else None
+        mentions.append(called(thing, former))
+    return mentions[0], mentions[1]
+
+
+def _comparisons(world: World, stream: random.Random) -> Iterator[Question | None]:
+    """The right one is named first and second by turns."""
+    first_wins = True
+    for one, other, relation in _pairs(world, stream, COMPARED):
+        form, larger = COMPARED[one.sort][relation]
+        a, b = (_number(thing.facts[relation]) for thing in (one, other))
+        if a == b:
+            continue
+        if ((a > b) == larger) != first_wins:
+            one, other = other, one
+        first, second = (called(thing) for thing in (one, other))
+        winner = one if first_wins else other
+        turns = reading_turns(one, relation) + reading_turns(other, relation) + 1
+        yield Question(
+            form.format(x=first, y=second), winner.name, "comparison", (one.title, other.title), turns
+        )
+        first_wins = not first_wins
+
+
+def _closed(world: World, stream: random.Random) -> Iterator[Question | None]:
+    """`yes` and `no` by turns. For a yes, the second is drawn among those that have the same."""
+    yes = True
+    for one, other, relation in _pairs(world, stream, SAME):
+        if yes:
+            same = [
+                thing
+                for thing in world.things[one.sort]
+                if thing.facts.get(relation) == one.facts[relation] and thing.name != one.name
+            ]
+            if not same:
+                continue
+            other = stream.choice(same)
+        elif one.facts[relation] == other.facts[relation]:
+            continue
+        first, second = _names(one, other, stream)
+        turns = reading_turns(one, relation) + reading_turns(other, relation) + 1
+        yield Question(
+            SAME[one.sort][relation].format(x=first, y=second),
+            "yes" if yes else "no",
+            "yes/no",
+            (one.title, other.title),
+            turns,
+        )
+        yes = not yes
+
+
+def _number(value: str) -> int:
+    return int(value.replace(",", ""))

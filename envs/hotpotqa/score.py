@@ -1,0 +1,34 @@
+"""Exact match and F1 of an answer, by the rule of HotpotQA's official evaluation (Yang et al., EMNLP 2018)."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+
+_PUNCTUATION = str.maketrans("", "", string.punctuation)
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_CLOSED = frozenset({"yes", "no", "noanswer"})
+"""Answers that are right or wrong as a whole: no credit for a word in common."""
+
+
+def normal(answer: str) -> str:
+    """Lower case, without punctuation and articles, white space squeezed."""
+    return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
+
+
+def exact_match(answer: str, gold: str) -> bool:
+    return normal(answer) == normal(gold)
+
+
+def f1(answer: str, gold: str) -> float:
+    """Harmonic mean of precision and recall over the words of the normal forms, 0..1."""
+    said, wanted = normal(answer), normal(gold)
+    if said != wanted and (said in _CLOSED or wanted in _CLOSED):
+        return 0.0
+    said_words, wanted_words = said.split(), wanted.split()
+    common = sum((Counter(said_words) & Counter(wanted_words)).values())
+    if common == 0:
+        return 0.0
+    precision, recall = common / len(said_words), common / len(wanted_words)
+    return 2 * precision * recall / (precision + recall)

@@ -1,0 +1,218 @@
+"""Conversations -> token ids and the tokens that are trained. Run by the server environment's Python, which has
+transformers; needs nothing of this package.
+
+python -I make_tokens.py MODEL IN OUT MAX_LENGTH      (MAX_LENGTH 0: no limit)
+
+IN has a line a conversation, `{"id", "messages": [{"role", "content", "loss"}]}`, OUT gets a line each:
+`{"id", "input_ids", "spans": [[first token, token after the last], ...], "cut": turns that did not fit}` or
+`{"id", "refused": why}`. Each conversation is rendered once, whole, and turns are found in the text by their content:
+tokenised message by message, Qwen3's template gives other tokens than it does in use. A trained turn's end-of-turn
+token is trained.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+_TURN_ENDS = (
+    "<|im_end|>", "<|eot_id|>", "<|eot|>", "<end_of_turn>", "<|end|>", "<|end_of_turn|>", "</s>", "<|endoftext|>",
+    "<|return|>",
+)  # fmt: skip
+"""Tokens with which common templates end a turn, beside those that the model itself names."""
+
+
+Render = Callable[[list[dict[str, str]]], str]
+Encode = Callable[[str], tuple[list[int], list[tuple[int, int]]]]
+
+
+class RefusedError(Exception):
+    """This conversation cannot be rendered or its turns cannot be found."""
+
+
+def places(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
+    """(start, end) of each message's content in the rendered text, in order.
+
+    `gaps` is what the template puts around the contents, read off a rendering of other contents: it tells a reply
+    "a" from the letter in "assistant". Where the template changes with the content, contents are looked for.
+    Templates strip: so is the content.
+    """
+    return _walked(text, contents, gaps) or _searched(text, contents)
+
+
+def _walked(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
+    found = []
+    cursor = 0
+    for gap, content in zip(gaps, contents):  # noqa: B905  (Python 3.9 runs this, too)
+        if not text.startswith(gap, cursor):
+            return []
+        cursor += len(gap)
+        there = content if text.startswith(content, cursor) else content.strip()
+        if not text.startswith(there, cursor):
+            return []
+        found.append((cursor, cursor + len(there)))
+        cursor += len(there)
+    return found if len(found) == len(contents) and text[cursor:] == gaps[-1] else []
+
+
+def _searched(text: str, contents: Sequence[str]) -> list[tuple[int, int]]:
+    found = []
+    cursor = 0
+    for number, content in enumerate(contents):
+        wanted = content.strip()
+        start = text.find(wanted, cursor)
+        if start < 0 or len(wanted) < 20:
+            raise RefusedError(f"the template changes message {number + 1}")
+        cursor = start + len(wanted)
+        found.append((start, cursor))
+    return found
+
+
+def gaps_of(render: Render, bare: Sequence[dict[str, str]]) -> list[str]:
+    """What the template puts before, between and after the messages' contents; [] where that cannot be told."""
+    marks = [f"[[{number}-of-{len(bare)}-evalharness]]" for number in range(len(bare))]
+    text = render([{**message, "content": mark} for message, mark in zip(bare, marks)])  # noqa: B905
+    gaps = []
+    for mark in marks:
+        before, found, text = text.partition(mark)
+        if not found:
+            return []
+        gaps.append(before)
+    return [*gaps, text]
+
+
+def token_spans(
+    offsets: Sequence[tuple[int, int]],
+    ids: Sequence[int],
+    turns: Sequence[tuple[int, int, int]],
+    ends: frozenset[int],
+) -> list[tuple[int, int]]:
+    """(first token, token after the last) of each turn, its end-of-turn token included where there is one.
+
+    `turns` are (start, end of the content, start of what follows it) in the text. A token that begins before a turn
+    is not its own; one that begins in it is.
+    """
+    spans = []
+    at = 0
+    for start, end, following in turns:
+        while at < len(ids) and (offsets[at][0] < start or offsets[at][0] == offsets[at][1]):
+            at += 1
+        first = at
+        while at < len(ids) and offsets[at][0] < end:
+            at += 1
+        stop = at
+        look = at
+        while look < len(ids) and offsets[look][0] < following:
+            if ids[look] in ends:
+                stop = look + 1
+                break
+            look += 1
+        spans.append((first, stop))
+        at = stop
+    return spans
+
+
+def merged_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The system text at the head of the first user message, for templates without a system role."""
+    if len(messages) < 2 or messages[0]["role"] != "system":
+        return messages
+    first = {**messages[1], "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
+    return [first, *messages[2:]]
+
+
+def convert(
+    record: dict[str, Any], render: Render, encode: Encode, ends: frozenset[int], max_length: int
+) -> dict[str, Any]:
+    """One conversation as tokens. Raises RefusedError."""
+    messages = record["messages"]
+    bare = [{"role": m["role"], "content": m["content"]} for m in messages]
+    try:
+        text = render(bare)
+    except Exception:
+        messages = merged_system(messages)
+        bare = [{"role": m["role"], "content": m["content"]} for m in messages]
+        try:
+            text = render(bare)
+        except Exception as error:
+            raise RefusedError(f"the template refuses it: {str(error)[:200]}") from None
+    found = places(text, [m["content"] for m in bare], gaps_of(render, bare))
+    ids, offsets = encode(text)
+    starts = [start for start, _ in found[1:]] + [len(text) + 1]
+    turns = [
+        (start, end, following)
+        for (start, end), following, m in zip(found, starts, messages)  # noqa: B905  (Python 3.9 runs this, too)
+        if m["role"] == "assistant"
+    ]
+    trained = [m.get("loss", True) is not False for m in messages if m["role"] == "assistant"]
+    spans = token_spans(offsets, ids, turns, ends)
+    for (start, end, _), (first, stop) in zip(turns, spans):  # noqa: B905
+        if first == stop or offsets[first][0] > start or max(offsets[i][1] for i in range(first, stop)) < end:
+            raise RefusedError("a turn's text and its tokens do not meet")
+    kept = [stop for _, stop in spans if not max_length or stop <= max_length]
+    length = kept[-1] if kept else 0
+    chosen = [[first, stop] for (first, stop), train in zip(spans, trained) if train and stop <= length]  # noqa: B905
+    if not chosen:
+        raise RefusedError("no trained turn fits" if any(trained) else "no turn is trained")
+    return {
+        "id": record["id"],
+        "input_ids": ids[:length],
+        "spans": chosen,
+        "cut": len(spans) - len(kept),
+        "ended": sum(ids[stop - 1] in ends for _, stop in chosen),
+    }
+
+
+def lines(source: Path) -> Iterator[dict[str, Any]]:
+    with source.open(encoding="ascii") as file:
+        for line in file:
+            yield json.loads(line)
+
+
+def main(model: Path, source: Path, target: Path, max_length: int) -> None:
+    from transformers import AutoTokenizer  # type: ignore[import-not-found, unused-ignore]
+
+    tokenizer = AutoTokenizer.from_pretrained(str(model), local_files_only=True)
+    if not tokenizer.is_fast:
+        sys.exit("error: the model's tokenizer gives no offsets (it is not a fast one)")
+    if not getattr(tokenizer, "chat_template", None):
+        sys.exit("error: the model has no chat template")
+    ends = frozenset(end_ids(tokenizer, model))
+
+    def render(messages: list[dict[str, str]]) -> str:
+        return str(tokenizer.apply_chat_template(messages, tokenize=False))
+
+    def encode(text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, truncation=False)
+        return list(encoded["input_ids"]), [tuple(pair) for pair in encoded["offset_mapping"]]
+
+    with target.open("w", encoding="ascii") as file:
+        for number, record in enumerate(lines(source), 1):
+            try:
+                row = convert(record, render, encode, ends, max_length)
+            except RefusedError as reason:
+                row = {"id": record["id"], "refused": str(reason)}
+            file.write(json.dumps(row) + "\n")
+            if number % 500 == 0:
+                print(f"{number} conversations", flush=True)
+
+
+def end_ids(tokenizer: Any, model: Path) -> set[int]:
+    """Ids of the tokens that end a turn: the tokenizer's, the generation configuration's, the usual ones."""
+    found = set() if tokenizer.eos_token_id is None else {int(tokenizer.eos_token_id)}
+    try:
+        config = json.loads((model / "generation_config.json").read_text(encoding="utf-8"))
+        eos = config.get("eos_token_id", [])
+        found.update(
+            int(number) for number in (eos if isinstance(eos, list) else [eos]) if number is not None
+        )
+    except (OSError, ValueError, TypeError):
+        pass
+    known = tokenizer.get_added_vocab()
+    return found | {int(known[name]) for name in _TURN_ENDS if name in known}
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))

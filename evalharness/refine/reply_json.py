@@ -1,0 +1,126 @@
+"""JSON in what a model replied: with or without a fence, prose or thinking around it, whole or broken. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+LONGEST_REPLY = 200_000
+"""Characters. A trajectory of forty long turns has about 30,000."""
+DEEPEST = 40
+"""Brackets within brackets. A place in a place in a place needs a dozen."""
+
+_FENCE = re.compile(r"^\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*$", re.DOTALL)
+_OPENING = re.compile(r'\{\s*["}]|\[\s*[{\]]')
+"""Where an object, or a list of objects, begins: a bracket in prose does not."""
+_LIST = re.compile(r"\[\s*(?=\{)")
+_BETWEEN = re.compile(r"[\s,]*")
+
+
+class NotJsonError(ValueError):
+    """The reply is not JSON; the message says where it breaks."""
+
+
+@dataclass(frozen=True)
+class BrokenList:
+    """A list of objects that breaks off: what of it is whole, and why it is no JSON."""
+
+    whole: tuple[dict[str, Any], ...]
+    why: str
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_no_constant)
+
+
+def is_too_deep(value: Any, deepest: int = DEEPEST) -> bool:
+    """Whether brackets are nested deeper than `deepest`. Follows them without recursion."""
+    level = [value]
+    for _ in range(deepest + 1):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                below += each.values()
+            elif isinstance(each, list):
+                below += each
+        level = [each for each in below if isinstance(each, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _content(text: str) -> str:
+    """Without a thinking block before it and a code fence around it."""
+    text = text.rpartition("</think>")[2].lstrip("\ufeff")
+    fenced = _FENCE.match(text)
+    return fenced[1] if fenced else text
+
+
+def read_json(text: str) -> Any:
+    """The value in a reply: all of it, or from its first bracket on where prose stands before or after.
+
+    Raises NotJsonError.
+    """
+    if len(text) > LONGEST_REPLY:
+        raise NotJsonError(f"it is longer than {LONGEST_REPLY:,} characters")
+    content = _content(text)
+    opening = _OPENING.search(content)
+    if opening is None:
+        raise NotJsonError(
+            "it holds no JSON object and no list of objects" if content.strip() else "it is empty"
+        )
+    try:
+        value, _ = _DECODER.raw_decode(content, opening.start())
+    except RecursionError:
+        raise NotJsonError("its brackets are nested too deep") from None
+    except ValueError as error:
+        raise NotJsonError(_where(error, content)) from None
+    if is_too_deep(value):
+        raise NotJsonError(f"its brackets are nested more than {DEEPEST} deep")
+    return value
+
+
+def _where(error: ValueError, content: str) -> str:
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    if error.pos >= len(content.rstrip()) or error.msg.startswith("Unterminated string"):
+        return f"it breaks off ({error.msg}) at line {error.lineno}, column {error.colno}"
+    return f"{error.msg} at line {error.lineno}, column {error.colno}"
+
+
+def whole_objects(text: str) -> list[dict[str, Any]]:
+    """The objects of the first list of objects in `text`, up to where it breaks."""
+    content = _content(text[:LONGEST_REPLY])
+    opening = _LIST.search(content)
+    found: list[dict[str, Any]] = []
+    at = opening.end() if opening else len(content)
+    while at < len(content) and content[at] == "{":
+        try:
+            value, at = _DECODER.raw_decode(content, at)
+        except (ValueError, RecursionError):
+            break
+        if is_too_deep(value):
+            break
+        found.append(value)
+        between = _BETWEEN.match(content, at)
+        at = between.end() if between else at
+    return found
+
+
+def read_list(text: str, key: str) -> list[Any] | BrokenList:
+    """A reply that should be a list, bare or under `key` (or under whatever single key)."""
+    try:
+        value = read_json(text)
+    except NotJsonError as error:
+        return BrokenList(tuple(whole_objects(text)), str(error))
+    if isinstance(value, dict):
+        listed = value.get(key, next(iter(value.values())) if len(value) == 1 else None)
+        if isinstance(listed, list):
+            return listed
+        return BrokenList((), f"it is an object without a list {key!r}")
+    return value if isinstance(value, list) else BrokenList((), "it is no list")

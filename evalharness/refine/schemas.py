@@ -1,0 +1,95 @@
+"""JSON schemas of what a model replies, for servers that can be held to one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_TEXT = {"type": "string"}
+_TEXTS = {"type": "array", "items": _TEXT}
+_FLAG = {"type": "boolean"}
+
+
+def _object(required: dict[str, Any], optional: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+SCRIPT: dict[str, Any] = {
+    "$defs": {
+        "place": {
+            "type": "object",
+            "properties": {"information": _TEXT, "location": _TEXT, "relative location": _TEXTS},
+            "additionalProperties": {"anyOf": [_TEXT, {"$ref": "#/$defs/place"}]},
+        }
+    },
+    **_object(
+        {
+            "Thought": _TEXT,
+            "Goal": _TEXT,
+            "Completion Conditions": _TEXTS,
+            "Environment": _object(
+                {
+                    "initial state": _TEXT,
+                    "places and objects": {
+                        "type": "object",
+                        "additionalProperties": {"$ref": "#/$defs/place"},
+                    },
+                    "player": _object({"information": _TEXT}),
+                }
+            ),
+            "Available Actions": {
+                "type": "object",
+                "additionalProperties": _object(
+                    {
+                        "verification code": _TEXT,
+                        "parameters": {"type": "object", "additionalProperties": _TEXTS},
+                    },
+                    {"description": _TEXT, "special format": _TEXT},
+                ),
+            },
+        }
+    ),
+}
+
+TRAJECTORY: dict[str, Any] = _object(
+    {
+        # A list at the root is what several servers refuse.
+        "trajectory": {
+            "type": "array",
+            "items": {
+                "anyOf": [
+                    _object(
+                        {
+                            "turn": {"type": "integer"},
+                            "role": {"const": "DM"},
+                            "Thought": _TEXT,
+                            "Observation": _TEXT,
+                            "parameter_error": _FLAG,
+                            "place_error": _FLAG,
+                            "logic_error": _FLAG,
+                            "progress_rate": {"type": "number"},
+                            "finished": _FLAG,
+                        }
+                    ),
+                    _object(
+                        {
+                            "turn": {"type": "integer"},
+                            "role": {"const": "Player"},
+                            "Thought": _TEXT,
+                            "Action": _TEXT,
+                        }
+                    ),
+                ]
+            },
+        }
+    }
+)
+
+
+def response_format(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    """As the chat completions API takes it. Not `strict`: that forbids keys of a script's own."""
+    return {"type": "json_schema", "json_schema": {"name": name, "schema": schema}}

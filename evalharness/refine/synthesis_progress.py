@@ -1,0 +1,51 @@
+"""What a synthesis has done so far, for whoever shows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from evalharness.refine.conversation import Call, Conversation
+from evalharness.refine.tally import Tally
+
+_ENOUGH = 10
+"""Personas finished in this session before a forecast says anything."""
+
+
+@dataclass
+class SynthesisProgress:
+    kind: str
+    total: int
+    tally: Tally = field(default_factory=Tally)
+    """Of all finished personas, those of earlier sessions included."""
+    running: int = 0
+    failures: int = 0
+    """Given up for an infrastructure failure; the same command tries them again."""
+    calls: int = 0
+    """Answered in this session."""
+    completion_tokens: int = 0
+    status: str = ""
+    engine: Callable[[], str] = lambda: ""
+    """One line on the concurrency and on what the model's server says of itself."""
+    started: float = field(default_factory=time.monotonic)
+    _finished: int = 0
+
+    def count(self, call: Call) -> None:
+        self.calls += 1
+        self.completion_tokens += call.completion_tokens or 0
+
+    def finish(self, conversation: Conversation) -> None:
+        self.tally.add_conversation(conversation)
+        self._finished += 1
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace of this session; None before it says anything."""
+        if self._finished < _ENOUGH:
+            return None
+        return (self.total - self.tally.finished - self.failures) * self.elapsed / self._finished

@@ -1,0 +1,186 @@
+"""ALFWorld: thoughts about where a thing may be, what must be done to it, where it belongs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from envs.alfworld.households import Household
+from envs.alfworld.oracle import kind_in
+from envs.base import Task
+from evalharness.refine.scene import Scene, mentions
+from evalharness.refine.worlds import Detour, World, content_form, digest
+
+_MOVES = frozenset({"go", "open"})
+_DOES = {"clean": "cleans", "heat": "heats", "cool": "cools"}
+_DONE = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
+_PLACE = re.compile(r"\ban? ([a-z]+ \d+)")
+
+
+def _held(scene: Scene) -> str | None:
+    held = None
+    for step in scene.done:
+        action = scene.parse(step.action)
+        if action is not None and action.name == "take":
+            held = action.arguments["object"]
+        elif action is not None and action.name == "put":
+            held = None
+    return held
+
+
+def _where(scene: Scene) -> str | None:
+    """The receptacle that was last gone to."""
+    for step in reversed(scene.done):
+        action = scene.parse(step.action)
+        if action is not None and action.name == "go":
+            return action.arguments["receptacle"]
+    return None
+
+
+def _seen_at(scene: Scene, thing: str, place: str) -> bool:
+    return any(mentions(s.observation, thing) and mentions(s.observation, place) for s in scene.done)
+
+
+def _thoughts(scene: Scene) -> list[str]:
+    kind, target = str(scene.task.payload["object"]), str(scene.task.payload["target"])
+    action, held = scene.next, _held(scene)
+    purpose = scene.ahead(_MOVES)[1]
+    if action is None or purpose is None:
+        return [
+            f"The next step to the goal is: {scene.action}.",
+        ]
+    slots = action.arguments
+    match action.name:
+        case "go":
+            return _going(
+                scene, slots["receptacle"], purpose.name, dict(purpose.arguments), kind, target, held
+            )
+        case "open" if purpose.name == "take" and held is None:
+            place = slots["receptacle"]
+            return [
+                f"The {place} is closed. I open it to look for a {kind}.",
+                f"I cannot see into the {place}. A {kind} may be in it, so I open it.",
+            ]
+        case "open":
+            place = slots["receptacle"]
+            return [
+                f"The {place} is closed. I open it before I put the {held} in.",
+                f"I have to open the {place} to put the {held} in.",
+            ]
+        case "take":
+            thing = slots["object"]
+            return [
+                f"Here is {thing}, and the goal asks for a {kind}. I take it.",
+                f"I see {thing}. It is the {kind} that I need, so I take it.",
+                f"The {thing} is here. I need a {kind}, so I take it.",
+            ]
+        case "clean" | "heat" | "cool":
+            thing, place = slots["object"], slots["receptacle"]
+            return [
+                f"I hold {thing} and am at {place}, which {_DOES[action.name]} it.",
+                f"The {thing} must be {_DONE[action.name]} first. I am at {place}, so I do it now.",
+            ]
+        case "put":
+            thing, place = slots["object"], slots["receptacle"]
+            return [
+                f"I am at {place} with {thing}. The goal wants it in a {target}, so I put it here.",
+                f"This is a {target}, where {thing} belongs. I put it down.",
+            ]
+        case "use":
+            lamp = slots["object"]
+            return [
+                f"I hold {held}, and {lamp} is here. I switch it on to look at the {kind}.",
+                f"Here is {lamp}. I use it to examine {held}.",
+            ]
+    return [
+        f"The next step to the goal is: {scene.action}.",
+    ]
+
+
+def _going(
+    scene: Scene, place: str, purpose: str, slots: dict[str, str], kind: str, target: str, held: str | None
+) -> list[str]:
+    if purpose == "take" and held is None:
+        thing = slots["object"]
+        if _seen_at(scene, thing, place):
+            return [
+                f"I saw {thing} at {place}. I go back for it.",
+                f"I need a {kind}, and {thing} is at {place}.",
+            ]
+        first = "I need a" if not _placed(scene) else "I need another"
+        return [
+            f"{first} {kind}. I have not seen one yet; {place} is a place where it may be.",
+            f"{first} {kind}, and none is in sight. I look at {place}.",
+            f"I have no {kind} yet. A {kind} could be at {place}, so I go there.",
+        ]
+    if purpose in _DOES:
+        return [
+            f"I have {held}. It must be {_DONE[purpose]}, and {place} {_DOES[purpose]} things. I go there.",
+            f"Before I bring {held} away it must be {_DONE[purpose]}. I go to {place}.",
+        ]
+    if purpose == "use":
+        return [
+            f"I have {held}. Now I need a {target} to look at it by. I go to {place}.",
+            f"I hold {held}. A {target} may be at {place}.",
+        ]
+    return [
+        f"I have {held}. It belongs in a {target}, so I go to {place}.",
+        f"Now {held} goes into a {target}. I go to {place}.",
+    ]
+
+
+def _placed(scene: Scene) -> bool:
+    return any(step.action.startswith("put ") for step in scene.done)
+
+
+def _idle(scene: Scene) -> list[str]:
+    here = _where(scene)
+    return ["look", "inventory", *([f"examine {here}"] if here else [])]
+
+
+def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+    """Elsewhere, when the plan goes on from anywhere; into and out of the hand; shut again."""
+    found = []
+    action, here, held = scene.next, _where(scene), _held(scene)
+    if action is not None and action.name == "go":
+        places = sorted(set(_PLACE.findall(scene.first_observation)))
+        wanted, kind = action.arguments["receptacle"], str(scene.task.payload["object"])
+        if held is not None:  # another place of the same kind would do as well
+            places = [place for place in places if kind_in(place) != kind_in(wanted)]
+        unless = kind if held is None else ""
+        found += [Detour(f"go to {place}", None, unless) for place in places if place not in (wanted, here)]
+    for text in valid:
+        parsed = scene.parse(text)
+        if parsed is None or here is None:
+            continue
+        if parsed.name == "put" and parsed.arguments["object"] == held:
+            found.append(Detour(text, f"take {held} from {parsed.arguments['receptacle']}"))
+        if parsed.name == "take" and held is None and text != scene.action:
+            found.append(
+                Detour(text, f"put {parsed.arguments['object']} in/on {parsed.arguments['receptacle']}")
+            )
+        if parsed.name == "close":
+            found.append(Detour(text, f"open {parsed.arguments['receptacle']}"))
+    return found
+
+
+def _forms(task: Task) -> list[str]:
+    if "household" not in task.payload:
+        return content_form(task)
+    thing, target = str(task.payload["object"]), str(task.payload["target"])
+    home = Household.from_json(
+        task.payload["household"], kind=task.kind, object_type=thing, target_type=target
+    )
+    return [digest(json.dumps(home.shape()))]
+
+
+WORLD = World(
+    thoughts=_thoughts,
+    moves=_MOVES,
+    idle=_idle,
+    detours=_detours,
+    lists_valid=True,
+    forms=_forms,
+    per_task=2,
+)

@@ -1,0 +1,152 @@
+"""Tasks of one kind are alike: intervals and tests that take whole kinds as the evidence, for tasks like these.
+
+A family's tasks come in kinds (a level of BabyAI, a domain of PDDL). What a model gains on one task of a kind it
+often gains on the others, so four tasks of a level say less about the next level than four levels would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalharness.stats.intervals import Interval
+from evalharness.stats.paired import permutation_test
+from evalharness.stats.score_interval import (
+    UNSEEN,
+    Values,
+    limits,
+    p_of_no_difference,
+    unseen_pairs,
+    within_strata,
+)
+
+ENOUGH_KINDS = 6
+"""Below that no pattern of signs has p < 0.05: 2 / 2^5 = 0.0625."""
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Which tasks of a stratum (a family) are of one kind."""
+
+    member: NDArray[np.float64]
+    """tasks x kinds, 1 where the task is of the kind."""
+
+    @classmethod
+    def of(cls, kinds: Sequence[Hashable]) -> Grouping:
+        names = sorted(set(kinds), key=repr)
+        return cls(np.array([[float(kind == name) for name in names] for kind in kinds]))
+
+    @property
+    def kinds(self) -> int:
+        return int(self.member.shape[1])
+
+    def square_sums(self, values: Values) -> Any:
+        """Sum over kinds of the squared sums of residuals, each as large as if the mean were known.
+
+        Bias-reduced linearization (CR2) for a mean: R. M. Bell & D. F. McCaffrey, Survey Methodology 28 (2002)
+        169-181.
+        """
+        sizes = self.member.sum(axis=0)
+        sums = (values - values.mean(axis=-1, keepdims=True)) @ self.member
+        return (sums**2 / (1 - sizes / sizes.sum())).sum(axis=-1)
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of `square_sums` where a kind's tasks all behave alike: kinds - 1 for equal sizes, fewer
+        where a few kinds have most of the tasks (Satterthwaite, as Bell & McCaffrey)."""
+        sizes = self.member.sum(axis=0)
+        share = sizes / sizes.sum()
+        scaled = np.diag(sizes / np.sqrt(1 - share)) @ (np.eye(len(sizes)) - share[None, :])
+        moments = scaled @ scaled.T
+        return float(np.trace(moments) ** 2 / np.trace(moments @ moments))
+
+
+def inflation_by_kind(strata: Sequence[Values], groupings: Sequence[Grouping]) -> tuple[Any, Any]:
+    """(variance of the mean by kinds / by tasks, at least 1; degrees of freedom). Every stratum needs two kinds.
+
+    Never below 1: a few kinds can agree by chance.
+    """
+    n = sum(stratum.shape[-1] for stratum in strata)
+    by_kind = [g.square_sums(s) for s, g in zip(strata, groupings, strict=True)]
+    total = np.asarray(sum(by_kind))
+    by_task = np.asarray(within_strata(strata)) * (n / (n - 1))
+    known = (by_task > 1e-15) & (total > 1e-15)
+    inflation = np.where(known, np.maximum(1.0, total / np.where(known, by_task, 1.0)), 1.0)
+    # Where nothing varies the strata count by their sizes.
+    parts = [np.where(known, part, s.shape[-1]) for part, s in zip(by_kind, strata, strict=True)]
+    squares = sum(part**2 / g.freedom for part, g in zip(parts, groupings, strict=True))
+    return inflation, sum(parts) ** 2 / squares
+
+
+def _groupings(kinds: Sequence[Sequence[Hashable]]) -> list[Grouping] | None:
+    found = [Grouping.of(listed) for listed in kinds]
+    return found if all(grouping.kinds > 1 for grouping in found) else None
+
+
+def _sorted(
+    strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]]
+) -> tuple[list[Values], list[list[Hashable]]]:
+    """In an order of their own, so that no sum depends on that of the tasks."""
+    pairs = [
+        sorted(zip(listed, values, strict=True), key=lambda pair: (repr(pair[0]), pair[1]))
+        for values, listed in zip(strata, kinds, strict=True)
+    ]
+    return [np.array([v for _, v in listed]) for listed in pairs], [
+        [k for k, _ in listed] for listed in pairs
+    ]
+
+
+def score_mean_by_kind(
+    strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]], confidence: float = 0.95
+) -> Interval | None:
+    """`stratified_score` where the kinds are the sample: the interval for tasks of other kinds like these.
+
+    `kinds`: of each value, stratum for stratum. None where a stratum is all of one kind.
+    """
+    values, listed = _sorted(strata, kinds)
+    return _interval(values, listed, confidence, UNSEEN)
+
+
+def _interval(
+    strata: Sequence[Values], kinds: Sequence[Sequence[Hashable]], confidence: float, unseen: Any
+) -> Interval | None:
+    groupings = _groupings(kinds)
+    if groupings is None:
+        return None
+    inflation, freedom = inflation_by_kind(strata, groupings)
+    inside = [stratum.clip(0.0, 1.0) for stratum in strata]
+    low, high = limits(inside, confidence, inflation=inflation, freedom=freedom, unseen=unseen)
+    return float(low), float(high)
+
+
+def score_difference_by_kind(
+    strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]], confidence: float = 0.95
+) -> Interval | None:
+    """`score_difference` where the kinds are the sample; None where a stratum is all of one kind."""
+    values, listed = _sorted(strata, kinds)
+    shares = [(stratum + 1) / 2 for stratum in values]
+    found = _interval(shares, listed, confidence, unseen_pairs(shares))
+    return None if found is None else (2 * found[0] - 1, 2 * found[1] - 1)
+
+
+def difference_test_by_kind(
+    strata: Sequence[Sequence[float]], kinds: Sequence[Sequence[Hashable]], *, symmetric: bool = True
+) -> tuple[float, str] | None:
+    """(p that whole kinds do not differ, name of the test); None where a stratum is all of one kind.
+
+    `permutation`: of the signs of the kinds' summed differences. `t`: with fewer than `ENOUGH_KINDS` kinds, or where
+    differences are not `symmetric` under the null, the test that `score_difference_by_kind` inverts.
+    """
+    values, listed = _sorted(strata, kinds)
+    groupings = _groupings(listed)
+    if groupings is None:
+        return None
+    if symmetric and sum(grouping.kinds for grouping in groupings) >= ENOUGH_KINDS:
+        sums = [v @ g.member for v, g in zip(values, groupings, strict=True)]
+        return permutation_test(np.concatenate(sums).tolist()), "permutation"
+    inflation, freedom = inflation_by_kind(values, groupings)
+    return float(p_of_no_difference(values, inflation=inflation, freedom=freedom)), "t"
