@@ -134,6 +134,8 @@ class RunConfig(BaseModel):
     In YAML and Python a mapping will do."""
     history_thinking: Annotated[Literal["strip", "keep"], Option(model_only=True)] = "strip"
     """whether a reply's reasoning stays in the conversation"""
+    action_interface: Annotated[Literal["react", "tools"], Option(model_only=True)] = "react"
+    """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
     """folder with a prompt file of your own, FAMILY.yaml, for each family that is played"""
     vllm_args: Annotated[str, Option("ARGS")] = ""
@@ -159,6 +161,8 @@ class RunConfig(BaseModel):
     """have Ray install the simulators' libraries on nodes that lack them"""
     session_header: Annotated[str, Option("NAME", operational=True)] = "X-Session-ID"
     """header that carries the episode, by which a router keeps its requests on one server; "" for none"""
+    record_tokens: Annotated[bool, Option(operational=True)] = False
+    """keep every token id of prompts and replies, with log probabilities, in tokens.parquet (vLLM)"""
     vllm: Annotated[str | None, Option("PATH", operational=True)] = None
     """the vLLM to start (default: see `evalharness server status`)"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
@@ -237,7 +241,9 @@ class RunConfig(BaseModel):
         return self
 
     @model_validator(mode="after")
-    def _a_template_can_be_given(self) -> RunConfig:
+    def _what_a_model_is_given_fits_it(self) -> RunConfig:
+        if self.acts_by_tools and self.is_scripted:
+            raise ValueError(f"--action-interface tools: {self.model} is no model and calls no tools")
         if self.chat_template is not None and self.is_endpoint:
             raise ValueError(
                 "--chat-template is for a vLLM that evalharness starts; start the endpoint's server with it: "
@@ -289,6 +295,10 @@ class RunConfig(BaseModel):
         from evalharness.protocol.perturb import normal_name
 
         return None if name is None else normal_name(name)
+
+    @property
+    def acts_by_tools(self) -> bool:
+        return self.action_interface == "tools"
 
     @property
     def template_kwargs(self) -> dict[str, Any]:

@@ -160,9 +160,8 @@ def family_instructions() -> dict[str, str]:
         surface = ActionSurface(spec.actions)
         kinds = [kind for kind, variant in prompt.variants.items() if variant.instruction is not None]
         for kind in kinds or [""]:
-            chosen = prompt.for_kind(kind)
-            text = chosen.instruction.replace("{actions}", surface.listing(list(chosen.actions or ())))
-            found[f"{spec.title} {kind}".strip() if kind else spec.title] = text.strip()
+            text = prompt.for_kind(kind).instruction_text(surface)
+            found[f"{spec.title} {kind}".strip() if kind else spec.title] = text
     return found
 
 

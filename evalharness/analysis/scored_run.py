@@ -79,6 +79,11 @@ class ScoredRun:
         return found
 
     @property
+    def action_interface(self) -> str:
+        """`react`, or `tools`."""
+        return str(self.config.get("action_interface") or "react")
+
+    @property
     def titles(self) -> Mapping[str, str]:
         titles: Mapping[str, str] = self.manifest["titles"]
         return titles

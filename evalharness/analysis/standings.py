@@ -317,6 +317,7 @@ def require_one_table(runs: list[ScoredRun], published: bool) -> None:
         advice = "one table holds runs of one protocol only"
         require_same(runs, "suite", lambda run: run.suite, advice)
         require_same_turns(runs, advice)
+        require_same(runs, "action interface", lambda run: run.action_interface, advice)
         require_same(runs, "perturbation", lambda run: run.perturbation or "none", advice)
         return
     for run in runs:
@@ -325,6 +326,8 @@ def require_one_table(runs: list[ScoredRun], published: bool) -> None:
             why = f"was played on suite {run.suite}, the published rows on {PUBLISHED_SUITE}"
         elif run.max_turns != MAX_TURNS:
             why = f"had at most {run.max_turns} turns, the published rows {MAX_TURNS}"
+        elif run.action_interface != "react":
+            why = "acts by tool calls, the published rows by lines of text"
         elif run.perturbation is not None:
             why = f"was played under perturbation {run.perturbation}, the published rows under none"
         if why:

@@ -16,7 +16,14 @@ from evalharness.analysis.task_range import family_range, load_ranges
 from evalharness.errors import DamageWarning
 from evalharness.records.manifest import turn_limits
 from evalharness.records.shapes import check_timing, read_object
-from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
+from evalharness.records.store import (
+    SUMMARY,
+    read_episodes,
+    read_failures,
+    read_manifest,
+    tells_stop,
+    write_atomically,
+)
 
 SCHEMA = 1
 TIMING = ("wall_s", "sessions", "efficiency", "performance", "prices", "unfinished_tokens")
@@ -79,6 +86,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "held_out_withheld": withheld,
         "turns": sum(s.turns for s in scores),
         "format_error_turns": sum(s.format_errors for s in scores),
+        "tells_stop": tells_stop(manifest),
         "trimmed_episodes": sum(s.trimmed for s in scores),
         "context_full_episodes": sum(s.context_full for s in scores),
         "reasoning_truncated_turns": sum(s.reasoning_truncated for s in scores),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from envs.base import EnvSpec
@@ -20,6 +20,7 @@ from evalharness.policy.template import Template
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
+from evalharness.records.tokens import TurnTokens
 from evalharness.workers.process import RemoteEnvironment
 from evalharness.workers.timing import FamilyTimes, Latencies
 
@@ -68,6 +69,8 @@ class Episodes:
     template: Template | None = None
     """The chat template of the model's server, where it was looked at."""
     budget: Budget | None = None
+    on_tokens: Callable[[str, int, list[TurnTokens]], None] = lambda task_id, sample, tokens: None
+    """Told the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
     longest_s: float = 0.0
     """What the longest would have taken alone, at the speed of the quickest replies."""
@@ -90,6 +93,7 @@ class Episodes:
             if self.budget:
                 self.budget.count(key, turn)
 
+        tokens: list[TurnTokens] = []
         if self.budget:
             self.budget.begin(key)
         counts = self.progress.families[task.family]
@@ -105,7 +109,9 @@ class Episodes:
                 sample=job.sample,
                 max_turns=self.config.turn_limit(self.specs[task.family]),
                 keep_thinking=self.config.history_thinking == "keep",
+                acts_by_tools=self.config.acts_by_tools,
                 on_turn=on_turn,
+                on_reply=lambda reply: None if reply.tokens is None else tokens.append(reply.tokens),
             )
             whole = True
         finally:
@@ -113,6 +119,8 @@ class Episodes:
                 self.budget.end(key, whole=whole)
             counts.running -= 1
             times.wall_s += time.perf_counter() - began
+        if tokens:
+            self.on_tokens(task.id, job.sample, tokens)
         self.expected_hits.add(episode, self.template)
         times.episodes += 1
         times.turns += len(episode.turns)

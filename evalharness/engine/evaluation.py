@@ -14,6 +14,7 @@ from envs.base import EnvSpec
 from evalharness.analysis.cost import Tokens, read_prices
 from evalharness.analysis.summary import earlier_timing, is_complete, write_summary
 from evalharness.analysis.tables import write_parquet
+from evalharness.analysis.token_table import write_token_table
 from evalharness.cluster import worker_site
 from evalharness.config import RunConfig
 from evalharness.engine.budget import Budget
@@ -155,6 +156,7 @@ def evaluate(
                 timing |= result.timing
             progress.status = "writing the tables"
             write_parquet(folder)
+            write_token_table(folder)
             return Outcome(folder, write_summary(folder, timing), stopped, finished)
 
 

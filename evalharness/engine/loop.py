@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from envs.base import MAX_TURNS, Task
@@ -15,7 +16,7 @@ from evalharness.policy.base import (
     PolicyStoppedError,
     Reply,
 )
-from evalharness.protocol import react
+from evalharness.protocol import react, tools
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import EndedBy, Episode, Trim, Turn
@@ -35,9 +36,10 @@ class _Conversation:
     """How many messages at the front are never dropped: system, instruction, example, goal, first observation."""
     trims: list[Trim] = field(default_factory=list)
 
-    def append(self, reply: str, observation: str) -> None:
-        self.messages.append({"role": "assistant", "content": reply})
-        self.messages.append({"role": "user", "content": f"Observation: {observation}"})
+    def append(self, turn: list[Message]) -> None:
+        """The two messages of a turn: what the model said, what it observed then."""
+        assert len(turn) == 2
+        self.messages += turn
 
     def drop_older_half(self, turn: int) -> None:
         """Half of the turns at once, oldest first: the prefix cache is lost once, not at every turn from here on. The
@@ -45,7 +47,7 @@ class _Conversation:
         turns = (len(self.messages) - self.head) // 2
         if turns < 2:
             raise _ContextFullError
-        dropped = turns // 2
+        dropped = min((turns + 1) // 2, turns - 1)
         del self.messages[self.head : self.head + 2 * dropped]
         self.trims.append(Trim(turn, dropped))
 
@@ -97,7 +99,9 @@ async def play(
     sample: int = 0,
     max_turns: int = MAX_TURNS,
     keep_thinking: bool = False,
+    acts_by_tools: bool = False,
     on_turn: Callable[[Turn], None] = lambda turn: None,
+    on_reply: Callable[[Reply], None] = lambda reply: None,
 ) -> Episode:
     """Play `task` to its end. `keep_thinking`: reasoning stays in the conversation.
 
@@ -107,7 +111,10 @@ async def play(
     environment_s = environment.last_call.took_s
     worker_s = time.perf_counter() - clock - environment_s
     goal, first_observation = voice.names(goal), voice.observation(first_observation)
-    messages = voice.prompt(prompt.for_kind(task.kind)).messages(voice.surface, goal, first_observation)
+    shown = voice.prompt(prompt.for_kind(task.kind))
+    if acts_by_tools:
+        shown = shown.for_tools(tools.FORMAT_RULES)
+    messages = shown.messages(voice.surface, goal, first_observation, max_turns=max_turns)
     conversation = _Conversation(messages, len(messages))
     player = open_player(_Speaking(environment, voice))
     turns: list[Turn] = []
@@ -126,18 +133,22 @@ async def play(
             break
         answered = time.perf_counter()
         plan = reply.plan or plan
-        parsed = react.parse(
-            reply.text,
-            reasoning=reply.reasoning,
-            stopped_by=reply.stopped_by,
-            truncated=reply.finish_reason == "length",
-        )
+        on_reply(reply)
+        truncated = reply.finish_reason == "length"
+        if acts_by_tools:
+            parsed = tools.parse_calls(
+                reply.text, reply.calls, reasoning=reply.reasoning, truncated=truncated
+            )
+        else:
+            parsed = react.parse(
+                reply.text, reasoning=reply.reasoning, stopped_by=reply.stopped_by, truncated=truncated
+            )
         terminated = False
         completed: tuple[int, ...] = ()
         valid, no_effect = False, None
         simulated = waited = 0.0
         if parsed.action is None:
-            observation = react.correction(parsed)
+            observation = tools.correction(parsed) if acts_by_tools else react.correction(parsed)
         else:
             asked = time.perf_counter()
             answer, terminated, info = await environment.step(voice.to_world(parsed.action))
@@ -146,7 +157,8 @@ async def play(
             observation = voice.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
             no_effect = info.get("no_effect")
-        conversation.append(parsed.spoken(keep_thinking=keep_thinking), observation)
+        says = partial(tools.turn_messages, calls=reply.calls) if acts_by_tools else react.turn_messages
+        conversation.append(says(parsed, observation=observation, keep_thinking=keep_thinking))
         turn = Turn(
             turn=number,
             reply=reply.text,
@@ -169,6 +181,7 @@ async def play(
             worker_s=max(0.0, waited),
             reasoning=parsed.reasoning,
             reasoning_tokens=reply.reasoning_tokens,
+            calls=reply.calls,
         )
         turns.append(turn)
         on_turn(turn)

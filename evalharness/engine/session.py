@@ -142,6 +142,7 @@ class Session:
             self.history,
             opened.template,
             work.budget,
+            self.store.append_tokens,
         )
         scheduler = Scheduler(
             pools=self.pools,

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalharness._version import __version__
-from evalharness.exports.conversation import opening
+from evalharness.exports.conversation import Protocol, opening
 from evalharness.records.episode import Episode, Turn
 
 VERSION = "ATIF-v1.4"
@@ -43,7 +43,7 @@ def _without_missing(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def trajectory(episode: Episode, manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The document of one episode."""
-    messages, whole = opening(episode)
+    messages, whole = opening(episode, Protocol.of(manifest))
     begun = datetime.fromtimestamp(episode.started, UTC).isoformat()
     steps: list[dict[str, Any]] = [
         {"step_id": i, "timestamp": begun, "source": message["role"], "message": message["content"]}

@@ -3,16 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from evalharness.protocol import react
+from envs.base import MAX_TURNS
+from evalharness.protocol import react, tools
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import Message
 from evalharness.records.episode import Episode, Turn
+from evalharness.records.manifest import turn_limits
 
 
-def opening(episode: Episode) -> tuple[list[Message], bool]:
+@dataclass(frozen=True)
+class Protocol:
+    """What of a run's configuration its conversations depend on."""
+
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Family -> turns of its episodes at most."""
+    keep_thinking: bool = False
+    acts_by_tools: bool = False
+
+    @classmethod
+    def of(cls, manifest: Mapping[str, Any]) -> Protocol:
+        config = manifest["identity"]["config"]
+        return cls(
+            turn_limits(manifest),
+            config.get("history_thinking") == "keep",
+            config.get("action_interface") == "tools",
+        )
+
+
+USUAL = Protocol()
+
+
+def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message], bool]:
     """What comes before the first reply, and whether it is whole.
 
     Run folders keep the hash of a prompt file, not its text: where the file at hand is another one (or the family is
@@ -23,27 +47,36 @@ def opening(episode: Episode) -> tuple[list[Message], bool]:
         text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
         return [{"role": "user", "content": text}], False
     prompt, voice = found
-    return prompt.messages(voice.surface, episode.goal, episode.first_observation), True
+    if protocol.acts_by_tools:
+        prompt = prompt.for_tools(tools.FORMAT_RULES)
+    limit = protocol.limits.get(episode.family, MAX_TURNS)
+    goal, observation = episode.goal, episode.first_observation
+    return prompt.messages(voice.surface, goal, observation, max_turns=limit), True
 
 
-def kept_reply(turn: Turn, *, keep_thinking: bool = False) -> str:
-    """The part of a raw reply that stayed in the conversation."""
+def _turn_messages(turn: Turn, protocol: Protocol) -> list[Message]:
+    truncated = turn.finish_reason == "length"
+    if protocol.acts_by_tools:
+        parsed = tools.parse_calls(turn.reply, turn.calls, reasoning=turn.reasoning, truncated=truncated)
+    else:
+        parsed = react.parse(turn.reply, truncated=truncated)
     # The turn's reasoning is that of a block in the reply, too, where there is one: then it must not count twice.
-    parsed = react.parse(turn.reply, truncated=turn.finish_reason == "length")
-    return replace(parsed, reasoning=turn.reasoning).spoken(keep_thinking=keep_thinking)
+    parsed, keep = replace(parsed, reasoning=turn.reasoning), protocol.keep_thinking
+    if protocol.acts_by_tools:
+        return tools.turn_messages(parsed, turn.calls, turn.observation, keep_thinking=keep)
+    return react.turn_messages(parsed, turn.observation, keep_thinking=keep)
 
 
-def conversation(episode: Episode, *, keep_thinking: bool = False) -> list[Message]:
-    """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there.
-
-    `keep_thinking`: the run was one with `--history-thinking keep`."""
-    messages, _ = opening(episode)
+def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
+    """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there."""
+    messages, _ = opening(episode, protocol)
     for turn in episode.turns:
-        messages.append({"role": "assistant", "content": kept_reply(turn, keep_thinking=keep_thinking)})
-        messages.append({"role": "user", "content": f"Observation: {turn.observation}"})
+        messages += _turn_messages(turn, protocol)
     return messages
 
 
-def keeps_thinking(manifest: Mapping[str, Any]) -> bool:
-    """Whether reasoning stayed in the conversations of this run."""
-    return bool(manifest["identity"]["config"].get("history_thinking") == "keep")
+def as_text(message: Message) -> Message:
+    """A message with its tool call written out, for formats that want text alone."""
+    calls = [f"{c['function']['name']}({c['function']['arguments']})" for c in message.get("tool_calls", ())]
+    role = "user" if message["role"] == "tool" else message["role"]
+    return {"role": role, "content": "\n".join(filter(None, (message["content"], *calls)))}

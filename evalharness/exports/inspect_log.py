@@ -22,7 +22,7 @@ from typing import Any
 
 from evalharness._version import __version__
 from evalharness.config import SAMPLING
-from evalharness.exports.conversation import conversation, keeps_thinking, opening
+from evalharness.exports.conversation import USUAL, Protocol, as_text, conversation, opening
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.manifest import turn_limits
 
@@ -66,15 +66,15 @@ def _scores(episode: Episode) -> dict[str, Any]:
     }
 
 
-def sample(episode: Episode, model: str, *, keep_thinking: bool = False) -> dict[str, Any]:
+def sample(episode: Episode, model: str, protocol: Protocol = USUAL) -> dict[str, Any]:
     """One `EvalSample`. `input` is the opening, `messages` the whole chat."""
     key = (episode.task_id, episode.sample)
     messages = [
         {"id": _id(*key, i), **message}
         | ({"source": "generate", "model": model} if message["role"] == "assistant" else {"source": "input"})
-        for i, message in enumerate(conversation(episode, keep_thinking=keep_thinking))
+        for i, message in enumerate(map(as_text, conversation(episode, protocol)))
     ]
-    start, _ = opening(episode)
+    start, _ = opening(episode, protocol)
     empty: dict[str, Any] = {"model": model, "choices": [], "completion": ""}
     output = _output(episode.turns[-1], messages[-2], model) if episode.turns else empty
     return {
@@ -247,7 +247,7 @@ def write(path: Path, episodes: Iterable[Episode], manifest: Mapping[str, Any], 
 
         started, completed = float("inf"), 0.0
         for episode in episodes:
-            whole = sample(episode, model, keep_thinking=keeps_thinking(manifest))
+            whole = sample(episode, model, Protocol.of(manifest))
             add(f"samples/{whole['id']}_epoch_{whole['epoch']}.json", whole)
             summaries.append(_summary(whole, episode))
             ids[episode.task_id] = None

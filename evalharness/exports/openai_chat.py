@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from evalharness.exports.conversation import conversation
+from evalharness.exports.conversation import USUAL, Protocol, conversation
 from evalharness.records.episode import Episode
 
 
@@ -21,9 +21,9 @@ def metadata(episode: Episode) -> dict[str, Any]:
     }
 
 
-def line(episode: Episode, *, keep_thinking: bool = False) -> str:
+def line(episode: Episode, protocol: Protocol = USUAL) -> str:
     """The chat ends with the last reply: what the world answered to it, nobody read."""
-    messages = conversation(episode, keep_thinking=keep_thinking)
+    messages = conversation(episode, protocol)
     if episode.turns:
         messages.pop()
     return json.dumps({"messages": messages, "metadata": metadata(episode)}, ensure_ascii=True) + "\n"

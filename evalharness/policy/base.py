@@ -9,7 +9,9 @@ from typing import Any, Protocol
 from envs.base import Task
 from evalharness.errors import InfrastructureError
 from evalharness.protocol.prompt import Message
+from evalharness.protocol.tools import ToolCall
 from evalharness.records.episode import FailedTry
+from evalharness.records.tokens import TurnTokens
 from evalharness.workers.timing import CallTimes
 
 
@@ -24,6 +26,8 @@ class Reply:
     """As the chat completions API says it: `stop`, `length`, ..."""
     stopped_by: str | None = None
     """The stop sequence that ended generation, where the server tells."""
+    tells_stop: bool = True
+    """Whether the server says for every reply if a stop sequence ended it."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     """All that was generated, reasoning included."""
@@ -31,6 +35,9 @@ class Reply:
     """Those of the reasoning, where the server counts them."""
     cached_tokens: int | None = None
     """Prompt tokens that the server found in its cache."""
+    calls: tuple[ToolCall, ...] = ()
+    tokens: TurnTokens | None = None
+    """Where they were asked for."""
     latency: float = 0.0
     """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
     failed_tries: tuple[FailedTry, ...] = ()

@@ -9,6 +9,8 @@ from typing import Any
 
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError
+from evalharness.protocol.tools import ToolCall
+from evalharness.records.tokens import TurnTokens
 
 _TOKENS_LIMIT = 2**31
 """No conversation has as many tokens: a count above it is noise, and would not fit a table's column."""
@@ -110,10 +112,13 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
             "reasoning": reasoning,
             "finish_reason": _word(choice.get("finish_reason")) or "stop",
             "stopped_by": stopped_by if isinstance(stopped_by, str) else None,
+            "tells_stop": "stop_reason" in choice or "matched_stop" in choice,
             "prompt_tokens": _count(usage.get("prompt_tokens")),
             "completion_tokens": _count(usage.get("completion_tokens")),
             "reasoning_tokens": _reasoning_tokens(usage),
             "cached_tokens": _count(details.get("cached_tokens")) if isinstance(details, dict) else None,
+            "tokens": _tokens(body, choice),
+            "calls": _calls(message.get("tool_calls")),
         }
     # RecursionError: brackets nested some thousand deep.
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
@@ -125,6 +130,35 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
 def _word(value: Any) -> str:
     """A short ASCII word as it is, anything else as nothing."""
     return value if isinstance(value, str) and value.isascii() and len(value) <= 40 else ""
+
+
+def _calls(listed: Any) -> tuple[ToolCall, ...]:
+    """Raises what `read_completion` catches."""
+
+    def text(value: Any) -> str:
+        return value.encode("utf-8", "replace").decode() if isinstance(value, str) else json.dumps(value)
+
+    return tuple(
+        ToolCall(
+            text(call.get("id") or "call"),
+            text(call["function"]["name"]),
+            text(call["function"]["arguments"]),
+        )
+        for call in listed or ()
+    )
+
+
+def _tokens(body: Mapping[str, Any], choice: Mapping[str, Any]) -> TurnTokens | None:
+    """None where the answer does not hold all of it. Raises what `read_completion` catches."""
+    prompt, completion = body.get("prompt_token_ids"), choice.get("token_ids")
+    told = (choice.get("logprobs") or {}).get("content")
+    if not (isinstance(prompt, list) and isinstance(completion, list) and isinstance(told, list)):
+        return None
+    logprobs = [float(one["logprob"]) for one in told]
+    ids = [*prompt, *completion]
+    if len(logprobs) != len(completion) or any(_count(one) is None for one in ids):
+        return None
+    return TurnTokens(tuple(prompt), tuple(completion), tuple(logprobs))
 
 
 def _reasoning_tokens(usage: Mapping[str, Any]) -> int | None:

@@ -27,6 +27,7 @@ from evalharness.policy.served import NoAnswerError, ServedModel, describe, requ
 from evalharness.policy.template import Template, examine, growing_conversations
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
+from evalharness.protocol.tools import TOOL
 from evalharness.records.episode import FailedTry
 
 _REPLY_LIMIT = 8 * 1024 * 1024
@@ -92,6 +93,8 @@ class ChatEndpoint:
         expected: ServedModel | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
         session_header: str = "",
+        record_tokens: bool = False,
+        tools: bool = False,
         on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
     ) -> None:
@@ -111,6 +114,9 @@ class ChatEndpoint:
         """Fields that the server refuses, and that change nothing where they are missing."""
         self.template: Template | None = None
         """What the chat template does, where the server lets us see (`examine_template`)."""
+        self._tells_stop = True
+        self._record_tokens = record_tokens
+        self._tools = tools
         self._template_kwargs = dict(template_kwargs or {})
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._connections = connections
@@ -181,7 +187,12 @@ class ChatEndpoint:
             {"role": "system", "content": "You are a helpful assistant."},
             {"role": "user", "content": "Say ok."},
         ]
-        await self._chat(probe, seed=0, max_tokens=4)
+        reply = await self._chat(probe, seed=0, max_tokens=4)
+        self._tells_stop = reply.tells_stop
+        if self._record_tokens and reply.tokens is None:
+            raise UserError(
+                f"{self.base_url} returns no token ids: --record-tokens needs a vLLM (0.10.2 or later); leave it out"
+            )
 
     def facts(self) -> dict[str, Any]:
         """How this server is asked, as far as only the start has shown it."""
@@ -189,6 +200,7 @@ class ChatEndpoint:
             "sampling": without(self.sampling.fields(), self.left_out),
             "left_out": sorted(self.left_out),
             "system_in_first_message": self.merges_system,
+            "tells_stop": self._tells_stop,
         }
 
     async def examine_template(self, *, keep_thinking: bool = False) -> Template | None:
@@ -256,8 +268,9 @@ class ChatEndpoint:
             **self.sampling.fields(),
             **({} if form.temperature is None else {"temperature": form.temperature}),
             "max_tokens": max_tokens,
-            "stop": list(form.stop),
+            **({"tools": [TOOL], "tool_choice": "auto"} if self._tools else {"stop": list(form.stop)}),
             "seed": seed,
+            **({"return_token_ids": True, "logprobs": True} if self._record_tokens else {}),
             **({"chat_template_kwargs": self._template_kwargs} if self._template_kwargs else {}),
         }
         if form.response_format is not None:

@@ -114,7 +114,10 @@ def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
         from evalharness.records.store import read_episodes, read_manifest
 
         source = Path(config.model.removeprefix("replay:"))
-        identity["digest"] = read_manifest(source)["digest"]
+        recorded = read_manifest(source)
+        if recorded["identity"]["config"].get("action_interface") == "tools":
+            raise UserError(f"{source} acts by tool calls, which cannot be replayed")
+        identity["digest"] = recorded["digest"]
         policy = ReplayPolicy(
             {(e.task_id, e.sample): tuple(turn.reply for turn in e.turns) for e in read_episodes(source)}
         )
@@ -155,6 +158,8 @@ def _client(
         expected=expected,
         template_kwargs=config.template_kwargs,
         session_header=config.session_header,
+        record_tokens=config.record_tokens,
+        tools=config.acts_by_tools,
         on_status=reports.status,
         on_overload=reports.overload,
     )
@@ -254,6 +259,11 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
         logging.getLogger("evalharness").warning(doubt)
     if config.replicas > 1 and "--port" in " ".join(extra):
         raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
+    if config.acts_by_tools and "enable-auto-tool-choice" not in option_names(extra):
+        raise UserError(
+            "--action-interface tools needs a vLLM that reads tool calls; name the model's parser: --vllm-args "
+            '"--enable-auto-tool-choice --tool-call-parser hermes"'
+        )
     if config.sampling == "model" and "generation-config" not in option_names(extra):
         extra += ["--generation-config", "auto"]
     identity: dict[str, Any] = {"kind": "vllm"}

@@ -7,17 +7,18 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from string import Formatter
+from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
-from envs.base import EnvSpec
+from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError
 from evalharness.paths import prompts_folder
 from evalharness.protocol.surface import ActionSurface
 
-Message = dict[str, str]
-"""`{"role": "system" | "user" | "assistant", "content": ...}`, as the chat completions API takes it."""
+Message = dict[str, Any]
+"""`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as the chat completions API takes it."""
 
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
@@ -55,6 +56,7 @@ class PromptFile(_Strict):
     """A file of `prompts/`. Keys are described in `prompts/README.md`."""
 
     _sha256: str = PrivateAttr("")
+    _acts_by_tools: bool = PrivateAttr(False)
 
     environment: str
     system: str
@@ -76,6 +78,12 @@ class PromptFile(_Strict):
         """Of the file, whichever of its kinds and in whatever words; '' where it comes from no file."""
         return self._sha256
 
+    def for_tools(self, format_rules: str) -> PromptFile:
+        """With other rules, where it has any, and an example that acts by tool calls."""
+        prompt = self.model_copy(update={"format_rules": format_rules if self.format_rules.strip() else ""})
+        prompt._acts_by_tools = True
+        return prompt
+
     def action_names(self) -> set[str]:
         """Every action name that the file mentions by its key."""
         listed = [self.actions, *(variant.actions for variant in self.variants.values())]
@@ -88,16 +96,22 @@ class PromptFile(_Strict):
             return self
         return self.model_copy(update=variant.model_dump(exclude_none=True) | _example_of(variant))
 
-    def messages(self, surface: ActionSurface, goal: str, observation: str) -> list[Message]:
+    def instruction_text(self, surface: ActionSurface, max_turns: int = MAX_TURNS) -> str:
+        """The instruction with its placeholders filled in."""
+        text = self.instruction.replace("{max_turns}", str(max_turns))
+        return text.replace("{actions}", surface.listing(list(self.actions or ()))).strip()
+
+    def messages(
+        self, surface: ActionSurface, goal: str, observation: str, *, max_turns: int = MAX_TURNS
+    ) -> list[Message]:
         """System and first user message; `surface` words the list of actions."""
-        instruction = self.instruction.replace("{actions}", surface.listing(list(self.actions or ())))
-        parts = [instruction.strip(), self.format_rules.strip()]
+        parts = [self.instruction_text(surface, max_turns), self.format_rules.strip()]
         if self.example is not None:
             lines = [f"Goal: {self.example.goal}", f"Observation: {self.example.observation}"]
             for step in self.example.steps:
                 lines += [
                     f"Thought: {step.thought}",
-                    f"Action: {step.action}",
+                    f'act(command="{step.action}")' if self._acts_by_tools else f"Action: {step.action}",
                     f"Observation: {step.observation}",
                 ]
             parts.append("Here is an example.\n" + "\n".join(lines))
@@ -112,7 +126,7 @@ class PromptFile(_Strict):
         which prose may mention."""
         found = []
         for place, text in self._texts():
-            known = {"actions"} if place.endswith("instruction") else set()
+            known = {"actions", "max_turns"} if place.endswith("instruction") else set()
             names = set(_PLACEHOLDER.findall(text))
             found += [
                 f"{{{name}}} in {place} stands for nothing" for name in sorted(names - known - set(slots))

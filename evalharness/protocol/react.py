@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 
 class FormatError(StrEnum):
@@ -24,6 +25,8 @@ class FormatError(StrEnum):
     """More than one action; the first is carried out, the others are not."""
     INVENTED_OBSERVATION = "invented_observation"
     """The model went on to write the world's answer itself; all from there on is cut off."""
+    BAD_CALL = "bad_call"
+    """A call of another tool than `act`, or without a command (`--action-interface tools`)."""
     ECHOED_OBSERVATION = "echoed_observation"
     """The reply begins with an observation, before its thought and action; that part is passed over."""
 
@@ -191,3 +194,13 @@ def correction(parsed: ParsedReply) -> str:
         f"Your reply was not understood: {reason}. "
         "Reply with one line that starts with 'Thought:' and one line that starts with 'Action:'."
     )
+
+
+def turn_messages(
+    parsed: ParsedReply, observation: str, *, keep_thinking: bool = False
+) -> list[dict[str, Any]]:
+    """A turn as the conversation goes on with it."""
+    return [
+        {"role": "assistant", "content": parsed.spoken(keep_thinking=keep_thinking)},
+        {"role": "user", "content": f"Observation: {observation}"},
+    ]

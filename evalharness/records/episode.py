@@ -8,6 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
+from evalharness.protocol.tools import ToolCall
+
 EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped", "context_full"]
 """`context_full`: what has to stay in the conversation no longer fits the model's context."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -72,6 +74,8 @@ class Turn:
     """What the model reasoned before its reply, told apart by the server or in a `<think>` block of the reply."""
     reasoning_tokens: Count | None = None
     """Of `completion_tokens`; None where the server counts none."""
+    calls: tuple[ToolCall, ...] = ()
+    """Of a run that acts by tool calls; the first was carried out, if it was one of `act`."""
 
 
 @dataclass(frozen=True)

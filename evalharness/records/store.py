@@ -8,6 +8,7 @@
 | `server.log`, `workers.log` | what the model server and the simulators printed |
 | `summary.json` | the scores |
 | `episodes.parquet`, `turns.parquet` | the same episodes for analysis |
+| `tokens.jsonl`, `tokens.parquet` | every token of prompts and replies, with `--record-tokens` |
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import os
 import re
 import time
 import warnings
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -28,6 +29,7 @@ from evalharness.paths import write_whole
 from evalharness.records.episode import Episode
 from evalharness.records.identity import changes
 from evalharness.records.shapes import check_failure, check_manifest, read_episode, read_object
+from evalharness.records.tokens import TOKENS, TurnTokens, pack
 
 EPISODES = "episodes.jsonl"
 ERRORS = "errors.jsonl"
@@ -139,6 +141,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             f"{path} is damaged ({error}); restore it, or run again into another folder with -o DIR"
         ) from None
     return manifest
+
+
+def tells_stop(manifest: Mapping[str, Any]) -> bool:
+    """Whether every server of a run said which stop sequence had ended a reply. Runs that noted nothing count as told:
+    a script needs no stop sequence."""
+    asked = [
+        way
+        for session in manifest["sessions"]
+        if isinstance(policy := session.get("policy"), dict)
+        for way in policy.get("requests") or ()
+    ]
+    return all(way.get("tells_stop", True) for way in asked)
 
 
 _LEFT_BEHIND = re.compile(r"\.lock|\..*\.tmp|server(-\d+)?\.log|workers\.log|episodes\.jsonl")
@@ -339,7 +353,7 @@ class RecordFolder:
 class RunStore(RecordFolder):
     """The one writer of a run folder."""
 
-    lines = (EPISODES, ERRORS)
+    lines = (EPISODES, ERRORS, TOKENS)
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -358,6 +372,10 @@ class RunStore(RecordFolder):
             raise ValueError(f"episode {key} is already stored")
         self.append_line(EPISODES, episode.to_json())
         self.done.add(key)
+
+    def append_tokens(self, task_id: str, sample: int, turns: Sequence[TurnTokens]) -> None:
+        """The tokens of an episode that is about to be appended."""
+        self.append_line(TOKENS, pack(task_id, sample, turns))
 
     def append_error(
         self, task_id: str, sample: int, attempt: int, error: BaseException, final: bool

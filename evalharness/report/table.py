@@ -95,6 +95,11 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
         found.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
     if summary["trimmed_episodes"]:
         found.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
+    if summary.get("tells_stop") is False:
+        found.append(
+            "invented observations are not comparable: this server does not say what stopped a reply, so those that a "
+            "stop sequence cut off are not counted"
+        )
     if cut := summary.get("reasoning_truncated_turns"):
         found.append(
             f"{cut} turns were cut off inside their reasoning: --max-tokens {summary.get('max_tokens')} is too few for "

@@ -46,7 +46,12 @@ async def test_a_request_says_all_of_it_neutral_values_too() -> None:
     async with ChatServer().running() as server:
         endpoint = await started(server, Sampling())
     assert {name: server.requests[-1][name] for name in SAMPLING} == WHOLE
-    assert endpoint.facts() == {"sampling": WHOLE, "left_out": [], "system_in_first_message": False}
+    assert endpoint.facts() == {
+        "sampling": WHOLE,
+        "left_out": [],
+        "system_in_first_message": False,
+        "tells_stop": True,
+    }
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,10 @@ import aiohttp
 import pytest
 import pytest_asyncio
 
+from evalharness.policy.completion import read_completion
 from evalharness.policy.endpoint import ChatEndpoint
 from evalharness.policy.sampling import Sampling
+from evalharness.protocol.tools import TOOL
 from evalharness.server.find import find_server
 from evalharness.server.managed import ManagedServer
 
@@ -36,7 +38,10 @@ async def server(
 ) -> AsyncIterator[ManagedServer]:
     log = tmp_path_factory.mktemp("log") / "server.log"
     command = find_server(str(server_python))
-    async with ManagedServer(command=command, model=penalised, served_name="toy", log_path=log) as running:
+    tools = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
+    async with ManagedServer(
+        command=command, model=penalised, served_name="toy", log_path=log, extra_args=tools
+    ) as running:
         yield running
 
 
@@ -59,3 +64,48 @@ async def test_a_checkpoints_own_penalty_does_not_slip_in(server: ManagedServer)
     # What the penalty would have done, so that the next line can fail.
     assert await said(server, temperature=0, repetition_penalty=5.0) != ours
     assert await said(server, temperature=0) == ours
+
+
+async def test_every_token_comes_back_as_the_server_numbers_it(server: ManagedServer) -> None:
+    endpoint = ChatEndpoint(server.base_url, "toy", sampling=Sampling(max_tokens=12), record_tokens=True)
+    await endpoint.start()
+    reply = await endpoint.chat(MESSAGES, seed=0)
+    await endpoint.close()
+    assert reply.tokens is not None
+    assert len(reply.tokens.completion) == len(reply.tokens.logprobs) == reply.completion_tokens
+    assert all(value <= 0 for value in reply.tokens.logprobs)
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(
+            f"{server.base_url.removesuffix('/v1')}/tokenize", json={"model": "toy", "messages": MESSAGES}
+        ) as response,
+    ):
+        assert list(reply.tokens.prompt) == (await response.json())["tokens"]
+    assert len(reply.tokens.prompt) == reply.prompt_tokens
+
+
+async def test_a_plain_template_only_appends(server: ManagedServer) -> None:
+    endpoint = ChatEndpoint(server.base_url, "toy", sampling=Sampling())
+    await endpoint.start()
+    found = await endpoint.examine_template(keep_thinking=True)
+    await endpoint.close()
+    assert found is not None
+    assert (found.append_only, found.lost_tokens, found.opens_reasoning) == (True, 0, False)
+    assert endpoint.facts()["tells_stop"]
+
+
+async def test_tool_calls_are_read(server: ManagedServer) -> None:
+    """The tiny model calls nothing by itself; made to, it calls `act` with whatever comes."""
+    endpoint = ChatEndpoint(server.base_url, "toy", sampling=Sampling(max_tokens=12), tools=True)
+    await endpoint.start()
+    assert (await endpoint.chat(MESSAGES, seed=0)).calls == ()
+    await endpoint.close()
+    choice = {"type": "function", "function": {"name": "act"}}
+    request = {"model": "toy", "messages": MESSAGES, "max_tokens": 40, "tools": [TOOL], "tool_choice": choice}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(f"{server.base_url}/chat/completions", json=request) as response,
+    ):
+        answer = await response.read()
+    [call] = read_completion(answer)["calls"]
+    assert call.name == "act"

@@ -31,6 +31,9 @@ class Read:
     turns: Sequence[TurnFacts]
     max_turns: int = MAX_TURNS
     """Of the run: the turn that an episode without any progress counts as its first."""
+    tells_stop: bool = True
+    """Whether the server says which stop sequence ended a reply. Where it does not, an observation that a stop sequence
+    cut off before it began cannot be counted, and its rate has no row."""
 
     @cached_property
     def error_runs(self) -> list[int]:
@@ -95,8 +98,14 @@ def _format_error(kind: FormatError) -> Figure:
         True,
         "",
         "turns",
-        lambda read: _turns(read, sum(kind in turn.format_errors for turn in read.episode.turns)),
+        lambda read: _kind(read, kind),
     )
+
+
+def _kind(read: Read, kind: FormatError) -> Ratio:
+    if kind == FormatError.INVENTED_OBSERVATION and not read.tells_stop:
+        return 0, 0
+    return _turns(read, sum(kind in turn.format_errors for turn in read.episode.turns))
 
 
 def _invalid(read: Read) -> Ratio:

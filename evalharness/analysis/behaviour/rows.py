@@ -15,7 +15,7 @@ from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, count_
 from evalharness.analysis.behaviour.turns import action_reader, read_turns
 from evalharness.errors import UserError
 from evalharness.records.manifest import turn_limits
-from evalharness.records.store import read_episodes, read_manifest
+from evalharness.records.store import read_episodes, read_manifest, tells_stop
 
 ALL = "all"
 """The family of rows over all families together."""
@@ -95,7 +95,8 @@ def load_behaviour(folder: Path) -> RunBehaviour:
     hashes: dict[str, str] = {}
     for episode in read_episodes(folder):
         turns = read_turns(episode, action_reader(episode.family, episode.perturbation))
-        counts = np.array(count_all(Read(episode, turns, limits[episode.family])), dtype=np.float64)
+        read = Read(episode, turns, limits[episode.family], tells_stop(manifest))
+        counts = np.array(count_all(read), dtype=np.float64)
         tasks = found.setdefault(episode.family, {})
         tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts
         hashes[episode.task_id] = episode.task_hash

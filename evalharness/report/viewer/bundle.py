@@ -16,6 +16,7 @@ from evalharness.analysis.summary import earlier_timing, summarize
 from evalharness.analysis.tables import sorted_episodes
 from evalharness.errors import UserError
 from evalharness.records.episode import Episode
+from evalharness.records.manifest import turn_limits
 from evalharness.records.store import EpisodeKey, read_manifest
 from evalharness.report.table import notes, warnings
 from evalharness.report.viewer.prompts import Prompts
@@ -100,6 +101,9 @@ class RunRecords:
     tasks: TaskTable
     prompts: Prompts
     max_turns: int
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Family -> turns of its episodes at most."""
+    acts_by_tools: bool = False
     judged: EpisodeJudgements = field(default_factory=dict)
     rows: list[tuple[float, ...]] = field(default_factory=list)
     _closed: list[bytes] = field(default_factory=list)
@@ -109,7 +113,7 @@ class RunRecords:
     def add(self, episode: Episode) -> None:
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
-        prompt = self.prompts.of(episode)
+        prompt = self.prompts.of(episode, self.limits.get(episode.family, self.max_turns), self.acts_by_tools)
         judged = self.judged.get((episode.task_id, episode.sample))
         self._open.append(json.dumps(trajectory(episode, prompt, judged), separators=(",", ":")))
         if sum(map(len, self._open)) >= BLOCK_BYTES:
@@ -233,7 +237,9 @@ def load_bundle(
     titles: dict[str, str] = {}
     for run in runs:
         titles |= dict(run.titles)
-        record = RunRecords(tasks, worded, run.max_turns, judgements(run.folder))
+        by_tools = run.action_interface == "tools"
+        limits = turn_limits(run.manifest)
+        record = RunRecords(tasks, worded, run.max_turns, limits, by_tools, judgements(run.folder))
         for episode in sorted_episodes(run.folder):
             record.add(episode)
         records.append(record)

@@ -96,8 +96,10 @@ class Viewed:
             raise UserError("these runs are of different suites; look at each by itself")
         for folder, manifest in zip(self.folders, manifests, strict=True):
             self._titles |= manifest["titles"]
-            limit = max(turn_limits(manifest).values())
-            self.feeds.append(Feed(folder, RunRecords(self.tasks, self.prompts, limit)))
+            limits = turn_limits(manifest)
+            by_tools = manifest["identity"]["config"].get("action_interface") == "tools"
+            records = RunRecords(self.tasks, self.prompts, max(limits.values()), limits, by_tools)
+            self.feeds.append(Feed(folder, records))
         self.refresh()
 
     @property

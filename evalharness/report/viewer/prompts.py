@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from envs.base import MAX_TURNS
 from evalharness.protocol.played_prompt import played_prompt
+from evalharness.protocol.tools import FORMAT_RULES
 from evalharness.records.episode import Episode
 
 GOAL, OBSERVATION = "\ue000", "\ue001"
@@ -22,9 +24,16 @@ class Prompts:
     listed: list[list[dict[str, str]]] = field(default_factory=list)
     _known: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
 
-    def of(self, episode: Episode) -> int | None:
+    def of(self, episode: Episode, max_turns: int = MAX_TURNS, acts_by_tools: bool = False) -> int | None:
         """Position in `listed`; None where no prompt file of that very hash is at hand."""
-        key = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
+        key = (
+            episode.family,
+            episode.kind,
+            episode.perturbation,
+            episode.prompt_hash,
+            max_turns,
+            acts_by_tools,
+        )
         if key not in self._known:
             messages = self._worded(*key)
             if messages is not None and messages not in self.listed:
@@ -33,10 +42,18 @@ class Prompts:
         return self._known[key]
 
     def _worded(
-        self, family: str, kind: str, perturbation: str | None, prompt_hash: str
+        self,
+        family: str,
+        kind: str,
+        perturbation: str | None,
+        prompt_hash: str,
+        max_turns: int,
+        acts_by_tools: bool,
     ) -> list[dict[str, str]] | None:
         found = played_prompt(family, kind, perturbation, prompt_hash, self.folder)
         if found is None:
             return None
         prompt, voice = found
-        return prompt.messages(voice.surface, GOAL, OBSERVATION)
+        if acts_by_tools:
+            prompt = prompt.for_tools(FORMAT_RULES)
+        return prompt.messages(voice.surface, GOAL, OBSERVATION, max_turns=max_turns)

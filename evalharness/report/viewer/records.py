@@ -88,6 +88,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "reply": f"Thought: {turn.thought}\nAction: {turn.action}",
         "reasoning": "",
         "reasoning_tokens": None,
+        "calls": [],
     }
     record = {
         "thought": turn.thought,
@@ -106,6 +107,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "reply": turn.reply,
         "reasoning": turn.reasoning,
         "reasoning_tokens": turn.reasoning_tokens,
+        "calls": [f"{call.name}({call.arguments})" for call in turn.calls],
     }
     return {key: value for key, value in record.items() if key not in usual or value != usual[key]}
 

@@ -6,6 +6,7 @@ import random
 import re
 from collections import Counter
 from math import log2
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -131,59 +132,143 @@ def test_a_description_that_does_not_fit_together_is_refused(change: dict[str, o
         Household.from_json({**good, **change}, **wanted)
 
 
-EXAMPLE = Household(
-    room="kitchen",
-    receptacles={
-        "countertop": 2,
-        "drawer": 2,
-        "fridge": 1,
-        "microwave": 1,
-        "sinkbasin": 1,
-        "stoveburner": 1,
-    },
-    contents={
-        "countertop 1": ("bread 1", "plate 1"),
-        "countertop 2": ("fork 1", "mug 2", "saltshaker 1"),
-        "drawer 1": ("spoon 1",),
-        "fridge 1": ("mug 1",),
-    },
-    kind="clean",
-    object_type="fork",
-    target_type="drawer",
-    wording=1,
+EXAMPLES = (
+    Household(
+        "kitchen",
+        {"countertop": 2, "drawer": 2, "fridge": 1, "microwave": 1, "sinkbasin": 1, "stoveburner": 1},
+        {
+            "countertop 1": ("bread 1", "plate 1"),
+            "countertop 2": ("fork 1", "mug 2", "saltshaker 1"),
+            "drawer 1": ("spoon 1",),
+            "fridge 1": ("mug 1",),
+        },
+        "clean",
+        "fork",
+        "drawer",
+        1,
+    ),
+    Household(
+        "bathroom",
+        {"cabinet": 1, "countertop": 1, "garbagecan": 1, "sinkbasin": 1, "toilet": 1},
+        {
+            "countertop 1": ("candle 1", "cloth 1"),
+            "toilet 1": ("soapbottle 1", "toiletpaper 1"),
+            "cabinet 1": ("scrubbrush 1",),
+        },
+        "put",
+        "soapbottle",
+        "cabinet",
+        1,
+    ),
+    Household(
+        "kitchen",
+        {"countertop": 2, "fridge": 1, "garbagecan": 1, "microwave": 1, "sinkbasin": 1},
+        {
+            "countertop 1": ("knife 1", "pan 1"),
+            "fridge 1": ("lettuce 1", "potato 1"),
+            "microwave 1": ("cup 1",),
+        },
+        "heat",
+        "potato",
+        "countertop",
+        0,
+    ),
+    Household(
+        "kitchen",
+        {"countertop": 1, "diningtable": 1, "fridge": 1, "microwave": 1, "sinkbasin": 1},
+        {"countertop 1": ("spatula 1",), "diningtable 1": ("apple 1", "plate 1"), "fridge 1": ("egg 1",)},
+        "cool",
+        "apple",
+        "microwave",
+        1,
+    ),
+    Household(
+        "bedroom",
+        {"bed": 1, "desk": 1, "shelf": 1, "sidetable": 1},
+        {"desk 1": ("desklamp 1", "pen 1"), "sidetable 1": ("watch 1", "keychain 1"), "shelf 1": ("mug 1",)},
+        "examine",
+        "watch",
+        "desklamp",
+        0,
+    ),
+    Household(
+        "bathroom",
+        {"countertop": 1, "shelf": 1, "sinkbasin": 1, "toilet": 1},
+        {"countertop 1": ("candle 1", "soapbar 1"), "toilet 1": ("candle 2",)},
+        "puttwo",
+        "candle",
+        "shelf",
+        0,
+    ),
 )
-"""The household of the prompt's worked example."""
+"""The households of the prompt's worked examples, one for each kind of task."""
+EXAMPLE = EXAMPLES[0]
 
 
-def test_the_worked_example_is_what_the_world_answers_and_belongs_to_no_suite(suite: list[Task]) -> None:
-    prompt = load_prompt(SPEC)
-    example = prompt.example
-    assert example is not None
-    assert EXAMPLE.shape() not in {household_of(task).shape() for task in suite}
+def example_task(household: Household) -> Task:
     payload = {
-        "household": EXAMPLE.to_json(),
-        "object": EXAMPLE.object_type,
-        "target": EXAMPLE.target_type,
+        "household": household.to_json(),
+        "object": household.object_type,
+        "target": household.target_type,
     }
-    task = Task(
-        "alfworld/open/example", "alfworld", "open", 0, EXAMPLE.goal, "hard", "clean", payload=payload
+    return Task(
+        "alfworld/open/example",
+        "alfworld",
+        "open",
+        0,
+        household.goal,
+        "hard",
+        household.kind,
+        payload=payload,
     )
+
+
+def test_every_kind_of_task_has_an_example_of_its_own() -> None:
+    prompt = load_prompt(SPEC)
+    kinds = {kind for kind, _ in QUOTA}
+    assert {household.kind for household in EXAMPLES} == kinds
+    assert (
+        len(
+            {
+                prompt.for_kind(kind).messages(ActionSurface(SPEC.actions), "", "")[1]["content"]
+                for kind in kinds
+            }
+        )
+        == 6
+    )
+
+
+@pytest.mark.parametrize("household", EXAMPLES, ids=lambda household: household.kind)
+def test_a_worked_example_is_what_the_world_answers_and_belongs_to_no_suite(household: Household) -> None:
+    example = load_prompt(SPEC).for_kind(household.kind).example
+    assert example is not None
+    # Every generated room has more of something, whatever the suite's seed.
+    ranges = ROOMS[household.room].receptacles
+    assert any(household.receptacles.get(name, 0) < least for name, (least, _) in ranges.items())
     env = SPEC.make(None)
-    observation, _ = env.reset(options={"task": task})
+    observation, _ = env.reset(options={"task": example_task(household)})
     assert (env.goal, observation) == (example.goal, example.observation)
     for number, step in enumerate(example.steps, 1):
         observation, _, done, _, info = env.step(step.action)
         assert observation == step.observation
         assert info["valid"]
         assert done is (number == len(example.steps))
+    assert info["success"]
     assert 4 <= len(example.steps) <= 8
+
+
+@pytest.mark.data
+def test_no_published_task_has_the_goal_of_a_worked_example(published_data: Path) -> None:
+    goals = {task.goal for task in SPEC.load_tasks("agentboard", published_data, 0)}
+    assert not goals & {household.goal for household in EXAMPLES}
 
 
 def test_the_prompt_is_short() -> None:
     """About 1,200 tokens at four characters a token."""
-    prompt = load_prompt(SPEC)
     surface = ActionSurface(SPEC.actions)
-    assert sum(len(message["content"]) for message in prompt.messages(surface, "", "")) < 4 * 1200
+    for kind, _ in QUOTA:
+        prompt = load_prompt(SPEC).for_kind(kind)
+        assert sum(len(message["content"]) for message in prompt.messages(surface, "", "")) < 4 * 1200
 
 
 def test_a_game_is_a_function_of_its_description() -> None:

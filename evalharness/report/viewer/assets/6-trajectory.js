@@ -8,6 +8,7 @@ const FORMAT_ERRORS = {
   reasoning_truncated: 'the token limit cut the reply off inside its reasoning: --max-tokens is too small for this model',
   several_actions: 'more than one action: only the first was carried out',
   invented_observation: "the model wrote the environment's answer itself; cut off from there on",
+  bad_call: 'the call is of another tool, or without a command',
   echoed_observation: 'the reply began with an observation: passed over',
 };
 
@@ -44,7 +45,7 @@ function turnCard(step, id) {
   const raw = h('details.raw', {}, h('summary', {}, 'raw reply'));
   raw.addEventListener('toggle', () => {
     if (raw.open && raw.children.length === 1) {
-      append(raw, [longText(rawReply(step), 'pre'), h('p.soft', {}, facts.filter(Boolean).join(' · '))]);
+      append(raw, [longText([rawReply(step), ...(step.calls || [])].join('\n'), 'pre'), h('p.soft', {}, facts.filter(Boolean).join(' · '))]);
     }
   });
   return [

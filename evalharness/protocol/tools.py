@@ -1,0 +1,114 @@
+"""Acting by tool calls (`--action-interface tools`): the model has one tool, `act(command)`. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from pydantic import ConfigDict
+
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.react import FormatError, ParsedReply, parse
+
+NAME, ARGUMENT = "act", "command"
+TOOL: dict[str, Any] = {
+    "type": "function",
+    "function": {
+        "name": NAME,
+        "description": "Carry out one command in the environment. Returns what you observe then.",
+        "parameters": {
+            "type": "object",
+            "properties": {ARGUMENT: {"type": "string", "description": "one command, worded as in the list"}},
+            "required": [ARGUMENT],
+        },
+    },
+}
+FORMAT_RULES = (
+    "IMPORTANT: Say in one or two sentences what you know and what to do next. Then call the tool `act` once, with one "
+    "command."
+)
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call as the server reported it."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", strict=True)
+
+    id: str
+    name: str
+    arguments: str
+    """JSON as the model wrote it; it may be anything."""
+
+    def command(self) -> str | None:
+        """The command, where this is a call of `act` as it should be."""
+        try:
+            value = json.loads(self.arguments)[ARGUMENT] if self.name == NAME else None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
+        line = next(iter(value.strip().splitlines()), "").strip() if isinstance(value, str) else ""
+        return line or None
+
+
+def parse_calls(
+    text: str, calls: Sequence[ToolCall], *, reasoning: str = "", truncated: bool = False
+) -> ParsedReply:
+    """The first call is the action. What stands in the text is thought, an `Action:` line in it included."""
+    spoken = parse(text, reasoning=reasoning)
+    thought = text.rpartition("</think>")[2].strip() if spoken.reasoning else text.strip()
+    thought = "" if thought.startswith("<think>") else thought
+    command = calls[0].command() if calls else None
+    errors: tuple[FormatError, ...]
+    if command is not None:
+        errors = (FormatError.SEVERAL_ACTIONS,) if len(calls) > 1 else ()
+    elif truncated:
+        inside = spoken.reasoning and not thought and not calls
+        errors = (FormatError.REASONING_TRUNCATED if inside else FormatError.TRUNCATED,)
+    elif calls:
+        errors = (FormatError.BAD_CALL,)
+    elif thought or spoken.reasoning:
+        errors = (FormatError.THOUGHT_ONLY,)
+    else:
+        errors = (FormatError.EMPTY,)
+    return ParsedReply(thought, command, thought, errors, spoken.reasoning)
+
+
+_REASONS = {
+    FormatError.EMPTY: "it was empty",
+    FormatError.THOUGHT_ONLY: "it calls no tool",
+    FormatError.BAD_CALL: "it calls another tool, or without a command",
+    FormatError.TRUNCATED: "it was too long and was cut off before the call was complete",
+    FormatError.REASONING_TRUNCATED: "your reasoning was too long, and the reply was cut off before its answer began",
+}
+
+
+def correction(parsed: ParsedReply) -> str:
+    """The observation that a reply without a usable call gets. It costs the turn."""
+    return (
+        f"Your reply was not understood: {_REASONS[parsed.errors[-1]]}. "
+        f'Call the tool `{NAME}` once, with {{"{ARGUMENT}": one command}}.'
+    )
+
+
+def turn_messages(
+    parsed: ParsedReply, calls: Sequence[ToolCall], observation: str, *, keep_thinking: bool = False
+) -> list[Message]:
+    """A turn as the conversation goes on with it: the call and its result, or what was said and the correction."""
+    said = parsed.spoken(keep_thinking=keep_thinking)
+    if parsed.action is None:
+        return [
+            {"role": "assistant", "content": said},
+            {"role": "user", "content": f"Observation: {observation}"},
+        ]
+    call = calls[0]
+    function = {"name": NAME, "arguments": json.dumps({ARGUMENT: parsed.action})}
+    return [
+        {
+            "role": "assistant",
+            "content": "" if said == "(no reply)" else said,
+            "tool_calls": [{"id": call.id, "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": call.id, "content": observation},
+    ]

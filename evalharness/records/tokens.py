@@ -1,0 +1,53 @@
+"""The tokens of a run (`run --record-tokens`): what the model was given and what it gave, as the server numbers them.
+
+Text cannot be turned back into them: a tokenizer may split the same text in another way than the model did. A line of
+`tokens.jsonl` is an episode, written before the episode's own line; of each prompt it holds what follows the part that
+is equal to the prompt and completion before. `tokens.parquet`, made at the end, has a row a turn and everything whole.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+TOKENS = "tokens.jsonl"
+TABLE = "tokens.parquet"
+
+
+@dataclass(frozen=True)
+class TurnTokens:
+    """Token ids of one turn, and the natural logarithm of each generated token's probability."""
+
+    prompt: tuple[int, ...]
+    completion: tuple[int, ...]
+    logprobs: tuple[float, ...]
+    """One for each token of `completion`."""
+
+
+def pack(task_id: str, sample: int, turns: Sequence[TurnTokens]) -> dict[str, Any]:
+    """An episode's tokens as JSON data."""
+    packed, before = [], tuple[int, ...]()
+    for turn in turns:
+        same = sum(
+            1 for _ in itertools.takewhile(lambda p: p[0] == p[1], zip(before, turn.prompt, strict=False))
+        )
+        packed.append(
+            [same, turn.prompt[same:], turn.completion, [round(value, 6) for value in turn.logprobs]]
+        )
+        before = turn.prompt + turn.completion
+    return {"task_id": task_id, "sample": sample, "turns": packed}
+
+
+def unpack(line: Mapping[str, Any]) -> Iterator[TurnTokens]:
+    """Raises ValueError, TypeError or KeyError where `line` is none of `pack`."""
+    before = tuple[int, ...]()
+    for same, rest, completion, logprobs in line["turns"]:
+        if not 0 <= same <= len(before) or len(completion) != len(logprobs):
+            raise ValueError("its parts do not fit together")
+        turn = TurnTokens(
+            (*before[:same], *map(int, rest)), tuple(map(int, completion)), tuple(map(float, logprobs))
+        )
+        yield turn
+        before = turn.prompt + turn.completion
