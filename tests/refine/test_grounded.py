@@ -36,7 +36,7 @@ from evalharness.refine.sample import Sample, iter_samples, read_manifest, write
 from evalharness.refine.scene import Scene, Step
 from evalharness.refine.slips import _misspelt
 from evalharness.refine.thoughts import foretells
-from evalharness.refine.worlds import world_of
+from evalharness.refine.worlds import World, world_of
 from evalharness.suites import open as suites
 
 SEED = 100
@@ -303,6 +303,14 @@ def test_nothing_is_taken_twice(clean_home: Path) -> None:
     task = next(iter(spec.generate(SEED)))
     assert found.why_not(task) is None
     assert found.why_not(replace(task, index=7)) == "taken already"
+
+
+def test_a_published_suite_of_any_name_is_compared() -> None:
+    task = Task("pddl/other/000", "pddl", "other", 0, "g", "easy", "k")
+    spec = replace(specs()["pddl"], expected={"other": 1}, load_tasks=lambda suite, data, seed: [task])
+    found = excluded(spec, World(), None)
+    assert found.why_not(replace(task, id="pddl/open/001", suite="open", index=1)) == PUBLISHED
+    assert found.compared[PUBLISHED]["tasks"] == 1
 
 
 @pytest.mark.data
