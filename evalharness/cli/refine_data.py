@@ -40,9 +40,10 @@ suite seed 0 or the published suite is refused. The same command gives the same 
 
 
 _FROM_RUNS = """\
-The good episodes of runs as training data: rejection sampling. A turn that the world refused, or that had no action,
-is marked as an error and not trained. RUN is a run folder, or the folder of a Best-of-N study. Episodes of suite seed
-0 and of the published suite are left out: who trains on them cannot be evaluated on them.
+The good episodes of runs as training data: rejection sampling. A turn that the world refused, that had no action, or
+that was valid and changed nothing is marked as an error and not trained. RUN is a run folder, or the folder of a
+Best-of-N study. Episodes of suite seed 0 and of published suites are left out: who trains on them cannot be evaluated
+on them.
 """
 _MIX = """\
 Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Drawn without replacement and

@@ -112,6 +112,8 @@ def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
     opening = head.rpartition("Now it is your turn.")[2].strip()
     goal, _, observation = opening.partition("\nObservation: ")
     total = turns[-1].progress if turns else 0.0
+    said = facts.get("success")
+    success = said if isinstance(said, bool) else total >= 1.0
     return Episode(
         task_id=_task_id(sample, family, number),
         family=family,
@@ -125,9 +127,9 @@ def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
         first_observation=observation or opening,
         turns=tuple(turns),
         progress=total,
-        success=total >= 1.0,
-        solved=total >= 1.0,
-        ended_by="success" if total >= 1.0 else "policy_stopped",
+        success=success,
+        solved=success,
+        ended_by="success" if success else "policy_stopped",
         trims=(),
         subgoals=(),
         task_hash=sample.task_hash or "",

@@ -16,7 +16,7 @@ from evalharness.refine.sample import Sample
 from evalharness.refine.script import Script
 from evalharness.refine.signals import Signal, Verdict
 from evalharness.refine.synthesis_prompts import SynthesisPrompts
-from evalharness.refine.trajectory import Turn, error_turns, sample_messages
+from evalharness.refine.trajectory import Turn, error_turns, progress_of, sample_messages
 from evalharness.refine.verify import Readings, verify_script, verify_trajectory
 
 MOST_CALLS = 4
@@ -206,5 +206,7 @@ def sample_of(record: Mapping[str, Any], turns: list[Turn], script: Script) -> S
             "goal": script.goal,
             "calls": record["calls"],
             "error_turns": error_turns(turns),
+            "success": True,
+            "progress": progress_of(turns),
         },
     )

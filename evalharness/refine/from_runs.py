@@ -1,4 +1,5 @@
-"""Rejection sampling: the good episodes of runs become data. Error flags are the validity that the run recorded."""
+"""Rejection sampling: the good episodes of runs become data. Error flags are what the run recorded of a turn:
+no action, an action that the world refused, a valid one that changed nothing."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from typing import Any
 from evalharness.analysis.tables import sorted_episodes
 from evalharness.errors import UserError
 from evalharness.exports.conversation import conversation, opening
-from evalharness.records.episode import Episode
+from evalharness.records.episode import Episode, Turn
 from evalharness.records.store import MANIFEST, read_manifest
 from evalharness.refine.sample import Sample, SampleMessage
 from evalharness.suites.open import frozen_proofs
@@ -74,7 +75,7 @@ def samples_of(
 ) -> Iterator[Sample]:
     """The kept episodes in the order of runs, tasks and samples.
 
-    `per_task` keeps the shortest of a task's. Episodes of suite seed 0 and of the published suite are only taken
+    `per_task` keeps the shortest of a task's. Episodes of suite seed 0 and of published suites are only taken
     where `evaluated`: who trains on them cannot be evaluated on them any more.
     """
     frozen = {row.task_hash for row in frozen_proofs().values()}
@@ -86,7 +87,7 @@ def samples_of(
             tally.episodes += 1
             if not keep(episode):
                 tally.not_kept["not good enough"] += 1
-            elif not evaluated and (episode.suite == "agentboard" or episode.task_hash in frozen):
+            elif not evaluated and (episode.suite != "open" or episode.task_hash in frozen):
                 tally.not_kept["of a task that models are evaluated on"] += 1
             elif not opening(episode)[1]:
                 tally.not_kept["its prompt file is not at hand"] += 1
@@ -111,6 +112,14 @@ def _best(good: list[Episode], per_task: int | None, tally: Tally) -> Iterator[E
     yield from (episode for episode in good if (episode.task_id, episode.sample) in chosen)
 
 
+def _error(turn: Turn) -> tuple[str, ...]:
+    if turn.action is None:
+        return ("format",)
+    if not turn.valid:
+        return ("invalid",)
+    return ("logic",) if turn.no_effect else ()
+
+
 def _sample(episode: Episode, run: int, model: str) -> Sample:
     head = len(opening(episode)[0])
     messages: list[SampleMessage] = []
@@ -122,7 +131,7 @@ def _sample(episode: Episode, run: int, model: str) -> Sample:
             )
             continue
         turn = episode.turns[(index - head) // 2]
-        error = ("format",) if turn.action is None else () if turn.valid else ("invalid",)
+        error = _error(turn)
         messages.append(
             SampleMessage("assistant", message["content"], not error, error, failing and not error)
         )

@@ -8,6 +8,7 @@ bytes whatever the number of workers. What is done is in a journal: the same com
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -140,9 +141,13 @@ def is_made(order: Order, output: Path) -> bool:
     """Whether `output` is what `order` makes. Raises UserError when it is something else."""
     if not output.exists():
         return False
-    manifest = read_manifest(output)
-    if manifest is not None and manifest["made"].get("order") == json.loads(json.dumps(asdict(order))):
-        return True
+    manifest = read_manifest(output) or {}
+    made = manifest.get("made")
+    if isinstance(made, dict) and made.get("order") == json.loads(json.dumps(asdict(order))):
+        with output.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() == manifest.get("sha256"):
+                return True
+        raise UserError(f"{output} was changed after it was made; give another -o, or --force")
     raise UserError(
         f"{output} is there already and was made otherwise (see {manifest_path(output).name}); "
         "give another -o, or --force"

@@ -14,6 +14,7 @@ from typing import Any
 from evalharness.config import make_config
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError, Player, PolicyStoppedError
+from evalharness.policy.completion import RequestRefusedError
 from evalharness.policy.resolve import Reports, prepare
 from evalharness.protocol import react
 from evalharness.protocol.prompt import Message
@@ -25,6 +26,8 @@ from evalharness.workers.timing import CallTimes
 
 MOST_WORDS = 60
 _MAX_TOKENS = 96
+_MOST_REFUSED = 8
+"""Requests refused before any was answered, until that is taken for a mistake in the request."""
 
 
 def request(messages: Sequence[Message], turn: Turn, rule: str) -> list[Message]:
@@ -81,17 +84,26 @@ async def thinking(
     from envs import specs
 
     prepared = prepare(config, specs(), lambda text: None)
+    answered, refused = False, 0
     logs = output.parent
     logs.mkdir(parents=True, exist_ok=True)
     async with prepared.open(logs, Reports()) as opened:
 
         async def think(messages: list[Message], turns: Sequence[Turn], number: int, rule: str) -> str | None:
+            nonlocal answered, refused
             turn = turns[number]
             player: Player = opened.policy.player(turn.scene.task, seed, _NoEnvironment())
             try:
                 reply = await player.reply(request(messages, turn, rule), turn=number + 1)
             except (ContextOverflowError, PolicyStoppedError):
                 return None
+            except RequestRefusedError:
+                # Mostly it is what this conversation says that is refused (a content filter).
+                refused += 1
+                if not answered and refused >= _MOST_REFUSED:
+                    raise
+                return None
+            answered = True
             return usable(reply.text, turn, "\n".join(message["content"] for message in messages))
 
         yield think

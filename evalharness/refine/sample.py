@@ -6,11 +6,14 @@ what a model wrote is escaped, so that NUL, lone surrogates and direction marks 
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -153,10 +156,18 @@ def _no_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite(text: str) -> float:
+    """`1e999` is JSON and no number that can be written again."""
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text[:20]} is too large a number")
+    return number
+
+
 def parse_json(text: str | bytes) -> Any:
     """Raises SampleError for all that is no JSON: also NaN, and brackets nested deeper than Python follows them."""
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except (ValueError, RecursionError) as error:
         raise SampleError(f"not JSON ({str(error).splitlines()[0][:120]})") from None
 
@@ -260,6 +271,7 @@ def write_samples(path: Path, samples: Iterable[Sample], made: Mapping[str, Any]
     """
     counts, digest = Counts(), hashlib.sha256()
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = part.with_suffix(".manifest.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as file:
@@ -277,14 +289,27 @@ def write_samples(path: Path, samples: Iterable[Sample], made: Mapping[str, Any]
             "counts": counts.to_json(),
             "made": dict(made),
         }
-        part.replace(path)
-        part.write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="ascii")
-        part.replace(manifest_path(path))
+        beside.write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="ascii")
+        with _alone(path.parent):
+            part.replace(path)
+            beside.replace(manifest_path(path))
     except OSError as error:
         raise UserError(f"cannot write {path}: {error.strerror}") from None
     finally:
         part.unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
     return manifest
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """No other process is between a data set and its manifest in `folder`."""
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:

@@ -74,6 +74,11 @@ def error_turns(turns: Sequence[Turn]) -> int:
     return sum(isinstance(turn, MasterTurn) and bool(turn.errors) for turn in turns)
 
 
+def progress_of(turns: Sequence[Turn]) -> list[float]:
+    """After each of the player's turns, as the Dungeon Master says."""
+    return [turn.progress_rate for turn in turns[1:] if isinstance(turn, MasterTurn)]
+
+
 _LABEL = re.compile(r"^\s*(?:thought|action)\s*:\s*", re.IGNORECASE)
 
 

@@ -100,6 +100,14 @@ def test_a_torn_line_a_deep_one_and_wrong_keys_are_told_apart(tmp_path: Path) ->
     assert broken[3].why.startswith("torn")
 
 
+def test_a_number_that_cannot_be_written_again_is_no_sample(tmp_path: Path) -> None:
+    path = tmp_path / "data.jsonl"
+    path.write_text(erring_sample().line().replace('"metadata":{', '"metadata":{"x":1e999,'))
+    broken: list[BrokenLine] = []
+    assert list(iter_samples(path, broken)) == []
+    assert "too large a number" in str(broken[0])
+
+
 def test_the_manifest_counts_and_hashes(data: Path) -> None:
     import hashlib
 

@@ -10,16 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat_server import ChatServer
+from chat_server import ChatServer, Fault, status
+from scripted_model import SCRIPT, TRAJECTORY
 
 from envs import specs
 from evalharness.cli import main
 from evalharness.errors import UserError
 from evalharness.protocol import react
-from evalharness.records.store import read_episodes
+from evalharness.records.store import EPISODES, read_episodes
 from evalharness.refine.as_run import opened
+from evalharness.refine.conversation import sample_of
 from evalharness.refine.from_runs import Keep, parse_keep
 from evalharness.refine.sample import Sample, iter_samples, read_manifest, write_samples
+from evalharness.refine.script import read_script
+from evalharness.refine.trajectory import read_turn
 from evalharness.suites import open as suites
 
 SEED = 100
@@ -114,6 +118,31 @@ async def test_tasks_that_are_evaluated_stay_out(
     assert len(path.read_text().splitlines()) == 3
 
 
+async def test_a_valid_turn_without_effect_is_a_logic_error(home: Path, tmp_path: Path) -> None:
+    run = await played(home, tmp_path / "run", SEED)
+    lines = []
+    for line in (run / EPISODES).read_text().splitlines():
+        episode = json.loads(line)
+        episode["turns"][2]["no_effect"] = True
+        lines.append(json.dumps(episode) + "\n")
+    (run / EPISODES).write_text("".join(lines))
+    path = tmp_path / "good.jsonl"
+    assert main(["refine", "from-runs", str(run), "-o", str(path)]) == 0
+    for sample in iter_samples(path, []):
+        turns = sample.player_turns
+        assert [turn.error for turn in turns[:4]] == [("invalid",), ("format",), ("logic",), ()]
+        assert [turn.loss for turn in turns[:4]] == [False, False, False, True]
+        assert [turn.refine for turn in turns[:5]] == [False, False, False, True, False]
+
+
+async def test_every_published_suite_stays_out(home: Path, tmp_path: Path) -> None:
+    run = await played(home, tmp_path / "run", SEED)
+    text = (run / EPISODES).read_text()
+    assert text.count('"suite":"open"') == 3
+    (run / EPISODES).write_text(text.replace('"suite":"open"', '"suite":"hotpotqa"'))
+    assert main(["refine", "from-runs", str(run), "-o", str(tmp_path / "good.jsonl")]) == 2
+
+
 def test_keep_is_success_or_a_least_progress() -> None:
     assert parse_keep("success") == Keep()
     assert parse_keep("progress>=0.5") == Keep(0.5)
@@ -163,6 +192,34 @@ async def test_a_model_writes_thoughts_and_its_prophecies_are_not_taken(home: Pa
     assert 0 < counted["by_model"] < len(texts)
     assert counted["by_model"] == len(by_model)
     assert "microwave 77" not in path.read_text()
+
+
+async def test_a_thought_that_the_server_refuses_is_left_to_the_rule(home: Path, tmp_path: Path) -> None:
+    def refused(request: dict[str, Any]) -> Fault | None:
+        asked = request["messages"][-1]["content"]
+        return status(400, "content filter") if "You now take this action: take" in asked else None
+
+    server = ChatServer(lambda request: "Thought: I have to look somewhere.", choose_fault=refused)
+    path = tmp_path / "thoughts.jsonl"
+    async with server.running():
+        words = ["refine", "grounded", "--tasks", "alfworld", "--suite-seed", str(SEED), "-n", "1"]
+        words += ["--error-runs", "0", "-o", str(path), "--thoughts", server.url, "--model-name", "toy"]
+        assert await asyncio.to_thread(main, words) == 0
+    counted = (read_manifest(path) or {})["made"]["families"]["alfworld"]["thoughts"]
+    assert min(counted.values()) > 0
+
+
+def test_a_played_trajectory_opens_with_its_own_progress(tmp_path: Path) -> None:
+    turns = [read_turn(value, place) for place, value in enumerate(TRAJECTORY)]
+    script = read_script(SCRIPT)
+    path = tmp_path / "data.jsonl"
+    made = sample_of({"key": "persona-1", "persona": "p", "calls": 1}, turns, script)
+    write_samples(path, [made], {})
+    with opened([path], {}) as (folder,):
+        (episode,) = read_episodes(folder)
+    assert [turn.progress for turn in episode.turns] == [each["progress_rate"] for each in TRAJECTORY[2::2]]
+    assert episode.success
+    assert episode.goal == script.goal
 
 
 def test_a_data_set_opens_like_a_run(home: Path, tmp_path: Path) -> None:

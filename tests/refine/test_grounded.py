@@ -6,7 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
 from random import Random
@@ -16,6 +16,7 @@ import pytest
 from command_line import command
 from hypothesis import given
 from hypothesis import strategies as st
+from refine_samples import erring_sample
 
 from envs import specs
 from envs.base import EnvSpec, Task, TextEnv
@@ -26,16 +27,16 @@ from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import load_prompt
 from evalharness.protocol.surface import ActionSurface
 from evalharness.refine.draft import ErrorPlan
-from evalharness.refine.grounded import Order, check, make
+from evalharness.refine.grounded import Order, check, is_made, make
 from evalharness.refine.hindsight import usable
 from evalharness.refine.journal import Journal
 from evalharness.refine.modes import in_mode
 from evalharness.refine.overlap import EVALUATED, PUBLISHED, excluded
-from evalharness.refine.sample import Sample, iter_samples, read_manifest
+from evalharness.refine.sample import Sample, iter_samples, read_manifest, write_samples
 from evalharness.refine.scene import Scene, Step
 from evalharness.refine.slips import _misspelt
 from evalharness.refine.thoughts import foretells
-from evalharness.refine.worlds import world_of
+from evalharness.refine.worlds import World, world_of
 from evalharness.suites import open as suites
 
 SEED = 100
@@ -304,6 +305,14 @@ def test_nothing_is_taken_twice(clean_home: Path) -> None:
     assert found.why_not(replace(task, index=7)) == "taken already"
 
 
+def test_a_published_suite_of_any_name_is_compared() -> None:
+    task = Task("pddl/other/000", "pddl", "other", 0, "g", "easy", "k")
+    spec = replace(specs()["pddl"], expected={"other": 1}, load_tasks=lambda suite, data, seed: [task])
+    found = excluded(spec, World(), None)
+    assert found.why_not(replace(task, id="pddl/open/001", suite="open", index=1)) == PUBLISHED
+    assert found.compared[PUBLISHED]["tasks"] == 1
+
+
 @pytest.mark.data
 def test_a_published_task_is_refused(published_data: Path, family: str) -> None:
     spec = specs()[family]
@@ -405,6 +414,46 @@ def test_a_journal_torn_anywhere_keeps_its_whole_lines(cut: int) -> None:
         other = Journal(path, {"order": 2})
         assert other.done == {}
         other.close()
+
+
+def test_a_journal_has_one_writer_at_a_time(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    journal = Journal(path, {"order": 1})
+    journal.add("a", 1)
+    with pytest.raises(UserError, match="another evalharness"):
+        Journal(path, {"order": 2})
+    journal.add("b", 2)
+    journal.close()
+    again = Journal(path, {"order": 1})
+    assert again.done == {"a": 1, "b": 2}
+    again.remove()
+    assert not path.exists()
+
+
+def test_a_full_disk_is_said_and_loses_no_whole_line(tmp_path: Path) -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        pytest.skip("no /dev/full here")
+    path = tmp_path / "journal"
+    journal = Journal(path, {"order": 1})
+    journal.add("a", 1)
+    file = journal._file
+    journal._file = full.open("ab")
+    with pytest.raises(UserError, match=r"No space left.*continues"):
+        journal.add("b", 2)
+    journal.close()
+    file.close()
+    assert Journal(path, {"order": 1}).done == {"a": 1}
+
+
+def test_a_file_that_was_changed_is_not_taken_for_made(tmp_path: Path) -> None:
+    order = Order(("pddl",), 100, 1)
+    path = tmp_path / "data.jsonl"
+    write_samples(path, [erring_sample()], {"order": asdict(order)})
+    assert is_made(order, path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(UserError, match="changed after it was made"):
+        is_made(order, path)
 
 
 # --- thoughts --------------------------------------------------------------------------------------------------------

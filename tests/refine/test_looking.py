@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from refine_samples import clean_sample, erring_sample, said, user
 
+from envs import specs
 from evalharness.analysis.diversity import Source, pooled, read_thoughts
 from evalharness.cli import main
 from evalharness.refine.sample import Sample, write_samples
@@ -65,7 +66,7 @@ def test_data_like_a_family_is_flagged(
         rows = {(row["first"], row["second"]): float(row["similarity"]) for row in csv.DictReader(file)}
     assert rows["near.jsonl", "PDDL"] > rows["near.jsonl", "BabyAI"] > rows["far.json", "PDDL"]
     assert rows["far.json", "far.json"] == pytest.approx(1)
-    assert len(rows) == 49
+    assert len(rows) == (2 + len(specs())) ** 2
     err = capsys.readouterr().err
     assert ("near.jsonl x PDDL" in err) == (rows["near.jsonl", "PDDL"] >= 0.5)
     assert "far.json x" not in err
