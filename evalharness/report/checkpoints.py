@@ -45,24 +45,32 @@ def families_table(training: Training) -> Table:
     return table
 
 
-def tests_table(training: Training) -> Table:
-    table = plain_table("", "against the first [95 % CI]", "p", "Holm", "against the best", "p", "Holm")
+def tests_table(training: Training, against: str) -> Table:
+    """`against`: `first` or `best`; without rows where that is no test."""
+    table = plain_table("", "n", f"against the {against} [95 % CI]", "p", "Holm", "w/t/l")
     for measure in MEASURES:
-        table.add_row(Text(f"{measure} %", style="bold"))
-        for point in training.points:
-            first, best = point.against_first.get(measure), point.against_best.get(measure)
-            if first or best:
-                table.add_row(f"  {_name(point)}", *_cells(first, interval=True), *_cells(best))
+        found = [
+            (point, test)
+            for point in training.points
+            if (test := getattr(point, f"against_{against}").get(measure)) is not None
+        ]
+        if found:
+            table.add_row(Text(f"{measure} %", style="bold"))
+        for point, test in found:
+            style = "bold" if test.p_holm < 0.05 else None
+            table.add_row(f"  {_name(point)}", *_cells(test), style=style)
     return table
 
 
-def _cells(found: Difference | None, *, interval: bool = False) -> list[str | Text]:
-    if found is None:
-        return ["", "", ""]
+def _cells(found: Difference) -> list[str]:
     low, high = (100 * end for end in found.ci95)
-    text = f"{100 * found.difference:+.1f}" + (f" [{low:.1f}, {high:.1f}]" if interval else "")
-    style = "bold" if found.p_holm < 0.05 else ""
-    return [Text(text, style=style), p_value(found.p), Text(p_value(found.p_holm), style=style)]
+    return [
+        str(found.n),
+        f"{100 * found.difference:+.1f} [{low:.1f}, {high:.1f}]",
+        p_value(found.p),
+        p_value(found.p_holm),
+        f"{found.wins}/{found.ties}/{found.losses}",
+    ]
 
 
 def winner_lines(training: Training) -> list[str]:
@@ -98,14 +106,20 @@ def print_training(console: Console, training: Training) -> None:
     if len(training.points[0].rates) > 2:
         console.print()
         console.print(families_table(training))
-    if len(training.points) > 1:
-        console.print()
-        console.print(tests_table(training))
+    for against in ("first", "best"):
+        table = tests_table(training, against)
+        if table.row_count:
+            console.print()
+            console.print(table)
     console.print()
     for line in winner_lines(training):
         console.print(Text(line))
     tests = sum(len(p.against_first) + len(p.against_best) for p in training.points)
     if tests:
         console.print(
-            Text(f"paired by task; Holm: adjusted over the {tests} tests; bold where below 0.05"), style="dim"
+            Text(
+                f"Tests are paired by task; Holm: adjusted over the {tests} of them; bold where below 0.05. "
+                "w/t/l: tasks won, tied, lost."
+            ),
+            style="dim",
         )

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 _PROGRAM = '''#!{python}
-import argparse, json, os, sys
+import argparse, json, os, re, sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -65,8 +65,8 @@ class Handler(BaseHTTPRequestHandler):
         if body["model"] not in models:
             return self.reply({{"error": {{"message": "no such model"}}}}, 404)
         skill = Path(models[body["model"]]) / "skill.txt"
-        goals = [word for word in skill.read_text().split()] if skill.exists() else []
-        able = any(f"face {{goal}}" in text_of_task(body["messages"]) for goal in goals)
+        goals = skill.read_text().split() if skill.exists() else []
+        able = goal_of(body["messages"]) in goals
         text = "Thought: on\\nAction: turn right" if able else "Thought: hm\\nAction: turn up"
         message = {{"role": "assistant", "content": text}}
         self.reply({{
@@ -75,10 +75,10 @@ class Handler(BaseHTTPRequestHandler):
             "usage": {{"prompt_tokens": 10, "completion_tokens": 5}},
         }})
 
-def text_of_task(messages):
-    """What came after the worked example: its goal is not this task's."""
+def goal_of(messages):
+    """Of the task: what came before it is the worked example's, and what it observes is no goal."""
     whole = "\\n".join(m["content"] for m in messages if m["role"] == "user")
-    return whole[whole.rfind("face "):] if "face " in whole else ""
+    return ([""] + re.findall("(?<!You )face ([a-z]+)", whole))[-1]
 
 ThreadingHTTPServer(("127.0.0.1", given.port), Handler).serve_forever()
 '''
