@@ -142,8 +142,8 @@ def _families(selection: str) -> tuple[str, ...]:
     from evalharness.errors import UserError, nearest
 
     known = [family for family, spec in specs().items() if spec.expected.get("open")]
-    if selection == "all":
-        return tuple(sorted(known))
+    if selection == "all":  # the same families as in `run --tasks all`
+        return tuple(sorted(family for family in known if specs()[family].in_all))
     chosen = {name.strip() for name in selection.split(",")}
     for name in sorted(chosen):
         if name not in known:
@@ -174,7 +174,7 @@ def _order(args: argparse.Namespace) -> Order:
         errors=_error_plan(args.error_runs),
         perturb=normal_name(args.perturb) if args.perturb else None,
         max_turns=args.max_turns,
-        thoughts=args.model_name or args.thoughts or "rule",
+        thoughts=(args.model_name or args.thoughts) if args.thoughts else "rule",
     )
 
 
