@@ -95,17 +95,21 @@ async def test_a_plain_template_only_appends(server: ManagedServer) -> None:
 
 
 async def test_tool_calls_are_read(server: ManagedServer) -> None:
-    """The tiny model calls nothing by itself; made to, it calls `act` with whatever comes."""
+    """The tiny model calls nothing by itself; held to the words of a call, it makes one."""
     endpoint = ChatEndpoint(server.base_url, "toy", sampling=Sampling(max_tokens=12), tools=True)
     await endpoint.start()
     assert (await endpoint.chat(MESSAGES, seed=0)).calls == ()
     await endpoint.close()
-    choice = {"type": "function", "function": {"name": "act"}}
-    request = {"model": "toy", "messages": MESSAGES, "max_tokens": 40, "tools": [TOOL], "tool_choice": choice}
+    words = '<tool_call>\n{"name": "act", "arguments": {"command": "look"}}\n</tool_call>'
+    request = {
+        "model": "toy", "messages": MESSAGES, "max_tokens": 200, "tools": [TOOL], "tool_choice": "auto",
+        "structured_outputs": {"choice": [words]},
+    }  # fmt: skip
     async with (
         aiohttp.ClientSession() as http,
         http.post(f"{server.base_url}/chat/completions", json=request) as response,
     ):
         answer = await response.read()
+    assert response.status == 200, answer
     [call] = read_completion(answer)["calls"]
-    assert call.name == "act"
+    assert call.command() == "look", answer
