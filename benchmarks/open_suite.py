@@ -23,50 +23,16 @@ from evalharness.paths import data_folder
 from evalharness.records.episode import Episode
 from evalharness.records.store import read_episodes
 from evalharness.report.plots import COLOURS, style
+from tests.support.contracts import FAMILIES, contract
 
 FOLDER = Path(__file__).parent.parent / "docs" / "open-suite"
 MEASURES = {
     "turns": "turns of the oracle's plan",
-    "things": "things in the world",
+    "things": "things in the world",  # as `Contract.things` counts them
     "words": "different words met on the way",
 }
-FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
 SHOWN = 700
 """Characters of an observation that a transcript shows."""
-
-
-def things(family: str, task: Any, environment: Any, episode: Episode) -> int:
-    """Objects of the world as its own simulator counts them; in ScienceWorld what is in sight at the start."""
-    match family:
-        case "babyai":
-            from envs.babyai.world import World
-
-            world = World(task.kind, task.payload["seed"], task.payload.get("parameters"))
-            return sum(thing is not None and thing.type != "wall" for thing in world.simulator.grid.grid)
-        case "pddl":
-            from envs.pddl.syntax import parse_domain, parse_problem
-
-            return len(parse_problem(task.payload["problem"], parse_domain(task.payload["domain"])).objects)
-        case "sciworld":
-            return episode.first_observation.count("\n\t")
-        case "alfworld":
-            observation, _ = environment.reset(options={"task": task})
-            # Receptacles named at the start, and the things found on a walk to (and into) each of them.
-            places = re.findall(r"\b[a-z]+ \d+", observation)
-            found: set[str] = set()
-            for place in places:
-                text = environment.step(f"go to {place}")[0] + environment.step(f"open {place}")[0]
-                found.update(re.findall(r"\b[a-z]+ \d+", text))
-            return len(found | set(places))
-        case "jericho":
-            from envs.jericho.interpreter import Interpreter
-            from envs.jericho.open_suite import story_of
-            from envs.jericho.tasks import published_story
-
-            if task.suite == "open":  # Jericho does not know where our stories keep their objects
-                return len(re.findall(r"(?m)^\s*Object\b", story_of(task).with_suffix(".inf").read_text()))
-            return len(Interpreter(published_story(task, data_folder()), seed=1).frotz.get_world_objects())
-    raise ValueError(family)
 
 
 def words(episode: Episode) -> set[str]:
@@ -84,7 +50,8 @@ def measure(run: Path, suite: str) -> dict[str, Any]:
         spec = specs()[family]
         environment = spec.make(data_folder())
         tasks = {task.id: task for task in spec.load_tasks(suite, data_folder(), 0)}  # type: ignore[arg-type]
-        counted = [things(family, tasks[e.task_id], environment, e) for e in played]
+        things = contract(family).things
+        counted = [things(tasks[e.task_id], environment, e.first_observation) for e in played]
         environment.close()
         vocabulary = [words(episode) for episode in played]
         result[family] = {

@@ -8,7 +8,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, NotRequired, TypedDict
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 import gymnasium
 
@@ -18,6 +18,8 @@ MAX_TURNS = 30
 """Turns of an episode in AgentBoard and AgentRefine: the default of a run, and the limit of open suites' plans."""
 MIN_TURNS = 3
 """Turns of the shortest plan that an open suite's task may have."""
+
+T = TypeVar("T")
 
 Suite = str
 """`agentboard` (published, needs data), `open` (generated), or the name of a suite that a family brings of its own."""
@@ -42,6 +44,13 @@ class ImportRefusedError(EvalharnessError):
 
 class InvalidTaskError(EvalharnessError):
     """A task cannot be played: its payload, files or labels are not what the adapter expects."""
+
+
+class NoEpisodeError(InvalidTaskError):
+    """An environment was asked about its episode before the first `reset` gave it a task."""
+
+    def __init__(self) -> None:
+        super().__init__('no episode yet: call reset(options={"task": task}) first')
 
 
 @dataclass(frozen=True)
@@ -86,7 +95,19 @@ def tasks_hash(tasks: Sequence[Task]) -> str:
     return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
 
 
-class Info(TypedDict):
+class OptionalInfo(TypedDict, total=False):
+    """What only some environments return beside the observation."""
+
+    no_effect: bool
+    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
+    logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
+    published_valid: bool
+    """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
+    figures: Mapping[str, float]
+    """Further numbers about the episode so far, of those that `EnvSpec.scores` names."""
+
+
+class Info(OptionalInfo):
     """What `reset` and `step` return beside the observation."""
 
     progress: float
@@ -99,14 +120,6 @@ class Info(TypedDict):
     """The last action was grounded: the environment understood it and could carry it out."""
     subgoals_completed: tuple[int, ...]
     """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
-    no_effect: NotRequired[bool]
-    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
-    logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
-    published_valid: NotRequired[bool]
-    """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
-
-    figures: NotRequired[Mapping[str, float]]
-    """Further numbers about the episode so far, of those that `EnvSpec.scores` names."""
 
 
 class AnyText(gymnasium.spaces.Space[str]):
@@ -130,7 +143,8 @@ class TextEnv(gymnasium.Env[str, str]):
 
     * any string is survivable as an action; what the world cannot do yields an ordinary observation;
     * the same task and actions give the same observations, independent of earlier episodes;
-    * `reset(options={"task": task})` may be called any number of times on one instance;
+    * `reset(options={"task": task})` may be called any number of times on one instance; before the first call
+      everything else raises `NoEpisodeError`;
     * `terminated` means the task is solved or the world has ended; turn limits are the caller's
       business, so `truncated` is always false.
     """
@@ -174,6 +188,37 @@ class TextEnv(gymnasium.Env[str, str]):
         simulator's own eyes (a recorded solution, the direct way to the mission), where the two can differ."""
         return {"oracle": self.oracle()}
 
+    @staticmethod
+    def playing(part: T | None) -> T:
+        """`part` of the running episode, which an adapter has as None until the first `reset`.
+
+        Raises NoEpisodeError before that.
+        """
+        if part is None:
+            raise NoEpisodeError
+        return part
+
+    @staticmethod
+    def info(
+        *,
+        progress: float,
+        success: bool,
+        valid: bool,
+        solved: bool | None = None,
+        completed: tuple[int, ...] = (),
+        **further: Unpack[OptionalInfo],
+    ) -> dict[str, Any]:
+        """An `Info`; `solved` is as `success` where the simulator has no verdict of its own."""
+        info: Info = {
+            "progress": progress,
+            "success": success,
+            "solved": success if solved is None else solved,
+            "valid": valid,
+            "subgoals_completed": completed,
+            **further,
+        }
+        return dict(info)
+
 
 def task_of(options: Mapping[str, Any] | None) -> Task:
     """The task in gymnasium's reset options, or a clear error."""
@@ -198,13 +243,15 @@ class Perturbation:
     upper_case: bool = False
     """The words of every action (not the names in it) are written in capitals."""
     reverse_actions: bool = False
-    """Actions are listed in the opposite order, in the prompt and by the environment; `check` stays the last."""
+    """Actions are listed in the opposite order, in the prompt and by the environment; the one for help stays last."""
     reorder_instruction: bool = False
     """The format rules come before the instruction, and each bulleted list of rules starts from its end."""
     drop_format_rules: bool = False
     """The emphasised format rules are left out of the prompt."""
     source: str = "ours"
-    """Who published it."""
+    """Who made it, for people to read."""
+    published: bool = False
+    """Part of a published study: what a sweep is over by default, where a family has any."""
     recalled: bool = False
     """Published, but its wording is from memory: no source at hand has it, only the numbers of its columns."""
     in_first_average: bool = False
@@ -288,6 +335,12 @@ class EnvSpec:
     """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
     actions: Mapping[str, str]
     """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
+    help_action: str | None = None
+    """The name in `actions` of the action that lists the valid actions; None where there is none."""
+    short_title: str = ""
+    """At most four characters for narrow columns; by default the first four of the title."""
+    packages: tuple[str, ...] = ()
+    """Distributions on whose version its behaviour depends; a run's manifest records them."""
     generate: Callable[[int], Iterable[Task]] | None = None
     """(suite seed) -> the open suite's tasks as its generator finds them, without a look at anything stored. With it
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
@@ -323,3 +376,9 @@ class EnvSpec:
     place: Callable[[str, str], str | None] | None = None
     """(valid action in lower case, '' for the start; its observation) -> where the agent is then, None where these do
     not tell. Only for the analysis of behaviour; without it the family has no figures about places."""
+
+    def __post_init__(self) -> None:
+        if self.help_action is not None and self.help_action not in self.actions:
+            raise ValueError(f"{self.family}: help_action {self.help_action!r} is none of its actions")
+        if not self.short_title:
+            object.__setattr__(self, "short_title", self.title[:4])

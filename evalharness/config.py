@@ -7,7 +7,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import (
@@ -25,6 +25,11 @@ from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError, nearest
 
 SCRIPTED = ("oracle", "random", "reference")
+SAMPLING = (
+    *("temperature", "top_p", "top_k", "min_p"),
+    *("presence_penalty", "frequency_penalty", "repetition_penalty"),
+)
+"""How the next token is drawn."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,13 @@ class Option:
     """Only for a configuration file and Python."""
     operational: bool = False
     """How the work is done: results do not depend on it, so that a run may be continued with another value."""
+    later: bool = False
+    """Added when there were runs without it: a part of their identity, and of their folder's name, only where it is not
+    the default."""
     by_content: bool = False
     """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
+    model_only: bool = False
+    """Changes nothing for a scripted policy, and is not in its run's identity."""
 
 
 _NO_OPTION = Option()
@@ -68,6 +78,11 @@ class RunConfig(BaseModel):
     model from PyPI), oracle, random, or replay:RUN
 
     Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
+    lora: Annotated[Path | None, Option(later=True)] = None
+    """a LoRA adapter of --model, which is its base: merged once and kept in the cache (or see --lora-serve); an adapter
+    alone, given as --model, finds its base itself"""
+    lora_serve: Annotated[bool, Option(later=True)] = False
+    """leave the adapter beside its base in vLLM instead of merging it"""
     model_name: Annotated[str | None, Option("NAME")] = None
     """the name an endpoint serves the model by; shown in tables"""
     tasks: Annotated[str, Option("LIST")] = "all"
@@ -90,16 +105,42 @@ class RunConfig(BaseModel):
     """of sampling; 0 is greedy"""
     top_p: Annotated[float, Option("P")] = Field(default=1.0, gt=0, le=1)
     """sample from the most likely tokens that have this probability together"""
+    top_k: Annotated[int, Option("K", model_only=True)] = Field(default=-1, ge=-1)
+    """sample from the K most likely tokens; -1: from all"""
+    min_p: Annotated[float, Option("P", model_only=True)] = Field(default=0.0, ge=0, le=1)
+    """sample from tokens at least P times as likely as the most likely one"""
+    presence_penalty: Annotated[float, Option(model_only=True)] = Field(default=0.0, ge=-2, le=2)
+    """of tokens that are in the reply already; 0: none"""
+    frequency_penalty: Annotated[float, Option(model_only=True)] = Field(default=0.0, ge=-2, le=2)
+    """of tokens by how often they are in the reply already; 0: none"""
+    repetition_penalty: Annotated[float, Option(model_only=True)] = Field(
+        default=1.0, gt=0, allow_inf_nan=False
+    )
+    """of tokens that are in the conversation already, also at temperature 0; 1: none"""
+    sampling: Annotated[str | None, Option("FILE|model", model_only=True)] = None
+    """the sampling options above from a JSON or YAML file, or as the checkpoint recommends them (model); an option
+    that is given itself counts more"""
     max_tokens: int = Field(default=256, ge=1)
-    """tokens of one reply"""
+    """tokens of one reply, reasoning included"""
     seed: int = Field(default=0, ge=0)
     """of sampling and of the random policy"""
     perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
     """the environment in other words: P1, P1+P4; see: evalharness perturb list"""
+    chat_template: Annotated[Path | None, Option("FILE", by_content=True)] = None
+    """a chat template (Jinja) in place of the checkpoint's own, for the vLLM that is started"""
+    chat_template_kwargs: Annotated[str, Option("JSON", model_only=True)] = ""
+    """arguments of the chat template: '{"enable_thinking": false}'
+
+    In YAML and Python a mapping will do."""
+    history_thinking: Annotated[Literal["strip", "keep"], Option(model_only=True)] = "strip"
+    """whether a reply's reasoning stays in the conversation"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
     """folder with a prompt file of your own, FAMILY.yaml, for each family that is played"""
     vllm_args: Annotated[str, Option("ARGS")] = ""
     """passed to vLLM as they are: "--max-model-len 4096\""""
+
+    deterministic: Annotated[bool, Option(later=True)] = False
+    """have vLLM compute every reply alike whatever else it computes with it (batch invariance; slower)"""
 
     output: Annotated[Path | None, Option(short="-o", operational=True)] = None
     """run folder (default: one under results/)"""
@@ -116,12 +157,23 @@ class RunConfig(BaseModel):
     local (a Ray of our own on this machine)"""
     cluster_install: Annotated[bool, Option(operational=True)] = False
     """have Ray install the simulators' libraries on nodes that lack them"""
+    session_header: Annotated[str, Option("NAME", operational=True)] = "X-Session-ID"
+    """header that carries the episode, by which a router keeps its requests on one server; "" for none"""
     vllm: Annotated[str | None, Option("PATH", operational=True)] = None
     """the vLLM to start (default: see `evalharness server status`)"""
     api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
     """environment variable that holds the endpoint's key"""
     timeout: Annotated[float, Option("S", operational=True)] = Field(default=600.0, gt=0, allow_inf_nan=False)
     """seconds for one reply"""
+    prices: Annotated[Path | None, Option("FILE", operational=True)] = None
+    """what tokens cost, as JSON or YAML: input, output, input_cache_read per million tokens, or these for each model by
+    name; summary and table then tell the cost"""
+    cost_limit: Annotated[float | None, Option("X", operational=True)] = Field(
+        default=None, gt=0, allow_inf_nan=False
+    )
+    """stop when so much is spent, by --prices; the same command with a higher limit continues"""
+    label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = {}
+    """a note for tables and plots, such as data_size=8000 (`plot --x data_size`); may be repeated"""
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
     """tries of an episode whose infrastructure fails"""
 
@@ -133,6 +185,31 @@ class RunConfig(BaseModel):
             values = {**values, "model": first, "more_endpoints": (*values.get("more_endpoints", ()), *more)}
         return values
 
+    @model_validator(mode="before")
+    @classmethod
+    def _sampling_from_file(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("sampling") in (None, "model"):
+            return values
+        stated = read_sampling(Path(str(values["sampling"])))
+        return {**stated, **values, "sampling": None}
+
+    @field_validator("chat_template_kwargs", mode="before")
+    @classmethod
+    def _one_spelling(cls, given: Any) -> Any:
+        """The same arguments are the same run, however they are written."""
+        try:
+            kwargs = json.loads(given) if isinstance(given, str) and given.strip() else given or {}
+        except ValueError as error:
+            raise ValueError(f"is no JSON ({error})") from None
+        if not isinstance(kwargs, dict):
+            raise ValueError('is no JSON object such as {"enable_thinking": false}')
+        return json.dumps(kwargs, sort_keys=True) if kwargs else ""
+
+    @field_validator("top_k")
+    @classmethod
+    def _all_tokens(cls, top_k: int) -> int:
+        return top_k or -1
+
     @model_validator(mode="after")
     def _only_endpoints_come_in_numbers(self) -> RunConfig:
         if self.more_endpoints:
@@ -142,9 +219,33 @@ class RunConfig(BaseModel):
                         f"{model} is no endpoint: --model may be given several times only for endpoints "
                         "(http://host:port/v1); for several servers of one checkpoint use --replicas"
                     )
+        if (self.lora or self.lora_serve) and (self.is_endpoint or self.is_scripted):
+            raise ValueError(
+                "--lora is for a vLLM that evalharness starts; an endpoint serves an adapter under a name of its own, "
+                "which is then the --model-name"
+            )
+        if self.deterministic and (self.is_endpoint or self.is_scripted):
+            raise ValueError(
+                "--deterministic is for a vLLM that evalharness starts; start your own with VLLM_BATCH_INVARIANT=1"
+            )
+        if self.cost_limit is not None and self.prices is None:
+            raise ValueError("--cost-limit needs --prices FILE, which says what tokens cost")
         if self.replicas > 1 and (self.is_endpoint or self.is_scripted):
             raise ValueError(
                 "--replicas is for a vLLM that evalharness starts; give --model several times for endpoints"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _a_template_can_be_given(self) -> RunConfig:
+        if self.chat_template is not None and self.is_endpoint:
+            raise ValueError(
+                "--chat-template is for a vLLM that evalharness starts; start the endpoint's server with it: "
+                f"vllm serve ... --chat-template {self.chat_template}"
+            )
+        if self.chat_template is not None and self.cluster is not None:
+            raise ValueError(
+                "--chat-template cannot be given with --cluster: its nodes may not have the file"
             )
         return self
 
@@ -175,6 +276,13 @@ class RunConfig(BaseModel):
             raise ValueError("give a number above 0, or all")
         return str(int(str(value)))
 
+    @field_validator("session_header")
+    @classmethod
+    def _names_a_header(cls, name: str) -> str:
+        if name and not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+            raise ValueError("no name of an HTTP header")
+        return name
+
     @field_validator("perturb")
     @classmethod
     def _normal_perturb(cls, name: str | None) -> str | None:
@@ -182,17 +290,34 @@ class RunConfig(BaseModel):
 
         return None if name is None else normal_name(name)
 
+    @property
+    def template_kwargs(self) -> dict[str, Any]:
+        """What a request hands to the chat template."""
+        found: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
+        return found
+
+    def sampling_fields(self) -> dict[str, Any]:
+        """How replies are drawn, token limit and seed aside; None: left to the model's own recommendation."""
+        left_open = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
+        return {name: None if name in left_open else getattr(self, name) for name in SAMPLING}
+
     def identity(self) -> dict[str, Any]:
         """The part of the configuration that results depend on, as JSON data."""
+        options = {name: option_of(field) for name, field in type(self).model_fields.items()}
         elsewhere = {
             name
-            for name, field in type(self).model_fields.items()
-            if option_of(field).operational or option_of(field).by_content
+            for name, option in options.items()
+            if option.operational or option.by_content or (option.model_only and self.is_scripted)
         }
         data: dict[str, Any] = self.model_dump(mode="json", exclude=elsewhere)
         data["max_turns"] = self.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
         if self.questions is None:
             del data["questions"]
+        if not self.is_scripted:
+            data |= self.sampling_fields()
+        for name, field in type(self).model_fields.items():
+            if option_of(field).later and getattr(self, name) == field.get_default(call_default_factory=True):
+                data.pop(name, None)
         if self.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
@@ -228,7 +353,10 @@ class RunConfig(BaseModel):
     @property
     def display_name(self) -> str:
         """What tables call the model."""
-        return self.model_name or (self.model if self.is_endpoint else Path(self.model).name or self.model)
+        if self.model_name or self.is_endpoint:
+            return self.model_name or self.model
+        base = Path(self.model).name or self.model
+        return f"{base}:{self.lora.name}" if self.lora else base
 
     def folder(self, address: str | None = None) -> Path:
         """Where the run goes: the same options give the same folder, so the same command continues.
@@ -272,6 +400,24 @@ def read_config(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UserError(f"configuration file {path} is not a mapping of options to values")
     return {str(key).replace("-", "_"): value for key, value in data.items()}
+
+
+def read_sampling(path: Path) -> dict[str, Any]:
+    """What a file says of how replies are drawn; a checkpoint's `generation_config.json` is such a file."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"--sampling {path}: no such file; give a file of values, or model") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"--sampling {path} is not readable: {error}") from None
+    stated = data if isinstance(data, dict) else {}
+    found = {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
+    if not found:
+        raise UserError(f"--sampling {path} names none of {', '.join(SAMPLING)}")
+    # A generation_config.json holds much else, of which nothing is sampling.
+    if "transformers_version" not in stated and (unknown := sorted(map(str, stated.keys() - set(SAMPLING)))):
+        raise UserError(f"--sampling {path} names {unknown[0]!r}, which is none of {', '.join(SAMPLING)}")
+    return found
 
 
 def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:

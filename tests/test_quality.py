@@ -3,10 +3,12 @@
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from evalharness import __version__
 from evalharness.cli.reference import page
 
 ROOT = Path(__file__).parent.parent
@@ -64,3 +66,13 @@ def test_pages_and_help_texts_keep_to_plain_words() -> None:
         if HARD_WORDS.search(line)
     ]
     assert found == []
+
+
+def test_the_version_is_the_same_everywhere_and_has_its_entry_in_the_changelog() -> None:
+    assert tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"] == __version__
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"## [{__version__}] - " in changelog
+    released = changelog.split("\n## [")[1:]
+    for entry in released:
+        headings = re.findall("^### (.*)$", entry, re.MULTILINE)
+        assert headings == sorted(set(headings)), "each of Added, Changed, Fixed once"

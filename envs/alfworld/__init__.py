@@ -17,9 +17,9 @@ def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.alfworld.generator import generate_open
+    from envs.alfworld.generator import generate
 
-    return generate_open(seed)
+    return generate(seed)
 
 
 def _make(data: Path | None) -> TextEnv:
@@ -38,11 +38,13 @@ SPEC = EnvSpec(
     title="ALFWorld",
     gym_id="evalharness/ALFWorld-v0",
     expected={"agentboard": 134, "open": 134},
+    packages=("textworld",),
     held_out=False,
     load_tasks=_load_tasks,
     make=_make,
     generate=_generate,
     actions=ACTIONS,
+    help_action="check",
     wording=WORDING,
     # Measured: 46 MB for the process, 1 MB and half a millisecond a step for each environment.
     envs_per_worker=64,

@@ -14,7 +14,7 @@ from envs.alfworld.households import Household, build_game
 from envs.alfworld.oracle import plan
 from envs.alfworld.tasks import read_game, sha256
 from envs.alfworld.world import NOTHING_HAPPENS, World
-from envs.base import Info, InvalidTaskError, Task, TextEnv, task_of
+from envs.base import InvalidTaskError, Task, TextEnv, task_of
 
 _ARRIVAL = re.compile(r"^You arrive at loc \d+\. ")
 _TASK_LINE = "Your task is to: "
@@ -72,7 +72,7 @@ class ALFWorldEnv(TextEnv):
         room, goal = _introduction(engine.reset())
         patterns = [re.compile(subgoal) for subgoal in task.subgoals]
         self._current = _Episode(task, game, engine, patterns, goal, view=room)
-        return room, _info(self._current, valid=True, completed=())
+        return room, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         episode = self._episode
@@ -89,7 +89,7 @@ class ALFWorldEnv(TextEnv):
         episode.won = episode.engine.won
         before = episode.progress
         episode.progress = 1.0 if episode.won else len(episode.completed) / (len(episode.patterns) + 1)
-        info = _info(episode, valid=valid, completed=completed)
+        info = self._info(valid=valid, completed=completed)
         return observation, episode.progress - before, episode.won, False, info
 
     @property
@@ -105,9 +105,11 @@ class ALFWorldEnv(TextEnv):
 
     @property
     def _episode(self) -> _Episode:
-        if self._current is None:
-            raise RuntimeError('no episode yet: call reset(options={"task": task}) first')
-        return self._current
+        return self.playing(self._current)
+
+    def _info(self, *, valid: bool, completed: tuple[int, ...] = ()) -> dict[str, Any]:
+        episode = self._episode
+        return self.info(progress=episode.progress, success=episode.won, valid=valid, completed=completed)
 
     def _start(self, game: dict[str, Any]) -> Engine:
         if self._engine_name == "native":
@@ -129,18 +131,6 @@ def _play(episode: _Episode, action: str) -> str:
     if action.startswith(("go to", "open")) and observation != NOTHING_HAPPENS:
         episode.view = observation
     return observation
-
-
-def _info(episode: _Episode, *, valid: bool, completed: tuple[int, ...]) -> dict[str, Any]:
-    return dict(
-        Info(
-            progress=episode.progress,
-            success=episode.won,
-            solved=episode.won,
-            valid=valid,
-            subgoals_completed=completed,
-        )
-    )
 
 
 def _game(task: Task, data: Path | None) -> dict[str, Any]:

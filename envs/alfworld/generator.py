@@ -8,6 +8,7 @@ to, see `HARD_BITS`.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from random import Random
 
 from envs.alfworld.households import Household
@@ -46,13 +47,12 @@ _TREATED = {
 }
 
 
-def generate_open(suite_seed: int) -> list[Task]:
-    """All tasks of the suite, kinds mixed."""
+def generate(suite_seed: int) -> Iterator[Task]:
+    """The tasks of the suite, kinds mixed."""
     wanted = [pair for pair, count in QUOTA.items() for _ in range(count)]
     Random(f"alfworld open {suite_seed} order").shuffle(wanted)
     seen: set[tuple[object, ...]] = set()
     asked: Counter[tuple[str, str, str]] = Counter()
-    tasks = []
     for index, (kind, room) in enumerate(wanted):
         rng = Random(f"alfworld open {suite_seed} {index}")
         household, length = _draw(rng, kind, room, asked)
@@ -60,8 +60,7 @@ def generate_open(suite_seed: int) -> list[Task]:
             household, length = _draw(rng, kind, room, asked)
         seen.add(household.shape())
         asked[kind, household.object_type, household.target_type] += 1
-        tasks.append(_task(index, household, length))
-    return tasks
+        yield _task(index, household, length)
 
 
 def _task(index: int, household: Household, length: int) -> Task:

@@ -12,18 +12,21 @@ WORDING = Wording(
             "clean, heat and cool `using` instead of `with` a place",
             {verb: verb + " {object} using {receptacle}" for verb in ("clean", "heat", "cool")},
             source=_PUBLISHED,
+            published=True,
             in_first_average=True,
         ),
         "P2": Perturbation(
             "`move to` instead of `go to`",
             {"go": "move to {receptacle}"},
             source=_PUBLISHED,
+            published=True,
             in_first_average=True,
         ),
         "P3": Perturbation(
             "`from` a place `take` a thing",
             {"take": "from {receptacle} take {object}"},
             source=_PUBLISHED,
+            published=True,
             in_first_average=True,
         ),
         # The published version added columns P4 and P5. Their numbers are at hand, their wording is not.
@@ -31,12 +34,14 @@ WORDING = Wording(
             "no space between a name and its number (cup1)",
             join_numbers=True,
             source=_PUBLISHED,
+            published=True,
             recalled=True,
         ),
         "P5": Perturbation(
             "the emphasised format rules are left out",
             drop_format_rules=True,
             source=_PUBLISHED,
+            published=True,
             recalled=True,
         ),
         "verbs": Perturbation(

@@ -8,8 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from envs.alfworld.generator import generate_open
 from envs.alfworld.labels import KINDS
+from envs.alfworld.open_suite import open_tasks
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
 PUBLISHED_TASKS = 134
@@ -19,8 +19,8 @@ _MEND = "bring it in with: evalharness data import DIR (or: evalharness data fet
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite; `seed` only matters to `open`, `data` only to `agentboard`."""
-    return _published(data) if suite == "agentboard" else generate_open(seed)
+    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
+    return _published(data) if suite == "agentboard" else open_tasks(seed)
 
 
 def game_path(data: Path | None, name: str) -> Path:

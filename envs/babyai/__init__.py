@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
-from envs.babyai.actions import TEMPLATES
+from envs.babyai.actions import ACTIONS
 from envs.babyai.perturbations import WORDING
-from envs.babyai.tasks import FAMILY, generate, load_tasks
-from envs.base import EnvSpec, TextEnv
+from envs.base import EnvSpec, Suite, Task, TextEnv
+
+
+def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    from envs.babyai.tasks import load_tasks
+
+    return load_tasks(suite, data, seed)
+
+
+def _generate(seed: int) -> Iterable[Task]:
+    from envs.babyai.generator import generate
+
+    return generate(seed)
 
 
 def _make(data: Path | None) -> TextEnv:
@@ -17,15 +29,17 @@ def _make(data: Path | None) -> TextEnv:
 
 
 SPEC = EnvSpec(
-    family=FAMILY,
+    family="babyai",
     title="BabyAI",
     gym_id="evalharness/BabyAI-v0",
     expected={"agentboard": 112, "open": 112},
+    packages=("minigrid",),
     held_out=True,
-    load_tasks=load_tasks,
+    load_tasks=_load_tasks,
     make=_make,
-    generate=generate,
-    actions=TEMPLATES,
+    generate=_generate,
+    actions=ACTIONS,
+    help_action="check",
     wording=WORDING,
     envs_per_worker=32,
     step_timeout=20.0,

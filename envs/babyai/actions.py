@@ -33,7 +33,7 @@ LEFT, RIGHT, FORWARD, PICKUP, DROP, TOGGLE = range(6)
 
 Moves = tuple[int, ...]
 
-TEMPLATES = {
+ACTIONS = {
     "turn_left": "turn left",
     "turn_right": "turn right",
     "move_forward": "move forward",
@@ -47,7 +47,7 @@ TEMPLATES = {
 }
 """Action name -> canonical template, in the order in which a prompt should list them."""
 
-CHECK = TEMPLATES["check"]
+CHECK = ACTIONS["check"]
 NO_CHANGE = "No change in state."
 UNKNOWN = "The action is not recognized. Please check valid actions."
 

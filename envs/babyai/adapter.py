@@ -41,10 +41,10 @@ class BabyAIEnv(TextEnv):
         self._task = task
         self._actions: Actions | None = None
         self._valid = self._success = self._solved = False
-        return describe(self._world.view), self._info(())
+        return describe(self._world.view), self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        task = self._require_task()
+        task = self.playing(self._task)
         before = self._rules.progress
         completed: tuple[int, ...] = ()
         done = False
@@ -71,28 +71,28 @@ class BabyAIEnv(TextEnv):
             if self._rules.announces_completion(outcome):
                 observation += COMPLETED
             self._success = self._success or success
-        info = self._info(completed)
-        info["no_effect"] = self._valid and "check" not in sentence and self._situation() == situation
+        no_effect = self._valid and "check" not in sentence and self._situation() == situation
+        info = self._info(completed, no_effect=no_effect)
         return observation, self._rules.progress - before, done, False, info
 
     @property
     def goal(self) -> str:
-        self._require_task()
+        self.playing(self._task)
         return self._goal
 
     def valid_actions(self) -> list[str]:
-        self._require_task()
+        self.playing(self._task)
         return sorted(self._available().moves)
 
     def oracle(self) -> list[str]:
-        task = self._require_task()
+        task = self.playing(self._task)
         world = _world_of(task)
         return Oracle(world, _rules_of(task, world)).plan()
 
     def reference_plans(self) -> dict[str, list[str]]:
         """The oracle's plan and, where labels decide, the direct way to the mission."""
         plans = {"oracle": self.oracle()}
-        task = self._require_task()
+        task = self.playing(self._task)
         if task.suite == "agentboard":
             world = _world_of(task)
             plans["mission"] = Oracle(world, MissionRules(world, milestones(world))).plan()
@@ -108,20 +108,15 @@ class BabyAIEnv(TextEnv):
         """What a move can change, as far as the agent is concerned."""
         return self._world.position, self._world.direction, self._world.view
 
-    def _info(self, completed: tuple[int, ...]) -> dict[str, Any]:
-        return {
-            "progress": self._rules.progress,
-            "success": self._success,
-            "solved": self._solved,
-            "valid": self._valid,
-            "subgoals_completed": completed,
-            "no_effect": False,
-        }
-
-    def _require_task(self) -> Task:
-        if self._task is None:
-            raise InvalidTaskError('no task yet: call reset(options={"task": task}) first')
-        return self._task
+    def _info(self, completed: tuple[int, ...] = (), *, no_effect: bool = False) -> dict[str, Any]:
+        return self.info(
+            progress=self._rules.progress,
+            success=self._success,
+            solved=self._solved,
+            valid=self._valid,
+            completed=completed,
+            no_effect=no_effect,
+        )
 
 
 def _world_of(task: Task) -> World:

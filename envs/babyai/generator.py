@@ -1,7 +1,5 @@
 """The open suite: levels of the same 28 types, chosen so that acting at random seldom solves them.
 
-Suite seed 0 is frozen in `open_suite.json`; `python -m envs.babyai.generator` makes that file anew.
-
 For every level successive seeds are tried. A seed is taken when its mission has at least two milestones, a policy
 that picks uniformly among the valid actions solves at most one of twelve attempts, and the oracle solves it with full
 progress in 3 to 20 turns. Levels that fit into a few steps are made in larger rooms.
@@ -10,26 +8,20 @@ progress in 3 to 20 turns. Levels that fit into a few steps are made in larger r
 from __future__ import annotations
 
 import hashlib
-import json
 import random
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from envs.babyai.actions import CHECK, available
-from envs.babyai.levels import LEVELS
+from envs.babyai.levels import FAMILY, LEVELS
 from envs.babyai.mission import milestones
 from envs.babyai.observation import describe
 from envs.babyai.oracle import Oracle
 from envs.babyai.rules import MissionRules
 from envs.babyai.world import World
-from envs.base import MAX_TURNS, Difficulty, InvalidTaskError
+from envs.base import MAX_TURNS, Difficulty, Task
 from envs.difficulty import difficulty, search_bits
-
-FROZEN_SEED = 0
-FROZEN = Path(__file__).with_name("open_suite.json")
 
 PER_LEVEL = 4
 SHORTEST_PLAN, LONGEST_PLAN = 3, 20
@@ -78,19 +70,33 @@ class OpenCase:
     """Of the first observation: says at once when another version of the simulator makes another level."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
+    def to_task(self, index: int) -> Task:
+        payload: dict[str, Any] = {"level": self.level, "seed": self.seed}
+        if self.parameters:
+            payload["parameters"] = dict(self.parameters)
+        return Task(
+            id=f"{FAMILY}/open/{index:03d}",
+            family=FAMILY,
+            suite="open",
+            index=index,
+            goal=self.goal,
+            difficulty=self.difficulty,
+            kind=self.level,
+            labels="simulator",
+            subgoals=self.subgoals,
+            payload=payload,
+        )
 
-def generate_open(suite_seed: int, progress: Callable[[OpenCase], None] | None = None) -> list[OpenCase]:
-    """All 112 cases of a suite, level by level; the same seed gives the same suite anywhere. Takes minutes.
 
-    `progress` is called with each case as it is found.
-    """
-    cases: list[OpenCase] = []
+def generate(suite_seed: int) -> Iterator[Task]:
+    """The suite's tasks as they are found; minutes for all of them. The same seed gives the same suite anywhere."""
+    return (case.to_task(index) for index, case in enumerate(generate_cases(suite_seed)))
+
+
+def generate_cases(suite_seed: int) -> Iterator[OpenCase]:
+    """All 112 cases of a suite, level by level."""
     for level in LEVELS:
-        for case in generate_level(level, suite_seed):
-            cases.append(case)
-            if progress is not None:
-                progress(case)
-    return cases
+        yield from generate_level(level, suite_seed)
 
 
 def generate_level(level: str, suite_seed: int) -> Iterator[OpenCase]:
@@ -171,33 +177,5 @@ def start_choices(world: World) -> int:
     return len(available(world.view, world.direction).moves.keys() - {CHECK})
 
 
-def content_hash(cases: list[OpenCase]) -> str:
-    """SHA-256 over the canonical JSON of all cases."""
-    text = json.dumps([asdict(case) for case in cases], sort_keys=True, separators=(",", ":"))
-    return _sha256(text)
-
-
 def _sha256(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def frozen_cases() -> list[OpenCase]:
-    """The suite of seed 0 as it is kept in the repository, checked against its content hash."""
-    stored = json.loads(FROZEN.read_text(encoding="utf-8"))
-    cases = [OpenCase(**{**case, "subgoals": tuple(case["subgoals"])}) for case in stored["cases"]]
-    if content_hash(cases) != stored["sha256"]:
-        raise InvalidTaskError(f"{FROZEN.name} does not match its content hash; reinstall evalharness")
-    return cases
-
-
-def _freeze() -> None:
-    cases = generate_open(
-        FROZEN_SEED, lambda case: print(case.level, case.seed, case.plan_turns, file=sys.stderr)
-    )
-    head = {"suite_seed": FROZEN_SEED, "sha256": content_hash(cases)}
-    lines = ",\n".join(json.dumps(asdict(case)) for case in cases)
-    FROZEN.write_text(f'{json.dumps(head)[:-1]}, "cases": [\n{lines}\n]}}\n', encoding="utf-8")
-
-
-if __name__ == "__main__":
-    _freeze()

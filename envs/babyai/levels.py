@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+FAMILY = "babyai"
 LEVELS: tuple[str, ...] = (
     "GoToRedBallGrey",
     "GoToRedBall",

@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from envs.babyai.generator import FROZEN_SEED, OpenCase, frozen_cases, generate_level, generate_open
-from envs.babyai.levels import LEVELS
+from envs.babyai.levels import FAMILY, LEVELS
+from envs.babyai.open_suite import open_tasks
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
-FAMILY = "babyai"
 SEEDS = (1234, 1235, 1236, 1237)
 """Seeds of the published tasks, the same four for every level."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` alone.
-
-    The open suite of seed 0 is read from a table; one of another seed is generated, which takes minutes the
-    first time in a process.
-    """
-    if suite == "agentboard":
-        return _published(data)
-    return _open(seed)
+    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
+    return _published(data) if suite == "agentboard" else open_tasks(seed)
 
 
 def _label_file(data: Path | None) -> Path:
@@ -70,38 +61,5 @@ def _published_task(index: int, level: str, seed: int, row: dict[str, Any], path
         difficulty=row["difficulty"],
         kind=level,
         subgoals=tuple(row["subgoals"]),
-        payload=payload,
-    )
-
-
-@cache
-def _open_cases(seed: int) -> tuple[OpenCase, ...]:
-    return tuple(frozen_cases() if seed == FROZEN_SEED else generate_open(seed))
-
-
-def _open(seed: int) -> list[Task]:
-    return [_open_task(index, case) for index, case in enumerate(_open_cases(seed))]
-
-
-def generate(seed: int) -> Iterator[Task]:
-    """The open suite of that seed as its cases are found, without a look at the frozen table."""
-    cases = (case for level in LEVELS for case in generate_level(level, seed))
-    return (_open_task(index, case) for index, case in enumerate(cases))
-
-
-def _open_task(index: int, case: OpenCase) -> Task:
-    payload: dict[str, Any] = {"level": case.level, "seed": case.seed}
-    if case.parameters:
-        payload["parameters"] = dict(case.parameters)
-    return Task(
-        id=f"{FAMILY}/open/{index:03d}",
-        family=FAMILY,
-        suite="open",
-        index=index,
-        goal=case.goal,
-        difficulty=case.difficulty,
-        kind=case.level,
-        labels="simulator",
-        subgoals=case.subgoals,
         payload=payload,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from envs.base import Draw, EnvSpec, ImportProgress, PublishedTable, ScoreNames, TextEnv
-from envs.hotpotqa.actions import TEMPLATES, place
+from envs.hotpotqa.actions import ACTIONS, place
 from envs.hotpotqa.perturbations import WORDING
 from envs.hotpotqa.tasks import (
     FAMILY,
@@ -56,7 +56,7 @@ SPEC = EnvSpec(
     generate=generate,
     provenance=provenance,
     import_data=_import,
-    actions=TEMPLATES,
+    actions=ACTIONS,
     wording=WORDING,
     place=place,
     envs_per_worker=32,

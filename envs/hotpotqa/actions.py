@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from envs.hotpotqa.pages import Page, PageStore
 
-TEMPLATES = {
+ACTIONS = {
     "search": "search[{entity}]",
     "lookup": "lookup[{keyword}]",
     "finish": "finish[{answer}]",
@@ -16,7 +16,7 @@ TEMPLATES = {
 
 LISTING = "Invalid action: you can say "
 """How the answer to anything else begins; the templates follow, with the names of their slots."""
-INVALID = LISTING + ", ".join(re.sub(r"[{}]", "", template) for template in TEMPLATES.values())
+INVALID = LISTING + ", ".join(re.sub(r"[{}]", "", template) for template in ACTIONS.values())
 NO_MORE = "No more results."
 SHOWN_SENTENCES = 5
 LONGEST_ECHO = 200

@@ -44,10 +44,10 @@ class HotpotQAEnv(TextEnv):
         self._said: str | None = None
         self._observation = START
         self._task = task
-        return START, self._info(valid=True, completed=())
+        return START, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        self._require_task()
+        self.playing(self._task)
         understood = parse(action) if self._said is None else None
         completed: tuple[int, ...] = ()
         valid, reward = understood is not None, 0.0
@@ -71,12 +71,12 @@ class HotpotQAEnv(TextEnv):
 
     @property
     def goal(self) -> str:
-        return self._require_task().goal
+        return self.playing(self._task).goal
 
     def valid_actions(self) -> list[str]:
         """Any text can be searched for, so these are the actions that what is in sight suggests: names in the question
         and in the last observation to search for or to answer, words of the open page to look up."""
-        question, seen = self._require_task().goal, self._observation
+        question, seen = self.playing(self._task).goal, self._observation
         names = _names(question) + ([] if seen in (START, INVALID, NO_MORE) else _names(seen))
         names = list(dict.fromkeys(names))[:_MOST_CHOICES]
         actions = {f"search[{name}]" for name in names}
@@ -86,7 +86,7 @@ class HotpotQAEnv(TextEnv):
         return sorted(actions)
 
     def oracle(self) -> list[str]:
-        task = self._require_task()
+        task = self.playing(self._task)
         if task.suite == OFFICIAL:
             # It knows the labels: no program reads these questions.
             return [*(f"search[{title}]" for title in self._supporting), f"finish[{self._answer}]"]
@@ -109,24 +109,14 @@ class HotpotQAEnv(TextEnv):
         self._opened.add(page.title)
         return (self._supporting.index(page.title),)
 
-    def _info(self, *, valid: bool, completed: tuple[int, ...]) -> dict[str, Any]:
+    def _info(self, *, valid: bool, completed: tuple[int, ...] = ()) -> dict[str, Any]:
         success = self._said is not None and exact_match(self._said, self._answer)
-        info: dict[str, Any] = {
-            "progress": 0.0 if self._said is None else f1(self._said, self._answer),
-            "success": success,
-            "solved": success,
-            "valid": valid,
-            "subgoals_completed": completed,
-        }
+        progress = 0.0 if self._said is None else f1(self._said, self._answer)
+        info = self.info(progress=progress, success=success, valid=valid, completed=completed)
         if self._supporting:
             opened = len(self._opened) / len(self._supporting)
             info["figures"] = {"supporting_facts": opened, "joint": float(success and opened == 1)}
         return info
-
-    def _require_task(self) -> Task:
-        if self._task is None:
-            raise InvalidTaskError('no task yet: call reset(options={"task": task}) first')
-        return self._task
 
 
 def _names(text: str) -> list[str]:

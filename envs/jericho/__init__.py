@@ -11,19 +11,15 @@ from envs.jericho.perturbations import WORDING
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    if suite == "open":
-        from envs.jericho.open_suite import open_tasks
+    from envs.jericho.tasks import load_tasks
 
-        return open_tasks(seed)
-    from envs.jericho.tasks import published_tasks
-
-    return published_tasks(data)
+    return load_tasks(suite, data, seed)
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.jericho.open_suite import open_tasks
+    from envs.jericho.generator import generate
 
-    return open_tasks(seed)
+    return generate(seed)
 
 
 def _make(data: Path | None) -> TextEnv:
@@ -37,11 +33,13 @@ SPEC = EnvSpec(
     title="Jericho",
     gym_id="evalharness/Jericho-v0",
     expected={"agentboard": 20, "open": 20},
+    packages=("jericho",),
     held_out=True,
     load_tasks=_load_tasks,
     make=_make,
     generate=_generate,
     actions=ACTIONS,
+    help_action="check",
     wording=WORDING,
     envs_per_worker=8,
     cost=0.5,

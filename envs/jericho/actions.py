@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final
 
+CHECK: Final = "check valid actions"
+
 ACTIONS: Final[Mapping[str, str]] = {
     "look": "look",
     "inventory": "inventory",
@@ -35,7 +37,7 @@ ACTIONS: Final[Mapping[str, str]] = {
     "show": "show {object} to {person}",
     "attack": "attack {creature} with {weapon}",
     "wait": "wait",
-    "check": "check valid actions",
+    "check": CHECK,
 }
 """The commonest commands of interactive fiction. A game knows many more, and any text is passed to it."""
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from envs.base import InvalidTaskError, Task, TextEnv, task_of
-from envs.jericho.actions import ACTIONS, acts, is_check, published_cut
+from envs.base import Task, TextEnv, task_of
+from envs.jericho import oracle
+from envs.jericho.actions import CHECK, acts, is_check, published_cut
 from envs.jericho.candidates import valid_commands
 from envs.jericho.interpreter import Interpreter
-from envs.jericho.labels import game_labels
 from envs.jericho.observation import CHECK_PREFIX, clean, refused, understood
 from envs.jericho.open_suite import RANDOM_SEED, story_of
 from envs.jericho.progress import Progress
@@ -56,33 +56,32 @@ class JerichoEnv(TextEnv):
         observation = clean(self._game.send(command))
         completed = self._progress.update(observation)
         self._observation = observation
-        info = self._info(valid=understood(observation), completed=completed)
-        info["published_valid"] = not refused(observation)
-        info["no_effect"] = info["valid"] and acts(command) and not (asked or completed or self._game.changed)
+        valid = understood(observation)
+        info = self._info(
+            valid=valid,
+            completed=completed,
+            published_valid=not refused(observation),
+            no_effect=valid and acts(command) and not (asked or completed or self._game.changed),
+        )
         return observation, self._progress.rate - before, self._over, False, info
 
     @property
     def goal(self) -> str:
-        if self._task is None:
-            raise InvalidTaskError("no task yet: call reset() first")
-        return self._task.goal
+        return self.playing(self._task).goal
 
     def valid_actions(self) -> list[str]:
         """Commands found to change the world, one for each effect, and `check`; takes 0.1 to 3.5 s."""
         if self._over:
             return []
-        return sorted([*valid_commands(self._game, self._observation), ACTIONS["check"]])
+        return sorted([*valid_commands(self._game, self._observation), CHECK])
 
     def oracle(self) -> list[str]:
-        if self._task is None:
-            return []
-        payload = self._task.payload
-        return list(payload["plan"] if "plan" in payload else game_labels()[payload["game"]].plan)
+        return oracle.plan(self.playing(self._task))
 
     def reference_plans(self) -> dict[str, list[str]]:
         """The oracle's plan; for a published game also the recorded solution of the whole of it (Jericho's own)."""
         plans = {"oracle": self.oracle()}
-        if self._task is not None and self._task.suite == "agentboard":
+        if self.playing(self._task).suite == "agentboard":
             plans["walkthrough"] = list(self._game.frotz.get_walkthrough())
         return plans
 
@@ -91,23 +90,28 @@ class JerichoEnv(TextEnv):
 
     @property
     def _game(self) -> Interpreter:
-        if self._interpreter is None:
-            raise InvalidTaskError("no task yet: call reset() first")
-        return self._interpreter
+        return self.playing(self._interpreter)
 
     @property
     def _over(self) -> bool:
-        return self._progress.complete or self._game.over
+        return self._game.over or self._progress.complete
 
-    def _info(self, *, valid: bool, completed: tuple[int, ...] = ()) -> dict[str, Any]:
+    def _info(
+        self,
+        *,
+        valid: bool,
+        completed: tuple[int, ...] = (),
+        published_valid: bool = True,
+        no_effect: bool = False,
+    ) -> dict[str, Any]:
         victory = self._game.victory
         lost = self._game.over and not victory
-        return {
-            "progress": self._progress.rate,
-            "success": self._progress.complete,
-            "solved": victory or (self._progress.complete and not lost),
-            "valid": valid,
-            "subgoals_completed": completed,
-            "no_effect": False,
-            "published_valid": True,
-        }
+        return self.info(
+            progress=self._progress.rate,
+            success=self._progress.complete,
+            solved=victory or (self._progress.complete and not lost),
+            valid=valid,
+            completed=completed,
+            published_valid=published_valid,
+            no_effect=no_effect,
+        )

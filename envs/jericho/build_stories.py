@@ -6,7 +6,7 @@ For maintainers, after a change of a story, of the quest generator or of its the
 from __future__ import annotations
 
 from envs.jericho.compiler import STORIES, compile_story
-from envs.jericho.open_suite import QUESTS, quest_story
+from envs.jericho.generator import QUESTS, quest_story
 from envs.jericho.quest_source import quest_source
 from envs.jericho.quests import make_quest
 

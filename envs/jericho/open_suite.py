@@ -1,90 +1,26 @@
-"""The tasks of the `open` suite: ten hand-written stories and ten generated ones, and where their story files are."""
+"""The open suite, and where the story files of its tasks are."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
-
-import yaml
+from typing import Final
 
 from envs.base import InvalidTaskError, Task
-from envs.difficulty import difficulty, search_bits
-from envs.jericho.compiler import STORIES, compile_story, find_compiler
+from envs.jericho.compiler import STORIES, compile_story
+from envs.jericho.generator import generate
 from envs.jericho.quest_source import quest_source
 from envs.jericho.quests import make_quest
 from evalharness.paths import cache_folder, write_whole
 
-QUESTS: Final = 10
-HARD_BITS: Final = 50.0
-"""Bits of search (`envs.difficulty`) from which a task counts as hard. The choices of a turn are the things the story
-names, since trying out which commands do something takes the interpreter half a second a turn."""
 RANDOM_SEED: Final = 1
 """Given to the interpreter for our stories; without one it would seed itself from the clock."""
 
 
-def open_tasks(seed: int) -> list[Task]:
-    """The hand-written stories, then `QUESTS` quests drawn from the suite seed. Seed 0's are shipped compiled."""
-    if seed != 0:
-        find_compiler()
-    written: dict[str, Any] = yaml.safe_load((STORIES / "open.yaml").read_text(encoding="utf-8"))
-    tasks = [
-        _task(
-            index,
-            name,
-            entry["goal"],
-            entry["subgoals"],
-            entry["plan"],
-            {"story": f"{name}.z5"},
-            _source(name),
-        )
-        for index, (name, entry) in enumerate(written.items())
-    ]
-    for number in range(QUESTS):
-        quest = make_quest(seed, number)
-        story = {"story": quest_story(number)} if seed == 0 else {"quest": [seed, number]}
-        source = quest_source(quest)
-        tasks.append(_task(len(tasks), quest.theme, quest.goal, quest.subgoals, quest.plan, story, source))
-    return tasks
-
-
-def _source(name: str) -> str:
-    return (STORIES / f"{name}.inf").read_text(encoding="ascii")
-
-
-def things(source: str) -> int:
-    """How many things with names of their own a story has, rooms and passages not counted."""
-    return len(re.findall(r"\bname\s+'", source))
-
-
-def quest_story(number: int) -> str:
-    """File name of the shipped story of quest `number` of seed 0."""
-    return f"quest{number:02d}.z5"
-
-
-def _task(
-    index: int,
-    kind: str,
-    goal: str,
-    subgoals: list[str] | tuple[str, ...],
-    plan: Any,
-    story: dict[str, Any],
-    source: str,
-) -> Task:
-    return Task(
-        id=f"jericho/open/{index:03d}",
-        family="jericho",
-        suite="open",
-        index=index,
-        goal=goal,
-        difficulty=difficulty(search_bits([things(source)] * len(plan)), HARD_BITS),
-        kind=kind,
-        labels="ours",
-        subgoals=tuple(subgoals),
-        payload={**story, "plan": list(plan), "opening": ""},
-    )
+def open_tasks(suite_seed: int) -> list[Task]:
+    """All tasks in order."""
+    return list(generate(suite_seed))
 
 
 def story_of(task: Task) -> Path:

@@ -1,4 +1,4 @@
-"""The tasks of the `agentboard` suite: goals and openings from the user's data, subgoals official or ours."""
+"""The tasks of both suites; of the published games the user's data has goals and openings, subgoals may be ours."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Task
+from envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Suite, Task
 from envs.jericho.labels import game_labels
+from envs.jericho.open_suite import open_tasks
 
 FOLDER: Final = "agentboard/jericho"
 GOALS: Final = "partial_labels.jsonl"
@@ -22,6 +23,11 @@ GAMES: Final = (
     "loose",
 )  # fmt: skip
 """In the published order, which is also the order of the rows of the official label file."""
+
+
+def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
+    return _published(data) if suite == "agentboard" else open_tasks(seed)
 
 
 @cache
@@ -59,7 +65,7 @@ def _texts(path: Path) -> dict[str, dict[str, Any]]:
         ) from error
 
 
-def published_tasks(data: Path | None) -> list[Task]:
+def _published(data: Path | None) -> list[Task]:
     """All tasks in the published order.
 
     Goals and opening texts come from the file that has them by game, so that `huntdark` has its own:

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from envs.base import EnvSpec, Suite, Task, TextEnv
+from envs.pddl.actions import ACTIONS
 from envs.pddl.perturbations import WORDING
-from envs.pddl.wording import ACTIONS
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
@@ -17,9 +17,9 @@ def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.pddl.generate import generated
+    from envs.pddl.generator import generate
 
-    return generated(seed)
+    return generate(seed)
 
 
 def _make(data: Path | None) -> TextEnv:
@@ -37,11 +37,8 @@ SPEC = EnvSpec(
     load_tasks=_load_tasks,
     make=_make,
     generate=_generate,
-    actions={
-        **{name: template.strip() for name, template in ACTIONS.items()},
-        "check": "check valid actions",
-        "look": "look around",
-    },
+    actions=ACTIONS,
+    help_action="check",
     wording=WORDING,
     envs_per_worker=32,
     cost=0.1,

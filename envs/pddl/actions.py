@@ -1,4 +1,4 @@
-"""Free text -> action name and objects, the published way: the words count, not the sentence.
+"""The action surface; and free text -> action name and objects, the published way: the words count.
 
 The published environment tokenises with NLTK (`word_tokenize`: Punkt sentences, then Treebank words). What it
 does with the tokens is look for action names and object names, so only what cuts those out of a text matters.
@@ -13,6 +13,12 @@ import re
 from typing import NamedTuple
 
 from envs.pddl.engine import World
+from envs.pddl.wording import SENTENCES
+
+CHECK = "check valid actions"
+LOOK = "look around"
+
+ACTIONS = {**{name: sentence.strip() for name, sentence in SENTENCES.items()}, "check": CHECK, "look": LOOK}
 
 LONGEST = 20_000
 """Characters of an action that are read, to bound the work; a ground action's sentence has at most 150."""

@@ -7,14 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import InvalidTaskError, Task, TextEnv, task_of
-from envs.pddl.actions import resolve
+from envs.pddl.actions import CHECK, LOOK, resolve
 from envs.pddl.engine import World
 from envs.pddl.problem import DOMAINS, goal_text
 from envs.pddl.syntax import PddlError, parse_domain, parse_problem
 from envs.pddl.wording import action_text, atom_text
 
-CHECK = "check valid actions"
-LOOK = "look around"
 UNCLEAR = "The action is not valid and therefore takes no effect. Please check valid actions."
 NO_EFFECT = (
     "The action is not valid and therefore takes no effect. Please remember to satisfy the restriction of "
@@ -39,7 +37,6 @@ class PddlTextEnv(TextEnv):
     def __init__(self, *, data: Path | None = None) -> None:
         super().__init__(data=data)
         self._world: World | None = None
-        self._goal = ""
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -47,7 +44,6 @@ class PddlTextEnv(TextEnv):
         task = task_of(options)
         world = _world_of(task)
         self._world = world
-        self._goal = goal_text(world.goal_atoms)
         self._kind = task.kind
         self._news_only = task.kind in NEWS_ONLY
         # Sorted once by sentence, so that a state is rendered in order by one pass.
@@ -59,10 +55,10 @@ class PddlTextEnv(TextEnv):
         self._state = world.initial
         self._progress = 0.0
         self._completed = 0
-        return self._describe(self._state), self._info(valid=True, completed=())
+        return self._describe(self._state), self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        world = self._playing()
+        world = self.playing(self._world)
         lowered = action.lower()
         if "check" in lowered:
             return self._unchanged("Valid actions are: " + ", ".join(self._listing()), valid=True)
@@ -81,7 +77,7 @@ class PddlTextEnv(TextEnv):
 
     @property
     def goal(self) -> str:
-        return self._goal
+        return goal_text(self.playing(self._world).goal_atoms)
 
     def valid_actions(self) -> list[str]:
         """The published listing, sorted, without the trailing spaces of its sentences."""
@@ -91,16 +87,11 @@ class PddlTextEnv(TextEnv):
         """A shortest plan (see `envs.pddl.oracle`)."""
         from envs.pddl.oracle import plan
 
-        found = plan(self._playing(), self._kind)
+        found = plan(self.playing(self._world), self._kind)
         return [] if found is None else [action_text(action).strip() for action in found.actions]
 
-    def _playing(self) -> World:
-        if self._world is None:
-            raise InvalidTaskError("step() before reset(options={'task': task})")
-        return self._world
-
     def _moved_to(self, after: int) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        world = self._playing()
+        world = self.playing(self._world)
         shown = after & ~self._state if self._news_only else after
         self._state = after
         progress = max(self._progress, world.satisfied(after) / len(world.goal_bits))
@@ -114,25 +105,19 @@ class PddlTextEnv(TextEnv):
         return observation, reward, solved, False, self._info(valid=True, completed=completed)
 
     def _unchanged(self, observation: str, *, valid: bool) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        solved = self._playing().solved(self._state)
-        return observation, 0.0, solved, False, self._info(valid=valid, completed=())
+        solved = self.playing(self._world).solved(self._state)
+        return observation, 0.0, solved, False, self._info(valid=valid)
 
-    def _info(self, *, valid: bool, completed: tuple[int, ...]) -> dict[str, Any]:
-        solved = self._playing().solved(self._state)
-        return {
-            "progress": self._progress,
-            "success": solved,
-            "solved": solved,
-            "valid": valid,
-            "subgoals_completed": completed,
-        }
+    def _info(self, *, valid: bool, completed: tuple[int, ...] = ()) -> dict[str, Any]:
+        solved = self.playing(self._world).solved(self._state)
+        return self.info(progress=self._progress, success=solved, valid=valid, completed=completed)
 
     def _describe(self, atoms: int) -> str:
         return " ".join(sentence for sentence, bit in self._sentences if atoms & bit)
 
     def _listing(self) -> list[str]:
         """Applicable actions in words, sorted, then the help actions (the published order is random)."""
-        actions = sorted(map(action_text, self._playing().applicable(self._state)))
+        actions = sorted(map(action_text, self.playing(self._world).applicable(self._state)))
         return [*actions, CHECK, LOOK] if self._news_only else [*actions, CHECK]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from envs.base import Perturbation, Wording
-from envs.pddl.wording import ACTIONS
+from envs.pddl.wording import SENTENCES
 
 WORDING = Wording(
     perturbations={
@@ -67,7 +67,7 @@ WORDING = Wording(
     listing="Valid actions are: ",
     # The published reading takes any text that has the action's name among its words.
     also={
-        **{name: rf"(?:.*(?<![\w-]))?{name}(?![\w-]).*" for name in ACTIONS},
+        **{name: rf"(?:.*(?<![\w-]))?{name}(?![\w-]).*" for name in SENTENCES},
         "check": r".*check.*",
         "look": r".*look around.*",
     },

@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from envs.pddl.generate import open_tasks
+from envs.pddl.open_suite import open_tasks
 from envs.pddl.problem import DOMAINS, make_task
 from envs.pddl.syntax import PddlError
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    if suite == "agentboard":
-        return _published(data)
-    return open_tasks(seed)
+    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
+    return _published(data) if suite == "agentboard" else open_tasks(seed)
 
 
 def _published(data: Path | None) -> list[Task]:

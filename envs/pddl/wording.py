@@ -57,7 +57,7 @@ ATOMS = {
     "cocktail-part2": "{} part2 ingredient is {}. ",
 }
 
-ACTIONS = {
+SENTENCES = {
     # gripper
     "move": "Move from {from_room} to {to_room}. ",
     "pick": "Pick up {ball} at {room} with arm {gripper}. ",
@@ -102,7 +102,7 @@ ACTIONS = {
 }
 """Action -> sentence. The slots stand in the order of the PDDL parameters, on which parsing relies."""
 
-_POSITIONAL = {name: re.sub(r"\{\w+\}", "{}", template) for name, template in ACTIONS.items()}
+_POSITIONAL = {name: re.sub(r"\{\w+\}", "{}", template) for name, template in SENTENCES.items()}
 
 
 def atom_text(atom: Atom) -> str:

@@ -6,17 +6,22 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from envs.base import EnvSpec, Task, TextEnv
+from envs.base import EnvSpec, Suite, Task, TextEnv
 from envs.sciworld.actions import ACTIONS
 from envs.sciworld.kinds import FAMILY, OPEN_VERSION
 from envs.sciworld.perturbations import WORDING
-from envs.sciworld.tasks import load_tasks
+
+
+def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    from envs.sciworld.tasks import load_tasks
+
+    return load_tasks(suite, data, seed)
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.sciworld.open_suite import generate_open
+    from envs.sciworld.generator import generate
 
-    return generate_open(seed)
+    return generate(seed)
 
 
 def _make(data: Path | None) -> TextEnv:
@@ -39,14 +44,17 @@ def _place(action: str, observation: str) -> str | None:
 SPEC = EnvSpec(
     family=FAMILY,
     title="ScienceWorld",
+    short_title="SciW",
     gym_id="evalharness/ScienceWorld-v0",
     expected={"agentboard": 90, "open": 90},
+    packages=("scienceworld",),
     held_out=True,
-    load_tasks=load_tasks,
+    load_tasks=_load_tasks,
     make=_make,
     generate=_generate,
     open_version=OPEN_VERSION,
     actions=ACTIONS,
+    help_action="check",
     wording=WORDING,
     envs_per_worker=16,
     cost=6.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-HELP = "check valid actions"
+CHECK = "check valid actions"
 
 ACTIONS = {
     "look_around": "look around",
@@ -32,7 +32,7 @@ ACTIONS = {
     "wait": "wait",
     "inventory": "inventory",
     "task": "task",
-    "check": HELP,
+    "check": CHECK,
 }
 
 # Every sentence with which the simulator (1.1.3) says that it did not do what was asked: the input matched nothing or

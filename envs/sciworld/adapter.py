@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from envs.base import Info, InvalidTaskError, Task, TextEnv, task_of
+from envs.base import InvalidTaskError, Task, TextEnv, task_of
 from envs.sciworld import oracle
-from envs.sciworld.actions import HELP, carried_out
+from envs.sciworld.actions import CHECK, carried_out
 from envs.sciworld.progress import LabelProgress, score_progress
 from envs.sciworld.simulator import Simulator, SimulatorFault
 
@@ -44,19 +44,20 @@ class ScienceWorldEnv(TextEnv):
         self._solved = False
         observation = first_observation(self._simulator)
         self._at_start = 0.0 if self._labels else _checked_start(self._simulator, task)
-        return observation, self._info(valid=True, completed=())
+        return observation, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.playing(self._task)
         before = self._progress
         text = action.strip()
-        if text == HELP:
+        if text == CHECK:
             # Published rule: neither a step of the world nor scored.
-            return self._help(), 0.0, self._ended(False), False, self._info(valid=True, completed=())
+            return self._help(), 0.0, self._ended(False), False, self._info(valid=True)
         try:
             observation = self._simulator.step(text)
         except SimulatorFault:
             observation = "The world cannot do that."
-            return observation, 0.0, self._ended(False), False, self._info(valid=False, completed=())
+            return observation, 0.0, self._ended(False), False, self._info(valid=False)
         score, finished = self._simulator.verdict()
         self._solved = self._solved or (finished and score >= 1.0)
         completed: tuple[int, ...] = ()
@@ -70,11 +71,10 @@ class ScienceWorldEnv(TextEnv):
 
     @property
     def goal(self) -> str:
-        if self._task is None:
-            raise InvalidTaskError("the goal is known after reset()")
-        return self._task.goal
+        return self.playing(self._task).goal
 
     def valid_actions(self) -> list[str]:
+        self.playing(self._task)
         return sorted(set(self._simulator.valid_actions()) - {_RESET})
 
     def oracle(self) -> list[str]:
@@ -86,13 +86,11 @@ class ScienceWorldEnv(TextEnv):
         return {"oracle": self.oracle(), "gold": self._planned(oracle.gold_path)}
 
     def _planned(self, planner: Callable[[Simulator, Task], list[str]]) -> list[str]:
-        if self._task is None:
-            raise InvalidTaskError("a plan is made for the task of an episode: reset() comes first")
-        scratch = (
-            Simulator()
-        )  # a world of its own in the same Java process: the running episode is left alone
+        task = self.playing(self._task)
+        # A world of its own in the same Java process: the running episode is left alone.
+        scratch = Simulator()
         try:
-            return planner(scratch, self._task)
+            return planner(scratch, task)
         finally:
             scratch.close()
 
@@ -101,7 +99,7 @@ class ScienceWorldEnv(TextEnv):
 
     def _help(self) -> str:
         templates = [template for template in self._simulator.templates() if "reset" not in template]
-        return "Choose an action from these valid actions: " + ", ".join([*templates, HELP])
+        return "Choose an action from these valid actions: " + ", ".join([*templates, CHECK])
 
     def _success(self) -> bool:
         return self._solved if self._labels is None else self._labels.success
@@ -110,15 +108,14 @@ class ScienceWorldEnv(TextEnv):
         """Under the simulator's own rules a mistake that fails the task ends it; the published rules overlook it."""
         return self._success() or (failed and self._labels is None)
 
-    def _info(self, *, valid: bool, completed: tuple[int, ...]) -> dict[str, Any]:
-        info = Info(
+    def _info(self, *, valid: bool, completed: tuple[int, ...] = ()) -> dict[str, Any]:
+        return self.info(
             progress=self._progress,
             success=self._success(),
             solved=self._solved,
             valid=valid,
-            subgoals_completed=completed,
+            completed=completed,
         )
-        return dict(info)
 
 
 def load_world(simulator: Simulator, task: Task) -> None:

@@ -8,20 +8,15 @@ from typing import Any
 
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
 from envs.sciworld.kinds import FAMILY, SIMPLIFICATIONS
+from envs.sciworld.open_suite import open_tasks
 
 LABELS = Path("agentboard", "scienceworld", "test.jsonl")
 """Where the labels are in the user's data folder."""
 
 
-def load_tasks(suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
-    """All tasks in order. Raises MissingDataError when the suite's data is absent."""
-    match suite:
-        case "agentboard":
-            return _published(data)
-        case _:
-            from envs.sciworld.open_suite import load_open
-
-            return load_open(suite_seed)
+def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
+    return _published(data) if suite == "agentboard" else open_tasks(seed)
 
 
 def _published(data: Path | None) -> list[Task]:

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evalharness import stats
+from evalharness.analysis.checkpoints import Training
+from evalharness.analysis.score import group_by_family, held_out_score
 from evalharness.analysis.scored_run import ScoredRun
 from evalharness.analysis.standings import Leaderboard
 from evalharness.records.store import read_episodes
@@ -145,6 +147,59 @@ def _estimate(
         estimator = stats.pass_at_k if curve == "best_success" else stats.pass_hat_k
         values = estimator(progress.shape[1], solved, k)
     return np.asarray(values)
+
+
+def by_checkpoint(training: Training) -> Iterator[Row]:
+    """Each family and the score of a training run's checkpoints, by step."""
+    for point in training.points:
+        for column, rates in point.rates.items():
+            for measure, rate in rates.items():
+                low, high = point.ci95[column][measure]
+                yield {
+                    "series": training.model,
+                    "run": point.name,
+                    "axis": training.axis,
+                    "x": point.x,
+                    "family": column,
+                    "measure": measure,
+                    "rate": rate,
+                    "ci95_low": low,
+                    "ci95_high": high,
+                }
+
+
+def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Row]:
+    """`runs`: (series, x, label, run). Success and progress of each family, and of the held-out score."""
+    for series, x, label, run in sorted(runs, key=lambda item: item[:3]):
+        tasks = list(run.tasks.values())
+        scores = {
+            (family, measure): [getattr(task, measure) for task in tasks if task.family == family]
+            for family in sorted({task.family for task in tasks})
+            for measure in ("success", "progress")
+        }
+        found = {
+            (family, measure): (float(np.mean(values)), _rate_interval(measure, values))
+            for (family, measure), values in scores.items()
+        }
+        groups = group_by_family(run.scores)
+        held, _ = held_out_score(groups, run.manifest["held_out"], int(run.config["samples"]))
+        for measure in ("success", "progress") if held else ():
+            low, high = held[f"{measure}_rate_ci95"]  # type: ignore[index]
+            found["held_out", measure] = (
+                held[f"{measure}_rate"],  # type: ignore[index]
+                {"ci95_low": low, "ci95_high": high},
+            )
+        for (family, measure), (rate, interval) in found.items():
+            yield {
+                "series": series,
+                "run": label,
+                "axis": axis,
+                "x": x,
+                "family": family,
+                "measure": measure,
+                "rate": rate,
+                **interval,
+            }
 
 
 UNPERTURBED = "unperturbed"

@@ -32,8 +32,16 @@ def deviations(
         found.append(f"at most {config['max_tokens']} tokens a reply, not {MAX_TOKENS}")
     if "--max-model-len" in str(config.get("vllm_args") or ""):
         found.append(f"a context limit of its own ({config['vllm_args']})")
-    if config["samples"] > 1 or config["temperature"] > 0:
+    if config.get("sampling") == "model":
+        found.append("sampling as the model recommends it")
+    elif config["samples"] > 1 or config["temperature"] > 0:
         found.append(
             f"mean of {config['samples']} samples at temperature {config['temperature']}, not greedy"
         )
+    found += [
+        f"{name.replace('_', ' ')} {config[name]}"
+        for name in ("presence_penalty", "frequency_penalty", "repetition_penalty")
+        # These change what is greedy, too.
+        if config.get(name) not in (None, RunConfig.model_fields[name].default)
+    ]
     return tuple(found)

@@ -10,12 +10,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, pstdev, stdev
 
-from evalharness.analysis.published import MAIN, Printed, PublishedRow, load_table, table_names
+from envs.base import EnvSpec
+from evalharness.analysis.published import (
+    MAIN,
+    Printed,
+    PublishedRow,
+    family_columns,
+    load_table,
+    table_names,
+)
+from evalharness.suites.draws import expected_tasks
 
-HOTPOTQA_QUESTIONS = 300
 _EPSILON = 1e-9
-PERTURBED = ("alfworld", "p1", "p2", "p3", "p4", "p5")
-"""Columns of the perturbation table, all over ALFWorld's tasks; averages are over all six (checked by this audit)."""
+SUMMARIES = ("average", "std")
+"""Columns of the perturbation table over its other columns, all six of them (checked by this audit)."""
 MEASURES = ("success", "progress")
 
 KINDS = {
@@ -43,34 +51,62 @@ class Finding:
     detail: str
 
 
-def audit_published(sizes: Mapping[str, int]) -> list[Finding]:
-    """`sizes`: family -> its number of tasks. Sorted by kind, then in the order of the tables."""
+def own_tables(specs: Mapping[str, EnvSpec]) -> dict[str, tuple[str, int]]:
+    """Table of one family alone -> (its column of success, how many tasks it is over)."""
+    return {
+        spec.published.name: (
+            spec.published.columns["success"],
+            expected_tasks(spec, spec.published.suite, 0, None),
+        )
+        for spec in specs.values()
+        if spec.published is not None
+    }
+
+
+def audit_published(sizes: Mapping[str, int], own: Mapping[str, tuple[str, int]]) -> list[Finding]:
+    """`sizes`: family -> its number of tasks; `own`: as `own_tables`. Sorted by kind, then as the tables are."""
     rows = [row for name in table_names() for row in load_table(name)]
-    found = [finding for row in rows for finding in _row_findings(row, sizes)]
+    found = [finding for row in rows for finding in _row_findings(row, sizes, own)]
     found += _best_of_n_findings(rows)
     found += _cross_table_findings(rows)
     kinds = list(KINDS)
     return sorted(found, key=lambda finding: kinds.index(finding.kind))
 
 
-def _row_findings(row: PublishedRow, sizes: Mapping[str, int]) -> Iterator[Finding]:
+def _row_findings(
+    row: PublishedRow, sizes: Mapping[str, int], own: Mapping[str, tuple[str, int]]
+) -> Iterator[Finding]:
     if row.names.get("decoding") != "delta":
         for column, printed in row.numbers.items():
-            n = tasks_of(row.table, column, sizes)
+            n = tasks_of(row, column, sizes, own)
             if n and (found := count_problem(printed, n)):
                 yield Finding(row.table, row.label, column, printed.text, *found)
         yield from _order_findings(row)
     yield from _perturbation_findings(row)
 
 
-def tasks_of(table: str, column: str, sizes: Mapping[str, int]) -> int | None:
+def tasks_of(
+    row: PublishedRow, column: str, sizes: Mapping[str, int], own: Mapping[str, tuple[str, int]]
+) -> int | None:
     """How many yes-or-no outcomes a column is the mean of; None for any other quantity."""
-    if table == "hotpotqa":
-        return HOTPOTQA_QUESTIONS if column == "em" else None
+    if row.table in own:
+        success, tasks = own[row.table]
+        return tasks if column == success else None
     family, _, measure = column.rpartition("_")
     if measure != "success":
         return None
-    return sizes.get("alfworld") if table == "perturbation" and family in PERTURBED else sizes.get(family)
+    perturbed = _perturbed(row)
+    if family in perturbed:
+        # All over the tasks of one family, whose own column is the unperturbed one.
+        family = next((name for name in perturbed if name in sizes), family)
+    return sizes.get(family)
+
+
+def _perturbed(row: PublishedRow) -> list[str]:
+    """The columns that `SUMMARIES` are over; none in a table without those."""
+    if not all(f"{name}_{measure}" in row.numbers for name in SUMMARIES for measure in MEASURES):
+        return []
+    return [name for name in family_columns([row]) if name not in SUMMARIES]
 
 
 def count_problem(printed: Printed, n: int) -> tuple[str, str] | None:
@@ -94,17 +130,18 @@ def _order_findings(row: PublishedRow) -> Iterator[Finding]:
     for column, printed in row.numbers.items():
         family, _, measure = column.rpartition("_")
         success = row.numbers.get(f"{family}_success")
-        if measure != "progress" or family in ("std", "average") or success is None:
+        if measure != "progress" or family in SUMMARIES or success is None:
             continue
         if printed.value < success.value - _EPSILON:
             yield Finding(row.table, row.label, column, printed.text, "order", f"success is {success.text}")
 
 
 def _perturbation_findings(row: PublishedRow) -> Iterator[Finding]:
-    if not all(f"{column}_success" in row.numbers for column in (*PERTURBED, "average", "std")):
+    perturbed = _perturbed(row)
+    if not perturbed:
         return
     for measure in MEASURES:
-        values = [row.numbers[f"{column}_{measure}"].value for column in PERTURBED]
+        values = [row.numbers[f"{column}_{measure}"].value for column in perturbed]
         average, std = row.numbers[f"average_{measure}"], row.numbers[f"std_{measure}"]
         # The columns are within 0.05 of what was averaged, so is their mean, and so is their population deviation
         # (a seminorm: |std(x + e) - std(x)| <= the root mean square of e).
@@ -129,8 +166,8 @@ def _perturbation_findings(row: PublishedRow) -> Iterator[Finding]:
                 "std",
                 f"population {population:.2f}, sample {sample:.2f}" + (" (fits)" if fits else ""),
             )
-    for i, one in enumerate(PERTURBED):
-        for other in PERTURBED[i + 1 :]:
+    for i, one in enumerate(perturbed):
+        for other in perturbed[i + 1 :]:
             pairs = [(row.numbers[f"{one}_{m}"], row.numbers[f"{other}_{m}"]) for m in MEASURES]
             if all(a.value == b.value for a, b in pairs):
                 printed = "/".join(a.text for a, _ in pairs)

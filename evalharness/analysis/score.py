@@ -66,6 +66,13 @@ class EpisodeScore:
     """A digest of goal and first observation: tasks that look alike at the first turn share it."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """A family's own numbers about an episode, 0..1."""
+    reasoning_tokens: int = 0
+    reasoning_truncated: int = 0
+    """Turns that were cut off inside their reasoning."""
+    context_full: bool = False
+    cached_tokens: int = 0
+    uncounted: int = 0
+    """Turns without token counts."""
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
@@ -89,6 +96,11 @@ class EpisodeScore:
             kind=episode.kind,
             opening=_digest(f"{episode.goal}\0{episode.first_observation}"),
             figures=dict(episode.figures),
+            reasoning_tokens=episode.reasoning_tokens,
+            reasoning_truncated=sum("reasoning_truncated" in turn.format_errors for turn in episode.turns),
+            context_full=episode.ended_by == "context_full",
+            cached_tokens=episode.cached_tokens,
+            uncounted=sum(turn.prompt_tokens is None for turn in episode.turns),
         )
 
 

@@ -71,6 +71,14 @@ class ScoredRun:
         return max(self.turn_limits.values())
 
     @property
+    def labels(self) -> Mapping[str, str]:
+        """What the user noted (`--label`); of a key that was given twice the later."""
+        found: dict[str, str] = {}
+        for session in self.manifest["sessions"]:
+            found |= session.get("label") or {}
+        return found
+
+    @property
     def titles(self) -> Mapping[str, str]:
         titles: Mapping[str, str] = self.manifest["titles"]
         return titles

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any
 
 from envs.base import MAX_TURNS
+from evalharness.analysis.cost import Prices, Tokens, cost_of
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.analysis.task_range import family_range, load_ranges
 from evalharness.errors import DamageWarning
@@ -18,7 +19,7 @@ from evalharness.records.shapes import check_timing, read_object
 from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
 
 SCHEMA = 1
-TIMING = ("wall_s", "sessions", "efficiency", "performance")
+TIMING = ("wall_s", "sessions", "efficiency", "performance", "prices", "unfinished_tokens")
 """Keys that only the run itself knows."""
 
 
@@ -70,6 +71,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "max_turns": max(limits.values()),
         **({"turn_limits": limits} if len(set(limits.values())) > 1 else {}),
         **({"scores": manifest["scores"]} if "scores" in manifest else {}),
+        "max_tokens": config.get("max_tokens"),
         "perturbation": config.get("perturb"),
         "samples": samples,
         "families": families,
@@ -78,12 +80,24 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "turns": sum(s.turns for s in scores),
         "format_error_turns": sum(s.format_errors for s in scores),
         "trimmed_episodes": sum(s.trimmed for s in scores),
+        "context_full_episodes": sum(s.context_full for s in scores),
+        "reasoning_truncated_turns": sum(s.reasoning_truncated for s in scores),
         "tokens": {
             "prompt": sum(s.prompt_tokens for s in scores),
             "completion": sum(s.completion_tokens for s in scores),
+            "reasoning": sum(s.reasoning_tokens for s in scores),
         },
         **(timing or {}),
+        **_cost(groups, timing or {}),
     }
+
+
+def _cost(groups: Mapping[str, list[EpisodeScore]], timing: Mapping[str, Any]) -> dict[str, Any]:
+    """`cost`, where prices were given."""
+    if timing.get("prices") is None:
+        return {}
+    prices = Prices.model_validate(timing["prices"])
+    return {"cost": cost_of(groups, prices, Tokens(**timing.get("unfinished_tokens") or {}))}
 
 
 def write_summary(folder: Path, timing: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,7 +25,7 @@ PLANS = "plans"
 def default_perturbations(spec: EnvSpec) -> list[str]:
     """The published perturbations of a family; all that it has where none was published."""
     known: Mapping[str, Perturbation] = spec.wording.perturbations
-    published = [name for name, how in known.items() if how.source != Perturbation("").source]
+    published = [name for name, how in known.items() if how.published]
     names = published or list(known)
     if not names:
         raise UserError(f"{spec.title} has no perturbation (see: evalharness perturb list)")

@@ -59,6 +59,7 @@ def _episode_row(episode: Episode) -> dict[str, Any]:
         "prompt_tokens": episode.prompt_tokens,
         "completion_tokens": episode.completion_tokens,
         "figures": json.dumps(dict(episode.figures), sort_keys=True) if episode.figures else None,
+        "reasoning_tokens": episode.reasoning_tokens,
         "task_hash": episode.task_hash,
         "prompt_hash": episode.prompt_hash,
         "policy_s": episode.policy_s,
@@ -88,11 +89,14 @@ def _turn_rows(episode: Episode) -> Iterator[dict[str, Any]]:
             "finish_reason": turn.finish_reason,
             "prompt_tokens": turn.prompt_tokens,
             "completion_tokens": turn.completion_tokens,
+            "cached_tokens": turn.cached_tokens,
             "tries": 1 + len(turn.failed_tries),
             "policy_s": turn.policy_s,
             "latency_s": turn.latency_s,
             "environment_s": turn.environment_s,
             "worker_s": turn.worker_s,
+            "reasoning": turn.reasoning,
+            "reasoning_tokens": turn.reasoning_tokens,
         }
 
 
@@ -106,7 +110,7 @@ def _schemas() -> tuple[Any, Any]:
         **{"turns": whole, "valid_turns": whole, "grounding_accuracy": real, "format_error_turns": whole},
         **{"ended_by": text, "trims": whole, "goal": text, "first_observation": text},
         **{"subgoals": pa.list_(text), "prompt_tokens": whole, "completion_tokens": whole},
-        **{"figures": text, "task_hash": text, "prompt_hash": text},
+        **{"figures": text, "reasoning_tokens": whole, "task_hash": text, "prompt_hash": text},
         **dict.fromkeys(["policy_s", "environment_s", "worker_s", "started", "wall_s"], real),
         **dict.fromkeys(["error_turns", "longest_error_run", "no_effect_turns"], whole),
         **dict.fromkeys(["repeated_turns", "longest_loop"], whole),
@@ -122,8 +126,9 @@ def _schemas() -> tuple[Any, Any]:
             "subgoals_completed": pa.list_(whole),
             "reply": text,
         },
-        **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole},
+        **{"finish_reason": text, "prompt_tokens": whole, "completion_tokens": whole, "cached_tokens": whole},
         **{"tries": whole, **dict.fromkeys(["policy_s", "latency_s", "environment_s", "worker_s"], real)},
+        **{"reasoning": text, "reasoning_tokens": whole},
         **{"error": flag, "progressed": flag, "repeated": flag, "place": text},
     }
     return pa.schema(list(episodes.items())), pa.schema(list(turns.items()))
@@ -155,7 +160,14 @@ def data_frames(folder: Path) -> tuple[pd.DataFrame, pd.DataFrame]:
     missing = ("no_effect_turns", "distinct_places", "first_progress_turn")
     return (
         first.astype(dict.fromkeys(missing, "Int64")),
-        second.astype({"no_effect": "boolean", "prompt_tokens": "Int64", "completion_tokens": "Int64"}),
+        second.astype(
+            {
+                "no_effect": "boolean",
+                **dict.fromkeys(
+                    ("prompt_tokens", "completion_tokens", "reasoning_tokens", "cached_tokens"), "Int64"
+                ),
+            }
+        ),
     )
 
 

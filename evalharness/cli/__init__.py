@@ -20,6 +20,7 @@ COMMANDS = (
     "run",
     "sweep",
     "bon",
+    "checkpoints",
     "show",
     "compare",
     "leaderboard",

@@ -52,7 +52,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "fetch",
         "download the official archives and import them",
         description="Download what the named families need (all of them by default) from the publishers and import it. "
-        "A download that was cut off goes on where it stopped. ALFWorld's games are only in the 1.4 GB archive. "
+        "A download that was cut off goes on where it stopped. Some games are only in the 1.4 GB archive. "
         "HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 when a file is not the published one.",
     )
     get.add_argument("families", nargs="*", metavar="FAMILY", help="default: all")

@@ -69,6 +69,7 @@ def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object]) 
     from evalharness.analysis.summary import is_complete, summarize
     from evalharness.analysis.tables import sorted_episodes
     from evalharness.exports import atif, inspect_log, openai_chat, tables
+    from evalharness.exports.conversation import keeps_thinking
 
     chosen = (e for e in sorted_episodes(args.folder) if e.success or not args.successful)
     match args.format:
@@ -86,7 +87,7 @@ def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object]) 
             count = 0
             with target.open("w", encoding="utf-8") as file:
                 for episode in chosen:
-                    file.write(openai_chat.line(episode))
+                    file.write(openai_chat.line(episode, keep_thinking=keeps_thinking(manifest)))
                     count += 1
             return _episodes(count)
         case _:

@@ -129,7 +129,7 @@ def _check(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
     from envs import specs
-    from evalharness.analysis.published_audit import audit_published
+    from evalharness.analysis.published_audit import audit_published, own_tables
     from evalharness.analysis.standings import Benchmark
     from evalharness.errors import UserError
     from evalharness.report.published_audit import print_findings
@@ -137,7 +137,7 @@ def _check(args: argparse.Namespace) -> int:
 
     if args.runs:
         raise UserError("--check audits the published tables and takes no run; leave the run folders out")
-    findings = audit_published(Benchmark.of(specs()).sizes)
+    findings = audit_published(Benchmark.of(specs()).sizes, own_tables(specs()))
     print_findings(make_console(stderr=args.json == "-"), findings)
     write_json(args.json, {"findings": [asdict(finding) for finding in findings]})
     return 0

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
-from envs.base import Perturbation
 from evalharness.cli.common import add_json_option, write_json
 from evalharness.errors import UserError
+
+if TYPE_CHECKING:
+    from envs.base import Perturbation
 
 _DESCRIPTION = """\
 A perturbation words the same actions differently: in the prompt, the worked example, the observations and the parser.

@@ -36,6 +36,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="NAME",
         help='a published row beside the runs, "GPT-4o" or "LLaMA-3-8B/AgentRefine"; may be repeated',
     )
+    parser.add_argument(
+        "--x",
+        metavar="KEY[=FILE]",
+        help="also draw the runs over a label that they were given (--label data_size=8000), or over what FILE (CSV or "
+        "JSON) says of each run's folder; runs with a label `series` are a line each",
+    )
     parser.set_defaults(run=run)
 
 
@@ -67,6 +73,7 @@ def run(args: argparse.Namespace) -> int:
             for row in curves.best_of_k(label, run)
         ],
         "perturbations": _perturbations(runs),
+        "scaling": _scaling(runs, args.x) if args.x else [],
     }
     try:
         args.output.mkdir(parents=True, exist_ok=True)
@@ -120,6 +127,30 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
     shown = _published_rows(board, against)
     shown |= dict(enumerate(labels, start=len(board.standings) - len(runs)))
     return list(curves.by_family(board, shown))
+
+
+def _scaling(runs: list[ScoredRun], over: str) -> list[Row]:
+    """Raises UserError where a run has no value, or the runs are not of one protocol."""
+    from evalharness.analysis import curves
+    from evalharness.analysis.scored_run import require_same
+    from evalharness.analysis.x_values import number, read_x
+    from evalharness.errors import UserError
+
+    advice = "one curve holds runs of one protocol only"
+    require_same(runs, "suite", lambda run: run.suite, advice)
+    require_same(runs, "turn limit", lambda run: run.max_turns, advice)
+    key, given = read_x(over)
+    placed = []
+    for run in runs:
+        value = given.get(run.folder.resolve().name) if given else run.labels.get(key)
+        if value is None:
+            raise UserError(
+                f"--x {over}: nothing is said of {run.folder}; label a run with --label {key}=N, or give "
+                f"--x {key}=FILE with lines of folder,number"
+            )
+        x = number(value, f"--x {over}: {run.folder}")
+        placed.append((run.labels.get("series", ""), x, run.name, run))
+    return list(curves.over_x(key, placed))
 
 
 def _perturbations(runs: list[ScoredRun]) -> list[Row]:

@@ -44,9 +44,8 @@ class Reading:
 def _read(episode: Episode, max_turns: int) -> Reading:
     in_time = episode.turns[:max_turns]
     completed = {index for turn in episode.turns for index in turn.subgoals_completed}
-    thought = episode.turns[0].thought if episode.turns else ""
     return Reading(
-        plan=thought.removeprefix("The ").removesuffix(" plan."),
+        plan=episode.plan or "a plan",
         turns=len(episode.turns),
         success=episode.success,
         solved=episode.solved,

@@ -11,14 +11,16 @@ from typing import Any
 
 from envs import specs as installed_specs
 from envs.base import EnvSpec
+from evalharness.analysis.cost import Tokens, read_prices
 from evalharness.analysis.summary import earlier_timing, is_complete, write_summary
 from evalharness.analysis.tables import write_parquet
 from evalharness.cluster import worker_site
 from evalharness.config import RunConfig
+from evalharness.engine.budget import Budget
 from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.engine.scheduler import Job
-from evalharness.engine.session import Engine
+from evalharness.engine.session import Session, Work
 from evalharness.errors import UserError, nearest
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
@@ -76,8 +78,8 @@ def evaluate(
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
     `data` is the user's data folder; `serve` gives the run a model server that outlives it (`prepare`); `on_folder` is
-    told the run's folder once it is there to stay. Raises UserError for what the user can mend; infrastructure failures
-    are recorded and told in the outcome.
+    told the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
+    are recorded, and the outcome says so.
     """
     specs = installed_specs()
     for family in config.workers:
@@ -101,6 +103,10 @@ def evaluate(
     def set_status(text: str) -> None:
         progress.status = text
 
+    prices = read_prices(config.prices, config.display_name) if config.prices else None
+    if config.is_scripted:
+        prices = None  # nobody is asked, so nothing is to pay
+
     with watch(progress):
         prepared = _prepared(config, specs, set_status, serve)
         folder = config.folder(prepared.address)
@@ -116,19 +122,25 @@ def evaluate(
             store.resume(manifest)
             if (folder / MANIFEST).exists():
                 on_folder(folder)
-            finished = None
+            finished, timing = None, earlier_timing(folder)
+            if prices is not None:
+                timing["prices"] = prices.model_dump()
+            lost = Tokens(**timing.get("unfinished_tokens") or {})
+            budget = Budget(prices, config.cost_limit, unfinished=lost) if prices else None
             for episode in read_episodes(folder):
+                if budget:
+                    budget.count_stored(episode)
                 progress.count_episode(episode.family, episode.success, episode.progress)
                 finished = max(finished or 0.0, episode.started + episode.wall_s)
             history = History.load(history_path())
-            owed = [
+            jobs = [
                 Job(task, sample, history.expected_turns(task, config.turn_limit(specs[task.family])))
                 for task in tasks
                 for sample in range(config.samples)
                 if (task.id, sample) not in store.done
             ]
-            stopped, timing = None, earlier_timing(folder)
-            if owed or not (folder / MANIFEST).exists():
+            stopped = budget.nearly_reached() if budget and jobs else None
+            if (jobs and stopped is None) or not (folder / MANIFEST).exists():
                 finished = None
                 with worker_site(
                     config.cluster,
@@ -136,9 +148,11 @@ def evaluate(
                     on_status=set_status,
                     lasting=serve.lasting if serve else None,
                 ) as site:
-                    engine = Engine(config, specs, store, progress, prompts, spoken, data, site, on_folder)
-                    stopped = run_to_end(engine.play_all(prepared, manifest, owed, history))
-                timing = engine.timing({family: spec.title for family, spec in specs.items()})
+                    work = Work(config, specs, prompts, spoken, data, jobs, budget)
+                    session = Session(work, store, progress, history, site)
+                    result = run_to_end(session.play(prepared, manifest, on_folder))
+                stopped = result.stopped
+                timing |= result.timing
             progress.status = "writing the tables"
             write_parquet(folder)
             return Outcome(folder, write_summary(folder, timing), stopped, finished)

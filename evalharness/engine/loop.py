@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from envs.base import MAX_TURNS, Task
-from evalharness.errors import UserError
 from evalharness.policy.base import (
     ContextOverflowError,
     Environment,
@@ -23,6 +22,10 @@ from evalharness.records.episode import EndedBy, Episode, Trim, Turn
 from evalharness.workers.timing import CallTimes
 
 
+class _ContextFullError(Exception):
+    """What has to stay in the conversation does not fit the model's context."""
+
+
 @dataclass
 class _Conversation:
     """Messages that are only ever appended to (so that a server's prefix cache holds), until the context is full."""
@@ -33,19 +36,16 @@ class _Conversation:
     trims: list[Trim] = field(default_factory=list)
 
     def append(self, reply: str, observation: str) -> None:
-        # Some chat templates and servers refuse an empty assistant message.
-        self.messages.append({"role": "assistant", "content": reply or "(no reply)"})
+        self.messages.append({"role": "assistant", "content": reply})
         self.messages.append({"role": "user", "content": f"Observation: {observation}"})
 
     def drop_older_half(self, turn: int) -> None:
-        """Half of the turns at once, oldest first: the prefix cache is lost once, not at every turn from here on."""
+        """Half of the turns at once, oldest first: the prefix cache is lost once, not at every turn from here on. The
+        newest turn stays: without its observation the model would not know what its action did."""
         turns = (len(self.messages) - self.head) // 2
-        if turns == 0:
-            raise UserError(
-                "the instruction, worked example and first observation alone do not fit the model's context; "
-                'serve it with a longer one, e.g. --vllm-args "--max-model-len 8192"'
-            )
-        dropped = (turns + 1) // 2
+        if turns < 2:
+            raise _ContextFullError
+        dropped = turns // 2
         del self.messages[self.head : self.head + 2 * dropped]
         self.trims.append(Trim(turn, dropped))
 
@@ -96,9 +96,12 @@ async def play(
     voice: Voice,
     sample: int = 0,
     max_turns: int = MAX_TURNS,
+    keep_thinking: bool = False,
     on_turn: Callable[[Turn], None] = lambda turn: None,
 ) -> Episode:
-    """Play `task` to its end. Infrastructure errors pass through: the caller starts the episode over."""
+    """Play `task` to its end. `keep_thinking`: reasoning stays in the conversation.
+
+    Infrastructure errors pass through: the caller starts the episode over."""
     started, clock = time.time(), time.perf_counter()
     goal, first_observation, info = await environment.reset(task)
     environment_s = environment.last_call.took_s
@@ -108,6 +111,7 @@ async def play(
     conversation = _Conversation(messages, len(messages))
     player = open_player(_Speaking(environment, voice))
     turns: list[Turn] = []
+    plan: str | None = None
     ended_by: EndedBy = "turn_limit"
     while len(turns) < max_turns:
         number = len(turns) + 1
@@ -117,9 +121,16 @@ async def play(
         except PolicyStoppedError:
             ended_by = "policy_stopped"
             break
+        except _ContextFullError:
+            ended_by = "context_full"
+            break
         answered = time.perf_counter()
+        plan = reply.plan or plan
         parsed = react.parse(
-            reply.text, stopped_by=reply.stopped_by, truncated=reply.finish_reason == "length"
+            reply.text,
+            reasoning=reply.reasoning,
+            stopped_by=reply.stopped_by,
+            truncated=reply.finish_reason == "length",
         )
         terminated = False
         completed: tuple[int, ...] = ()
@@ -135,7 +146,7 @@ async def play(
             observation = voice.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
             no_effect = info.get("no_effect")
-        conversation.append(parsed.kept, observation)
+        conversation.append(parsed.spoken(keep_thinking=keep_thinking), observation)
         turn = Turn(
             turn=number,
             reply=reply.text,
@@ -150,11 +161,14 @@ async def play(
             finish_reason=reply.finish_reason,
             prompt_tokens=reply.prompt_tokens,
             completion_tokens=reply.completion_tokens,
+            cached_tokens=reply.cached_tokens,
             policy_s=answered - before,
             latency_s=reply.latency,
             failed_tries=reply.failed_tries,
             environment_s=simulated,
             worker_s=max(0.0, waited),
+            reasoning=parsed.reasoning,
+            reasoning_tokens=reply.reasoning_tokens,
         )
         turns.append(turn)
         on_turn(turn)
@@ -186,5 +200,6 @@ async def play(
         started=started,
         wall_s=time.perf_counter() - clock,
         worker_s=max(0.0, worker_s) + sum(turn.worker_s for turn in turns),
+        plan=plan,
         figures=dict(info.get("figures", {})),
     )

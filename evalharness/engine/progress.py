@@ -36,7 +36,7 @@ class Progress:
     completion_tokens: int = 0
     engine: Callable[[], str] = lambda: ""
     """One line on the concurrency and on what the model's server says of itself."""
-    _owed: dict[tuple[str, int], float] = field(default_factory=dict)
+    _to_play: dict[tuple[str, int], float] = field(default_factory=dict)
     """Expected turns of the episodes that are not finished, by (task, sample)."""
     _played: int = 0
     """Turns of the episodes finished in this session."""
@@ -57,22 +57,22 @@ class Progress:
 
     def finish(self, episode: Episode) -> None:
         self.count_episode(episode.family, episode.success, episode.progress)
-        if expected := self._owed.pop((episode.task_id, episode.sample), None):
+        if expected := self._to_play.pop((episode.task_id, episode.sample), None):
             self._played += len(episode.turns)
             self._expected += expected
 
     def give_up(self, family: str, task_id: str, sample: int) -> None:
         self.families[family].failures += 1
-        self._owed.pop((task_id, sample), None)
+        self._to_play.pop((task_id, sample), None)
 
     @property
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
-    def owe(self, expected_turns: Mapping[tuple[str, int], float]) -> None:
+    def expect(self, expected_turns: Mapping[tuple[str, int], float]) -> None:
         """The episodes to be played now, by (task, sample)."""
-        self._owed = dict(expected_turns)
-        self._prior = _PRIOR * sum(self._owed.values()) / max(len(self._owed), 1)
+        self._to_play = dict(expected_turns)
+        self._prior = _PRIOR * sum(self._to_play.values()) / max(len(self._to_play), 1)
 
     @property
     def seconds_left(self) -> float | None:
@@ -80,8 +80,8 @@ class Progress:
 
         Episodes last longer or shorter than expected; those to come are taken to do so as the finished ones do.
         """
-        if self.turns < _ENOUGH_TURNS or not self._owed:
+        if self.turns < _ENOUGH_TURNS or not self._to_play:
             return None
         stretch = (self._played + self._prior) / (self._expected + self._prior)
-        left = sum(self._owed.values()) * stretch - (self.turns - self._played)
+        left = sum(self._to_play.values()) * stretch - (self.turns - self._played)
         return max(left, 0.0) * self.elapsed / self.turns

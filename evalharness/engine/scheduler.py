@@ -69,6 +69,8 @@ class Scheduler:
     """Of all machines that workers run on."""
     policy_alive: Callable[[], str | None] = lambda: None
     """None, or why the policy can never answer again."""
+    halted: Callable[[], str | None] = lambda: None
+    """None, or why no further episode begins; those in flight are played to their end."""
     _queues: dict[str, _Queue] = field(default_factory=dict)
     _policy_failures: int = 0
     """Episodes in a row that failed because the policy gave no reply."""
@@ -82,6 +84,9 @@ class Scheduler:
                 while any(queue.jobs or queue.in_flight for queue in self._queues.values()):
                     while (family := self._next_family()) is not None:
                         self._start(family, group)
+                    in_flight = any(queue.in_flight for queue in self._queues.values())
+                    if not in_flight and (reason := self.halted()) is not None:
+                        raise RunAbortedError(reason)
                     await self.throttle.change()
                 looking.cancel()
         except BaseExceptionGroup as errors:
@@ -89,7 +94,7 @@ class Scheduler:
 
     def _next_family(self) -> str | None:
         """The family whose next episode starts now; None when the seats are taken or nothing is left."""
-        if not self.throttle.has_room:
+        if not self.throttle.has_room or self.halted() is not None:
             return None
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
@@ -122,7 +127,7 @@ class Scheduler:
             try:
                 async with pool.environment() as environment:
                     episode = await self.play(job, environment)
-            except StoreError:
+            except (StoreError, RunAbortedError):
                 raise
             except InfrastructureError as error:
                 reason = self.policy_alive()

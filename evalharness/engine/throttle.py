@@ -18,7 +18,7 @@ from dataclasses import dataclass
 START = 32
 """Episodes in flight at the start: below what a small server takes, and three doublings below what a big one does."""
 CEILING = 512
-"""vLLM runs 256 sequences at once by default and queues the rest."""
+"""For each server. vLLM runs 256 sequences at once by default (1,024 on the largest GPUs) and queues the rest."""
 _GAIN = 1.1
 """A doubling has to raise the throughput by so much to count as growth; above the noise of a window."""
 _COLLAPSE = 0.7
@@ -26,6 +26,8 @@ _COLLAPSE = 0.7
 _BACK_OFF = 0.7
 _PROBE_AFTER = 8
 """Windows without trouble before more is tried again; twice as many after each trial that gained nothing."""
+_PREEMPTED_AGAIN_S = 5.0
+"""Two looks at the server, and a little more."""
 _WINDOW_S = 0.5
 """Shortest time that a throughput is measured over."""
 
@@ -42,6 +44,13 @@ class Window:
     @property
     def rate(self) -> float:
         return self.turns / self.seconds
+
+
+def ceiling(servers: int, max_num_seqs: int | None, episodes: int) -> int:
+    """How many episodes may be in flight at most. `max_num_seqs`: sequences that a server runs at once, where that is
+    known: what more it is given only waits there."""
+    each = CEILING if max_num_seqs is None else min(CEILING, max_num_seqs)
+    return max(1, min(servers * each, episodes))
 
 
 class AutoLimit:
@@ -97,6 +106,10 @@ class AutoLimit:
         """The server runs `running` requests and lets others wait: more would wait, too."""
         if running < self.limit:
             self._retreat(max(running, int(self.limit * _BACK_OFF)))
+
+    def preempted(self) -> None:
+        """The server threw out requests that it was working on: its cache does not hold as many conversations."""
+        self._retreat(int(self.limit * _BACK_OFF))
 
     def collapsed(self, limit: int) -> None:
         self._retreat(limit)
@@ -267,6 +280,16 @@ class Throttle:
         if self._auto is not None:
             before = self.limit
             self._auto.saturated(running)
+            self._limit_was(before)
+
+    def preempted(self) -> None:
+        """The server counted preemptions since the last look at it. Those that follow a step back at once do not
+        count: they are of requests that were there before."""
+        now = self._clock()
+        if self._auto is not None and now - self._last_back_off > _PREEMPTED_AGAIN_S:
+            self._last_back_off = now
+            before = self.limit
+            self._auto.preempted()
             self._limit_was(before)
 
     def _limit_was(self, before: int) -> None:

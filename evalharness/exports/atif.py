@@ -97,7 +97,7 @@ def _step(turn: Turn) -> dict[str, Any]:
         {
             "source": "agent",
             "message": turn.reply,
-            "reasoning_content": turn.thought or None,
+            "reasoning_content": "\n\n".join(filter(None, (turn.reasoning, turn.thought))) or None,
             "tool_calls": [
                 {"tool_call_id": call, "function_name": TOOL, "arguments": {"action": turn.action}}
             ]

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from evalharness._version import __version__
-from evalharness.exports.conversation import conversation, opening
+from evalharness.config import SAMPLING
+from evalharness.exports.conversation import conversation, keeps_thinking, opening
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.manifest import turn_limits
 
@@ -65,13 +66,13 @@ def _scores(episode: Episode) -> dict[str, Any]:
     }
 
 
-def sample(episode: Episode, model: str) -> dict[str, Any]:
+def sample(episode: Episode, model: str, *, keep_thinking: bool = False) -> dict[str, Any]:
     """One `EvalSample`. `input` is the opening, `messages` the whole chat."""
     key = (episode.task_id, episode.sample)
     messages = [
         {"id": _id(*key, i), **message}
         | ({"source": "generate", "model": model} if message["role"] == "assistant" else {"source": "input"})
-        for i, message in enumerate(conversation(episode))
+        for i, message in enumerate(conversation(episode, keep_thinking=keep_thinking))
     ]
     start, _ = opening(episode)
     empty: dict[str, Any] = {"model": model, "choices": [], "completion": ""}
@@ -141,6 +142,7 @@ def _events(
         elapsed += turn.policy_s + turn.environment_s + turn.worker_s
         outcome = {
             "turn": turn.turn,
+            "reasoning": turn.reasoning,
             "thought": turn.thought,
             "action": turn.action,
             "observation": turn.observation,
@@ -190,7 +192,7 @@ def _specification(manifest: Mapping[str, Any], ids: list[str], samples: int) ->
     session = manifest["sessions"][0]
     sampling = {
         key: config[key]
-        for key in ("temperature", "top_p", "max_tokens", "seed")
+        for key in (*SAMPLING[:3], "frequency_penalty", "presence_penalty", "max_tokens", "seed")
         if config.get(key) is not None
     }
     specification = {
@@ -245,7 +247,7 @@ def write(path: Path, episodes: Iterable[Episode], manifest: Mapping[str, Any], 
 
         started, completed = float("inf"), 0.0
         for episode in episodes:
-            whole = sample(episode, model)
+            whole = sample(episode, model, keep_thinking=keeps_thinking(manifest))
             add(f"samples/{whole['id']}_epoch_{whole['epoch']}.json", whole)
             summaries.append(_summary(whole, episode))
             ids[episode.task_id] = None

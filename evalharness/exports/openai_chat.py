@@ -21,9 +21,9 @@ def metadata(episode: Episode) -> dict[str, Any]:
     }
 
 
-def line(episode: Episode) -> str:
+def line(episode: Episode, *, keep_thinking: bool = False) -> str:
     """The chat ends with the last reply: what the world answered to it, nobody read."""
-    messages = conversation(episode)
+    messages = conversation(episode, keep_thinking=keep_thinking)
     if episode.turns:
         messages.pop()
     return json.dumps({"messages": messages, "metadata": metadata(episode)}, ensure_ascii=True) + "\n"

@@ -18,15 +18,24 @@ class Reply:
     """One answer of a policy. Token counts are None where the server reports none."""
 
     text: str
+    reasoning: str = ""
+    """What the server told apart from the text."""
     finish_reason: str = "stop"
     """As the chat completions API says it: `stop`, `length`, ..."""
     stopped_by: str | None = None
     """The stop sequence that ended generation, where the server tells."""
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    """All that was generated, reasoning included."""
+    reasoning_tokens: int | None = None
+    """Those of the reasoning, where the server counts them."""
+    cached_tokens: int | None = None
+    """Prompt tokens that the server found in its cache."""
     latency: float = 0.0
     """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
     failed_tries: tuple[FailedTry, ...] = ()
+    plan: str | None = None
+    """Name of the known plan that it is a step of, where a policy carries one out."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +48,8 @@ class RequestForm:
     """As the chat completions API takes it, for servers that can be held to a JSON schema."""
     max_tokens: int | None = None
     """None: as the sampling says."""
+    episode: str = ""
+    """Tells a router which requests belong together; the server never sees it in the request's body."""
 
 
 class PolicyError(InfrastructureError):

@@ -34,6 +34,10 @@ class RequestRefusedError(UserError):
         """In the server's own words."""
 
 
+class RequestFaultError(RequestRefusedError):
+    """The server says that it is the request's own fault (400, 422): another form of it may do."""
+
+
 def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | bytearray) -> dict[str, Any]:
     """The fields of a Reply.
 
@@ -48,17 +52,13 @@ def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | 
         wait = retry_after(headers)
         busy = status == 429 or (status == 503 and wait is not None)
         raise TryFailedError("busy" if busy else "server_error", f"HTTP {status}: {message}", wait)
-    raise RequestRefusedError(f"{url} refuses the request (HTTP {status}): {message}", status, message)
+    refused = RequestFaultError if status in (400, 422) else RequestRefusedError
+    raise refused(f"{url} refuses the request (HTTP {status}): {message}", status, message)
 
 
 def _is_context_overflow(message: str) -> bool:
     text = message.lower()
     return ("context" in text and ("length" in text or "window" in text)) or "max_model_len" in text
-
-
-def refuses_system_role(message: str) -> bool:
-    text = message.lower()
-    return "system" in text and ("role" in text or "support" in text)
 
 
 def refuses_response_format(message: str) -> bool:
@@ -99,17 +99,21 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
         text = message.get("content") or ""
         reasoning = message.get("reasoning_content") or message.get("reasoning") or ""
         usage = body.get("usage") or {}
+        details = usage.get("prompt_tokens_details")
         if not isinstance(text, str) or not isinstance(reasoning, str):
             raise TypeError("content is not text")
         # JSON can spell half a surrogate pair; nothing downstream could write it as UTF-8.
         text, reasoning = (part.encode("utf-8", "replace").decode() for part in (text, reasoning))
-        stopped_by = choice.get("stop_reason")
+        stopped_by = choice.get("stop_reason", choice.get("matched_stop"))  # vLLM; SGLang
         return {
-            "text": f"<think>{reasoning}</think>{text}" if reasoning else text,
+            "text": text,
+            "reasoning": reasoning,
             "finish_reason": _word(choice.get("finish_reason")) or "stop",
             "stopped_by": stopped_by if isinstance(stopped_by, str) else None,
             "prompt_tokens": _count(usage.get("prompt_tokens")),
             "completion_tokens": _count(usage.get("completion_tokens")),
+            "reasoning_tokens": _reasoning_tokens(usage),
+            "cached_tokens": _count(details.get("cached_tokens")) if isinstance(details, dict) else None,
         }
     # RecursionError: brackets nested some thousand deep.
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError) as error:
@@ -121,6 +125,11 @@ def read_completion(raw: bytes | bytearray) -> dict[str, Any]:
 def _word(value: Any) -> str:
     """A short ASCII word as it is, anything else as nothing."""
     return value if isinstance(value, str) and value.isascii() and len(value) <= 40 else ""
+
+
+def _reasoning_tokens(usage: Mapping[str, Any]) -> int | None:
+    details = usage.get("completion_tokens_details")
+    return _count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
 
 
 def _count(value: Any) -> int | None:

@@ -7,11 +7,12 @@ connections; aiohttp needs 0.2 ms and does several hundred (measured with 31-mes
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import aiohttp
@@ -19,9 +20,11 @@ import aiohttp
 from envs.base import Task
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError, Environment, Player, PolicyError, Reply, RequestForm
-from evalharness.policy.completion import TryFailedError, read_answer, refuses_system_role
+from evalharness.policy.completion import RequestFaultError, TryFailedError, read_answer
 from evalharness.policy.patience import Patience, pause_before_retry
+from evalharness.policy.sampling import Sampling, beyond_openai, refused_fields, without
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
+from evalharness.policy.template import Template, examine, growing_conversations
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
 from evalharness.records.episode import FailedTry
@@ -54,17 +57,6 @@ class RefusedError(EndpointError):
     refuses_all = True
 
 
-@dataclass(frozen=True)
-class Sampling:
-    """How replies are drawn. Greedy by default, as the published main results."""
-
-    temperature: float = 0.0
-    top_p: float = 1.0
-    max_tokens: int = 256
-    """Per reply: room for a thought and an action."""
-    seed: int = 0
-
-
 def merge_system(messages: list[Message]) -> list[Message]:
     """Put the system text at the head of the first user message, for chat templates without a system role."""
     if not messages or messages[0]["role"] != "system":
@@ -77,6 +69,11 @@ def request_seed(seed: int, task_id: str, sample: int, turn: int) -> int:
     """A seed that is the same whenever the same turn is asked again, in whatever order; fits 31 bits."""
     digest = hashlib.sha256(f"{seed}/{task_id}/{sample}/{turn}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
+
+
+def episode_key(seed: int, task_id: str, sample: int) -> str:
+    """The same for all turns of an episode, and for no other episode of the run."""
+    return hashlib.sha256(f"{seed}/{task_id}/{sample}".encode()).hexdigest()[:32]
 
 
 class ChatEndpoint:
@@ -93,25 +90,34 @@ class ChatEndpoint:
         timeout: float = 600.0,
         tries: int = 6,
         expected: ServedModel | None = None,
+        template_kwargs: Mapping[str, Any] | None = None,
+        session_header: str = "",
         on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
     ) -> None:
         """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
         pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
         or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
-        where nobody else is answered either. `expected` is what the server said of its model before. `on_status` is
-        told in words what keeps failing ('': no more), `on_overload` that a try was refused because the server has
-        too much to do (429, 503)."""
+        where nobody else is answered either. `template_kwargs` go to the chat template. `expected` is what the server
+        said of its model before. `session_header` names the header that carries an episode's key ("": none).
+        `on_status` is told in words what keeps failing ('': no more), `on_overload` that a try was refused because the
+        server has too much to do (429, 503)."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
         self.max_model_len: int | None = None
         self.merges_system = False
+        self.left_out: set[str] = set()
+        """Fields that the server refuses, and that change nothing where they are missing."""
+        self.template: Template | None = None
+        """What the chat template does, where the server lets us see (`examine_template`)."""
+        self._template_kwargs = dict(template_kwargs or {})
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._connections = connections
         self._timeout = timeout
         self._tries = tries
         self._expected = expected
+        self._session_header = session_header
         self._served: ServedModel | None = None
         self._doubtful = False
         """The server has been away, so another one may be there now."""
@@ -151,18 +157,49 @@ class ChatEndpoint:
         self._patience = Patience(self._timeout, self._on_status)
 
     async def _say_ok(self) -> None:
-        """One real reply; finds out whether the chat template takes a system message."""
+        """One real reply; finds out what of a request this server does not take, and leaves it out from then on."""
+        while True:
+            try:
+                return await self._probe()
+            except RequestFaultError as error:
+                refused, named = error, refused_fields(str(error), self._request([], 0, 1)) - self.left_out
+            if not named:
+                break
+            self.left_out |= named
+        # Templates refuse a system message in many words ("roles must alternate", say), and some servers refuse a
+        # field without naming it. Whatever was said, these are the two things that we can do about it.
+        named_only, more = self.left_out, beyond_openai(self._request([], 0, 1))
+        for merges_system, left_out in ((True, set[str]()), (False, more), (True, more)):
+            self.merges_system, self.left_out = merges_system, named_only | left_out
+            with contextlib.suppress(RequestFaultError):
+                return await self._probe()
+        self.merges_system, self.left_out = False, named_only
+        raise refused
+
+    async def _probe(self) -> None:
         probe: list[Message] = [
             {"role": "system", "content": "You are a helpful assistant."},
             {"role": "user", "content": "Say ok."},
         ]
-        try:
-            await self._chat(probe, seed=0, max_tokens=4)
-        except UserError as error:
-            if not refuses_system_role(str(error)):
-                raise
-            self.merges_system = True
-            await self._chat(probe, seed=0, max_tokens=4)
+        await self._chat(probe, seed=0, max_tokens=4)
+
+    def facts(self) -> dict[str, Any]:
+        """How this server is asked, as far as only the start has shown it."""
+        return {
+            "sampling": without(self.sampling.fields(), self.left_out),
+            "left_out": sorted(self.left_out),
+            "system_in_first_message": self.merges_system,
+        }
+
+    async def examine_template(self, *, keep_thinking: bool = False) -> Template | None:
+        """Send three growing conversations through the server's tokenizer, where it offers that."""
+        conversations = [
+            [merge_system(messages) if self.merges_system else messages for messages in grown]
+            for grown in growing_conversations(keep_thinking=keep_thinking)
+        ]
+        kwargs = self._template_kwargs
+        self.template = await examine(self._connection, self.base_url, self.model, conversations, kwargs)
+        return self.template
 
     async def _settle_doubt(self) -> None:
         """After the server was away: is it still the same model? Raises UserError where it is not."""
@@ -198,27 +235,47 @@ class ChatEndpoint:
 
         Raises ContextOverflowError, UserError (the server refuses the request for good), EndpointError.
         """
-        return await self._chat(
+        reply = await self._chat(
             messages, seed=seed, max_tokens=form.max_tokens or self.sampling.max_tokens, form=form
         )
+        return self._with_open_reasoning(reply)
 
     async def _chat(
         self, messages: list[Message], *, seed: int, max_tokens: int, form: RequestForm = TURN_FORM
     ) -> Reply:
-        payload: dict[str, Any] = {
+        request = without(self._request(messages, seed, max_tokens, form), self.left_out)
+        headers = {self._session_header: form.episode} if self._session_header and form.episode else {}
+        return await self._ask(json.dumps(request).encode(), headers)
+
+    def _request(
+        self, messages: list[Message], seed: int, max_tokens: int, form: RequestForm = TURN_FORM
+    ) -> dict[str, Any]:
+        request: dict[str, Any] = {
             "model": self.model,
             "messages": merge_system(messages) if self.merges_system else messages,
-            "temperature": self.sampling.temperature,
-            "top_p": self.sampling.top_p,
+            **self.sampling.fields(),
             "max_tokens": max_tokens,
             "stop": list(form.stop),
             "seed": seed,
+            **({"chat_template_kwargs": self._template_kwargs} if self._template_kwargs else {}),
         }
         if form.response_format is not None:
-            payload["response_format"] = form.response_format
-        return await self._ask(json.dumps(payload).encode())
+            request["response_format"] = form.response_format
+        return request
 
-    async def _ask(self, body: bytes) -> Reply:
+    def _with_open_reasoning(self, reply: Reply) -> Reply:
+        """Where the prompt itself begins the reasoning, a reply that was cut off inside it shows no marker."""
+        opened = self.template is not None and self.template.opens_reasoning
+        if (
+            opened
+            and reply.finish_reason == "length"
+            and not reply.reasoning
+            and "</think>" not in reply.text
+        ):
+            return replace(reply, text="", reasoning=reply.text)
+        return reply
+
+    async def _ask(self, body: bytes, headers: dict[str, str]) -> Reply:
         """The same bytes at every try: with the seed in them, a turn that is asked again is the same request."""
         started = time.monotonic()
         failed: list[FailedTry] = []
@@ -228,7 +285,7 @@ class ChatEndpoint:
                 if self._doubtful:
                     await self._settle_doubt()
                     began = time.monotonic()
-                reply = await self._post(body)
+                reply = await self._post(body, headers)
             except ContextOverflowError:
                 self._patience.answered()
                 raise
@@ -261,9 +318,9 @@ class ChatEndpoint:
                 self._patience.answered()
                 return Reply(**reply, latency=time.monotonic() - began, failed_tries=tuple(failed))
 
-    async def _post(self, body: bytes) -> dict[str, Any]:
+    async def _post(self, body: bytes, headers: dict[str, str]) -> dict[str, Any]:
         url = f"{self.base_url}/chat/completions"
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **headers}
         try:
             async with self._connection.post(url, data=body, headers=headers) as response:
                 raw = bytearray()
@@ -297,4 +354,5 @@ class _EndpointPlayer:
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         seed = request_seed(self.endpoint.sampling.seed, self.key, self.sample, turn)
-        return await self.endpoint.chat(messages, seed=seed, form=self.form)
+        episode = episode_key(self.endpoint.sampling.seed, self.key, self.sample)
+        return await self.endpoint.chat(messages, seed=seed, form=replace(self.form, episode=episode))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import logging
 import os
 import re
 import shlex
@@ -16,12 +18,15 @@ from typing import TYPE_CHECKING, Any
 from envs.base import EnvSpec
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
+from evalharness.policy.adapted import ToServe, adapted
 from evalharness.policy.base import Policy
-from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint, Sampling
+from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.replicas import Replica, Replicas
+from evalharness.policy.sampling import Sampling
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 from evalharness.policy.served import ServedModel, describe, one_model
+from evalharness.policy.template import Template
 
 if TYPE_CHECKING:
     from evalharness.server.interface import ModelServer
@@ -57,6 +62,8 @@ class Opened:
     """Where the servers that are up now tell how busy they are."""
     down_s: Callable[[], float] = lambda: 0.0
     """Seconds without a server so far, while it was started again."""
+    template: Template | None = None
+    """What the chat template does with a growing conversation; None where that cannot be seen."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +83,7 @@ class Prepared:
 
 
 def sampling_of(config: RunConfig) -> Sampling:
-    return Sampling(config.temperature, config.top_p, config.max_tokens, config.seed)
+    return Sampling(**config.sampling_fields(), max_tokens=config.max_tokens, seed=config.seed)
 
 
 def prepare(
@@ -101,7 +108,8 @@ def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
     elif config.model == "reference":
         policy = ReferencePolicy()
     elif config.model == "random":
-        policy = RandomPolicy(config.seed, {family: spec.actions for family, spec in specs.items()})
+        help_actions = {f: spec.actions[spec.help_action] for f, spec in specs.items() if spec.help_action}
+        policy = RandomPolicy(config.seed, help_actions)
     else:
         from evalharness.records.store import read_episodes, read_manifest
 
@@ -145,9 +153,37 @@ def _client(
         # With another server to go to, waiting for this one to come back is not worth as much.
         tries=6 if len(config.endpoints) < 2 else 3,
         expected=expected,
+        template_kwargs=config.template_kwargs,
+        session_header=config.session_header,
         on_status=reports.status,
         on_overload=reports.overload,
     )
+
+
+def _how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
+    """How the servers are asked, each way once."""
+    ways: list[dict[str, Any]] = []
+    for client in clients:
+        if (way := client.facts()) not in ways:
+            ways.append(way)
+    return ways
+
+
+async def _examine_template(
+    config: RunConfig, clients: Sequence[ChatEndpoint], reports: Reports
+) -> Template | None:
+    """Of one server: all serve the same model."""
+    first, *others = clients
+    template = await first.examine_template(keep_thinking=config.history_thinking == "keep")
+    for client in others:
+        client.template = template
+    if template is not None and (notice := template.notice()) is not None:
+        reports.event(notice)
+    return template
+
+
+def _told_of(template: Template | None) -> dict[str, Any]:
+    return {"template": template.to_json() if template else None}
 
 
 def _metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:
@@ -191,7 +227,11 @@ def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
         group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
         try:
             await asyncio.gather(*(client.start() for client in clients))
-            yield Opened(group, failure=group.failure, metrics=_metrics_of(group))
+            template = await _examine_template(config, clients, reports)
+            facts = {"requests": _how_asked(clients), **_told_of(template)}
+            yield Opened(
+                group, failure=group.failure, facts=facts, metrics=_metrics_of(group), template=template
+            )
         finally:
             await group.close()
 
@@ -200,16 +240,34 @@ def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
 
 def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
     """A vLLM of our own: everything that can be checked is checked before it is started."""
+    from evalharness.server.arguments import option_names
     from evalharness.server.checkpoint import check_checkpoint, is_local
     from evalharness.server.demo import ensure_demo
+    from evalharness.server.lora import is_adapter
+    from evalharness.server.placement import data_parallel_doubt
 
     try:
         extra = shlex.split(config.vllm_args)
     except ValueError as error:
         raise UserError(f"--vllm-args cannot be split into words: {error}") from None
+    if doubt := data_parallel_doubt(config.model, extra):
+        logging.getLogger("evalharness").warning(doubt)
     if config.replicas > 1 and "--port" in " ".join(extra):
         raise UserError("--vllm-args: --port cannot be the same for several --replicas; leave it out")
+    if config.sampling == "model" and "generation-config" not in option_names(extra):
+        extra += ["--generation-config", "auto"]
     identity: dict[str, Any] = {"kind": "vllm"}
+    if config.chat_template is not None:
+        if "chat-template" in option_names(extra):
+            raise UserError("--chat-template and --vllm-args name a chat template each; leave one out")
+        path, identity["chat_template_sha256"] = _chat_template(config.chat_template)
+        extra += ["--chat-template", str(path)]
+    if config.lora is not None or is_adapter(config.model):
+        servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
+        adapter, to_serve = adapted(config, extra, on_status)
+        return Prepared(identity | adapter, _opening(config, serve, servers_of, to_serve))
+    if config.lora_serve:
+        raise UserError("--lora-serve needs an adapter: --lora DIR")
     model = config.model
     hub_id = config.model != "demo" and not is_local(config.model)
     if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
@@ -227,22 +285,42 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
         on_status("hashing the checkpoint")
         model = str(checkpoint.path)
         identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
-    name = config.display_name
+    return Prepared(
+        identity,
+        _opening(config, serve, servers_of, lambda on_status: ToServe(model, config.display_name, extra)),
+    )
+
+
+def _opening(
+    config: RunConfig,
+    serve: SharedServers | None,
+    servers_of: _ServersOf,
+    to_serve: Callable[[Status], ToServe],
+) -> Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]:
+    """`to_serve` may take minutes."""
 
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+        from evalharness.server.with_adapter import WithAdapter
+
+        what = await asyncio.to_thread(to_serve, reports.status)
+        name = what.adapter_name or what.served_name
         make, placed = servers_of()
+        if what.variables:
+            placed = [{**own, "variables": {**own["variables"], **what.variables}} for own in placed]
         servers: list[ModelServer] = [
             (partial(serve, make) if serve else make)(
-                model=model,
-                served_name=name,
+                model=what.model,
+                served_name=what.served_name,
                 log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
-                extra_args=extra,
+                extra_args=what.extra,
                 on_status=reports.status if index == 0 else None,
                 **own,
             )
             for index, own in enumerate(placed)
         ]
+        if what.adapter is not None:
+            servers = [WithAdapter(server, name, what.adapter) for server in servers]
         async with AsyncExitStack() as stack:
             for server in servers:
                 stack.push_async_callback(server.stop)
@@ -258,20 +336,40 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
             group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
             stack.push_async_callback(group.close)
             await asyncio.gather(*(replica.endpoint.start() for replica in replicas))
+            clients = [replica.endpoint for replica in replicas]
+            template = await _examine_template(config, clients, reports)
             facts: dict[str, Any] = {
                 "vllm": servers[0].version,
                 "argv": servers[0].argv,
                 "replicas": len(servers),
+                "requests": _how_asked(clients),
+                **_told_of(template),
             }
+            if config.deterministic:
+                facts["batch_invariant"] = True
             if config.cluster:
                 facts["servers"] = [server.base_url for server in servers]
             elif len(servers) > 1:
                 facts["placement"] = [own["variables"] for own in placed]
             yield Opened(
-                group, group.failure, facts=facts, metrics=_metrics_of(group), down_s=lambda: group.down_s
+                group,
+                group.failure,
+                facts=facts,
+                metrics=_metrics_of(group),
+                down_s=lambda: group.down_s,
+                template=template,
             )
 
-    return Prepared(identity, opened)
+    return opened
+
+
+def _chat_template(path: Path) -> tuple[Path, str]:
+    """Where it is, and its SHA-256."""
+    path = path.expanduser().absolute()
+    try:
+        return path, hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise UserError(f"--chat-template {path} cannot be read: {error.strerror}") from None
 
 
 _ServersOf = Callable[[], tuple[Callable[..., "ModelServer"], Sequence[Mapping[str, Any]]]]
@@ -280,17 +378,24 @@ _ServersOf = Callable[[], tuple[Callable[..., "ModelServer"], Sequence[Mapping[s
 
 def _on_this_machine(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
     from evalharness.server.find import find_server
+    from evalharness.server.invariance import batch_invariance, compute_capabilities
     from evalharness.server.managed import ManagedServer
 
     command = find_server(config.vllm)
+    invariant = batch_invariance(command.kind, compute_capabilities()) if config.deterministic else {}
     placed = [
-        {"command": command, "variables": variables} for variables in _placement(config, command.kind, extra)
+        {"command": command, "variables": variables | invariant}
+        for variables in _placement(config, command.kind, extra)
     ]
     return lambda: (ManagedServer, placed)
 
 
 def _on_nodes(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
     """Each node has its own vLLM. Where there is room is only known once the cluster has been joined."""
+    if config.deterministic:
+        raise UserError(
+            "--deterministic: whether a node's GPUs can do that is not known; leave out --cluster"
+        )
     from evalharness.server.placement import gpus_of_one
 
     def servers_of() -> tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]:

@@ -13,8 +13,8 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.surface import ActionSurface
 
 
-def _say(thought: str, action: str) -> Reply:
-    return Reply(f"Thought: {thought}\nAction: {action}")
+def _say(thought: str, action: str, *, plan: str | None = None) -> Reply:
+    return Reply(f"Thought: {thought}\nAction: {action}", plan=plan)
 
 
 @dataclass
@@ -55,7 +55,7 @@ class _ReferencePlayer:
             self.name, self.plan = list(plans.items())[self.number]
         if turn > len(self.plan):
             raise PolicyStoppedError("the plan is at its end")
-        return _say(f"The {self.name} plan.", self.plan[turn - 1])
+        return _say(f"The {self.name} plan.", self.plan[turn - 1], plan=self.name)
 
 
 class ReferencePolicy:
@@ -84,19 +84,19 @@ class _RandomPlayer:
 
 @dataclass
 class RandomPolicy:
-    """Picks uniformly among the valid actions, asking for help (`check`) excepted.
+    """Picks uniformly among the valid actions, asking for help (`EnvSpec.help_action`) excepted.
 
     The choices of an episode depend on (seed, task, sample) alone.
     """
 
     seed: int
-    actions: Mapping[str, Mapping[str, str]]
-    """Family -> its action templates."""
+    help_actions: Mapping[str, str]
+    """Family -> the template of its help action, where it has one."""
 
     def player(self, task: Task, sample: int, environment: Environment) -> Player:
-        templates = self.actions[task.family]
-        check = ActionSurface({name: text for name, text in templates.items() if name == "check"})
-        return _RandomPlayer(environment, random.Random(f"{self.seed}/{task.id}/{sample}"), check)
+        template = self.help_actions.get(task.family)
+        asks_for_help = ActionSurface({} if template is None else {"help": template})
+        return _RandomPlayer(environment, random.Random(f"{self.seed}/{task.id}/{sample}"), asks_for_help)
 
     async def close(self) -> None:
         pass

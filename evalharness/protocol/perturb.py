@@ -11,7 +11,7 @@ cannot know, and its own refusal is the answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from string import Formatter
 from typing import Any, NamedTuple
@@ -86,6 +86,7 @@ class Voice:
         self.name = None if name is None else normal_name(name)
         self.perturbation = Perturbation("") if name is None else compose(spec, name)
         self.wording = spec.wording
+        self.help_action = spec.help_action
         self.canonical = ActionSurface(spec.actions)
         templates = {**spec.actions, **self.perturbation.actions}
         if self.perturbation.upper_case:
@@ -163,7 +164,7 @@ class Voice:
             instruction, rules = f"{rules.strip()}\n\n{instruction.strip()}".strip(), ""
         listed = list(prompt.actions or self.canonical.templates)
         if how.reverse_actions:
-            listed = [n for n in reversed(listed) if n != "check"] + [n for n in listed if n == "check"]
+            listed = _reversed_but_last(listed, lambda name: name == self.help_action)
         update: dict[str, Any] = {
             "instruction": instruction,
             "format_rules": rules,
@@ -213,11 +214,11 @@ class Voice:
     def _listed(self, items: list[str]) -> list[str]:
         if self.perturbation.reverse_actions:
 
-            def is_check(item: str) -> bool:
+            def asks_for_help(item: str) -> bool:
                 found = self.canonical.parse(item.strip())
-                return found is not None and found.name == "check"
+                return found is not None and found.name == self.help_action
 
-            items = [i for i in reversed(items) if not is_check(i)] + [i for i in items if is_check(i)]
+            items = _reversed_but_last(items, asks_for_help)
         return [self.action(item) for item in items]
 
     def _prose(self, text: str) -> str:
@@ -229,6 +230,10 @@ class Voice:
             if old and new:
                 text = text.replace(f'"{old}"', f'"{new}"')
         return text
+
+
+def _reversed_but_last(items: Sequence[str], stays_last: Callable[[str], bool]) -> list[str]:
+    return [i for i in reversed(items) if not stays_last(i)] + [i for i in items if stays_last(i)]
 
 
 _FINAL = ". \t\r\n\v\f"

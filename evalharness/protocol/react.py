@@ -18,10 +18,14 @@ class FormatError(StrEnum):
     """A thought and no action."""
     TRUNCATED = "truncated"
     """The token limit cut the reply off before its action was complete."""
+    REASONING_TRUNCATED = "reasoning_truncated"
+    """The token limit cut the reply off inside its reasoning: there is no answer at all."""
     SEVERAL_ACTIONS = "several_actions"
     """More than one action; the first is carried out, the others are not."""
     INVENTED_OBSERVATION = "invented_observation"
     """The model went on to write the world's answer itself; all from there on is cut off."""
+    ECHOED_OBSERVATION = "echoed_observation"
+    """The reply begins with an observation, before its thought and action; that part is passed over."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,14 @@ class ParsedReply:
     kept: str
     """The part of the reply that goes into the conversation: no reasoning block, nothing after the first action."""
     errors: tuple[FormatError, ...]
+    reasoning: str = ""
+    """What the model reasoned before it answered. Nothing in it is ever carried out."""
+
+    def spoken(self, *, keep_thinking: bool = False) -> str:
+        """The reply as the conversation goes on with it; never empty, which some templates and servers refuse."""
+        if keep_thinking and self.reasoning:
+            return f"{_REASONING_START}\n{self.reasoning}\n{_REASONING_END}\n\n{self.kept}".rstrip()
+        return self.kept or "(no reply)"
 
 
 _LABEL = re.compile(
@@ -39,7 +51,16 @@ _LABEL = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _INLINE_ACTION = re.compile(r"(?<!\w)[*_`]*action[ \t]*\d*[*_`]*[ \t]*[:：][*_`]*", re.IGNORECASE)
-_REASONING_END = "</think>"
+_SENTENCE_END = re.compile(r"[.!?;:。！？；：…)\]\"'”’*_`\n][ \t]*\Z")
+_NAMES_AN_ACTION = re.compile(
+    r"\b(?:an?|the|this|that|my|your|its|our|each|every|any|same|one|other|first|second|third|last|latest|final|"
+    r"previous|next|new|old|current|following|possible|valid|invalid|right|wrong|best|good|bad|only)[ \t]*\Z",
+    re.IGNORECASE,
+)
+_NEXT = re.compile(r"(?:\A|\n)[ \t>*_#`\-]*(?:(?:my|the)[ \t]+)?(?:next|final)[ \t]*\Z", re.IGNORECASE)
+_FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+-]*[ \t]*")
+_MARKS = "*_`\"'~ \t"
+_REASONING_START, _REASONING_END = "<think>", "</think>"
 _WRAPPERS = ("**", "__", "`", '"', "'", "*")
 
 STOP_SEQUENCES = ("\nObservation:",)
@@ -58,18 +79,51 @@ def _unwrap(text: str) -> str:
     return text
 
 
-def parse(reply: str, *, stopped_by: str | None = None, truncated: bool = False) -> ParsedReply:
+def _is_label(text: str, match: re.Match[str]) -> bool:
+    """Whether an `Action:` inside a line begins the action, and is not prose that speaks of one: it follows the end of
+    a sentence, or `next` at the head of a line, or is written with a capital and is no noun ("the previous Action: go
+    north failed")."""
+    before = text[: match.start()]
+    if not before.strip() or _SENTENCE_END.search(before) or _NEXT.search(before):
+        return True
+    return match[0].lstrip("*_`")[:1] == "A" and not _NAMES_AN_ACTION.search(before)
+
+
+def _without_reasoning(reply: str) -> tuple[str, str]:
+    """(reasoning, answer) of a reply with a `<think>` block in it."""
+    head, end, rest = reply.rpartition(_REASONING_END)
+    text = rest if end else reply
+    reasoning = head.replace(_REASONING_START, "").strip() if end else ""
+    if text.lstrip().startswith(_REASONING_START):  # never closed: all of it is reasoning
+        open_end = text.lstrip()[len(_REASONING_START) :].strip()
+        return "\n".join(filter(None, (reasoning, open_end))), ""
+    return reasoning, text
+
+
+def _without_echo(text: str) -> tuple[str, bool]:
+    """A reply that begins with an observation and then thinks and acts: from there on."""
+    labels = list(_LABEL.finditer(text))
+    if not labels or labels[0]["label"].lower() != "observation" or text[: labels[0].start()].strip():
+        return text, False
+    later = next((m for m in labels if m["label"].lower() != "observation"), None)
+    return (text, False) if later is None else (text[later.start() :], True)
+
+
+def parse(
+    reply: str, *, reasoning: str = "", stopped_by: str | None = None, truncated: bool = False
+) -> ParsedReply:
     """Read one reply.
 
+    `reasoning` is what the server told apart from the reply; a `<think>` block in the reply is found here.
     `stopped_by` is the stop sequence that ended generation, if the server said so; `truncated` says that the
     token limit did.
     """
     errors: list[FormatError] = []
-    head, end, rest = reply.rpartition(_REASONING_END)
-    reasoning = head.replace("<think>", "").strip() if end else ""
-    text = rest if end else reply
-    if text.lstrip().startswith("<think>"):  # never closed: all of it is reasoning
-        reasoning, text = text.lstrip()[len("<think>") :].strip(), ""
+    thinking, text = _without_reasoning(reply)
+    reasoning = "\n".join(filter(None, (reasoning.strip(), thinking)))
+    text, echoed = _without_echo(text)
+    if echoed:
+        errors.append(FormatError.ECHOED_OBSERVATION)
 
     observation = next((m for m in _LABEL.finditer(text) if m["label"].lower() == "observation"), None)
     if observation is not None:
@@ -79,43 +133,45 @@ def parse(reply: str, *, stopped_by: str | None = None, truncated: bool = False)
 
     labels = list(_LABEL.finditer(text))
     starts = [m for m in labels if m["label"].lower() == "action"]
-    inline = None if starts else _INLINE_ACTION.search(text)
+    inline = next((m for m in _INLINE_ACTION.finditer(text) if _is_label(text, m)), None)
     start = starts[0] if starts else inline
     if start is None:
         thought_label = next((m for m in labels if m["label"].lower() == "thought"), None)
         thought = text[thought_label.end() :].strip() if thought_label else text.strip()
         if truncated:
-            errors.append(FormatError.TRUNCATED)
+            inside = reasoning and not text.strip()
+            errors.append(FormatError.REASONING_TRUNCATED if inside else FormatError.TRUNCATED)
         elif thought_label is not None or (reasoning and not thought):
             errors.append(FormatError.THOUGHT_ONLY)
         elif thought or observation is not None:
             errors.append(FormatError.NO_ACTION)
         else:
             errors.append(FormatError.EMPTY)
-        return ParsedReply(thought or reasoning, None, text.strip(), tuple(errors))
+        return ParsedReply(thought, None, text.strip(), tuple(errors), reasoning)
 
     section_end = next((m.start() for m in labels if m.start() > start.start()), len(text))
     section = text[start.end() : section_end]
-    line = next((part for part in section.splitlines() if part.strip()), "")
+    lines = (part for part in section.splitlines() if part.strip() and not _FENCE.fullmatch(part))
+    line = next(lines, "")
     thought_start = next(
         (m.end() for m in labels if m["label"].lower() == "thought" and m.end() <= start.start()), 0
     )
-    thought = text[thought_start : start.start()].strip() or reasoning
+    thought = text[thought_start : start.start()].strip()
     second = len(starts) > 1 or _INLINE_ACTION.search(line) is not None
     inner = _INLINE_ACTION.search(line)
     action = _unwrap(line[: inner.start()] if inner else line)
-    if not action:
+    if not action.strip(_MARKS):
         kind = FormatError.TRUNCATED if truncated else FormatError.NO_ACTION
-        return ParsedReply(thought, None, text.strip(), (*errors, kind))
+        return ParsedReply(thought, None, text.strip(), (*errors, kind), reasoning)
     if truncated and not section[section.find(line) + len(line) :] and section_end == len(text):
         # The limit fell inside the action itself: half an action is not what the model meant.
         errors.append(FormatError.TRUNCATED)
-        return ParsedReply(thought, None, text.strip(), tuple(errors))
+        return ParsedReply(thought, None, text.strip(), tuple(errors), reasoning)
     if second:
         errors.append(FormatError.SEVERAL_ACTIONS)
     line_start = start.end() + section.find(line)
     kept = text[: line_start + (inner.start() if inner else len(line))].strip()
-    return ParsedReply(thought, action, kept, tuple(errors))
+    return ParsedReply(thought, action, kept, tuple(errors), reasoning)
 
 
 _REASONS = {
@@ -123,6 +179,7 @@ _REASONS = {
     FormatError.NO_ACTION: "it has no action",
     FormatError.THOUGHT_ONLY: "it has a thought but no action",
     FormatError.TRUNCATED: "it was too long and was cut off before the action was complete",
+    FormatError.REASONING_TRUNCATED: "your reasoning was too long, and the reply was cut off before its answer began",
     FormatError.INVENTED_OBSERVATION: "it begins with an observation, which only the environment gives",
 }
 

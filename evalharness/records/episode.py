@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
 
-EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped"]
+EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped", "context_full"]
+"""`context_full`: what has to stay in the conversation no longer fits the model's context."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 """How strictly a record is read back from a run folder (`evalharness.records.shapes`)."""
 # How far a value can be from what a run writes before a stored line counts as damaged.
@@ -42,7 +43,7 @@ class Turn:
 
     turn: Index
     reply: str
-    """The raw reply, whole."""
+    """The raw reply, whole; what the server told apart as reasoning is in `reasoning` alone."""
     thought: str
     action: str | None
     """As the model worded it; None when the reply had no action (the observation is then the correction)."""
@@ -56,6 +57,8 @@ class Turn:
     finish_reason: str = "stop"
     prompt_tokens: Count | None = None
     completion_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    """Prompt tokens that the server found in its cache; None where it does not say."""
     policy_s: Seconds = 0.0
     """Waiting for the policy: queueing, failed tries and their pauses included."""
     latency_s: Seconds = 0.0
@@ -65,6 +68,10 @@ class Turn:
     """The simulator at work, as its process measures it."""
     worker_s: Seconds = 0.0
     """The rest of the wait for the world: its process was starting, or stepping another episode's environment."""
+    reasoning: str = ""
+    """What the model reasoned before its reply, told apart by the server or in a `<think>` block of the reply."""
+    reasoning_tokens: Count | None = None
+    """Of `completion_tokens`; None where the server counts none."""
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,8 @@ class Episode:
     """Unix time."""
     wall_s: Seconds
     worker_s: Seconds = 0.0
+    plan: str | None = None
+    """Name of the known plan that was carried out; None where the policy chose its actions itself."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Further numbers about the whole episode, of a family that has some (`EnvSpec.scores`)."""
 
@@ -131,9 +140,19 @@ class Episode:
         return sum(turn.prompt_tokens or 0 for turn in self.turns)
 
     @property
+    def cached_tokens(self) -> int:
+        """Of `prompt_tokens`, those that the server found in its cache."""
+        return sum(min(turn.cached_tokens or 0, turn.prompt_tokens or 0) for turn in self.turns)
+
+    @property
     def completion_tokens(self) -> int:
         """Sum over turns; a turn whose server reported none counts as 0."""
         return sum(turn.completion_tokens or 0 for turn in self.turns)
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """Sum over turns; a turn whose server counted none counts as 0."""
+        return sum(turn.reasoning_tokens or 0 for turn in self.turns)
 
     @property
     def outcome(self) -> dict[str, Any]:

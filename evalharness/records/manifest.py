@@ -20,7 +20,8 @@ from evalharness.records.identity import digest, run_identity
 from evalharness.suites.draws import draw_facts, expected_tasks
 
 SCHEMA = 1
-_PACKAGES = ("aiohttp", "gymnasium", "jericho", "minigrid", "numpy", "scienceworld", "textworld")
+_PACKAGES = ("aiohttp", "gymnasium", "numpy")
+"""Distributions that every run depends on; each environment names more (`EnvSpec.packages`)."""
 
 
 def _package_version(name: str) -> str | None:
@@ -91,7 +92,12 @@ def make_manifest(
                 "git": git_revision(),
                 "python": platform.python_version(),
                 "platform": f"{sys.platform} {platform.machine()}",
-                "packages": {name: _package_version(name) for name in _PACKAGES},
+                "packages": {
+                    name: _package_version(name)
+                    for name in sorted(
+                        {*_PACKAGES, *(name for spec in specs.values() for name in spec.packages)}
+                    )
+                },
                 "operation": {
                     "concurrency": config.concurrency,
                     "workers": dict(config.workers),
@@ -99,6 +105,7 @@ def make_manifest(
                     "replicas": config.replicas,
                     "cluster": config.cluster,
                 },
+                "label": dict(config.label),
             }
         ],
     }

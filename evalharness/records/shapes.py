@@ -27,7 +27,8 @@ class _Config(_Stored):
     samples: Annotated[int, Field(ge=1, le=10**6)]
     max_turns: Annotated[int, Field(ge=1, le=10**6)]
     max_tokens: int | None = None
-    temperature: Annotated[float, Field(ge=0)]
+    temperature: Annotated[float, Field(ge=0)] | None
+    """None: the model's own recommendation."""
     perturb: str | None = None
 
 
@@ -41,6 +42,7 @@ class _Identity(_Stored):
 class _Session(_Stored):
     started: Annotated[float, Field(ge=0, le=1e11)]
     evalharness: str
+    label: dict[str, str] | None = None
 
 
 class _Manifest(_Stored):
@@ -57,10 +59,11 @@ class _Manifest(_Stored):
 
     @model_validator(mode="after")
     def _every_family_is_described(self) -> _Manifest:
-        for family in self.counts:
-            for name in ("expected", "titles", "labels"):
-                if family not in getattr(self, name):
-                    raise ValueError(f"{name} does not name {family!r}, which counts does")
+        for name in ("expected", "titles", "labels"):
+            described = getattr(self, name)
+            for family in sorted(self.counts.keys() ^ described.keys()):
+                lacks, has = (name, "counts") if family in self.counts else ("counts", name)
+                raise ValueError(f"{lacks} does not name {family!r}, which {has} does")
         return self
 
 
@@ -77,6 +80,7 @@ class _Server(_Stored):
     generation_tokens_per_s: float
     kv_cache_usage_peak: float
     prefix_cache_hit_rate: float | None
+    prefix_cache_expected: float | None = None
 
 
 class _Event(_Stored):
@@ -95,11 +99,30 @@ class _Time(_Stored):
     advice: str | None
 
 
+class _Prices(_Stored):
+    input: Annotated[float, Field(ge=0)]
+    output: Annotated[float, Field(ge=0)]
+    input_cache_read: Annotated[float, Field(ge=0)] | None = None
+    input_cache_write: Annotated[float, Field(ge=0)] | None = None
+
+
+class _Tokens(BaseModel):
+    """Nothing else: they are added up by name."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    prompt: Annotated[int, Field(ge=0)]
+    cached: Annotated[int, Field(ge=0)]
+    completion: Annotated[int, Field(ge=0)]
+
+
 class _Timing(_Stored):
     wall_s: float | None = None
     sessions: int | None = None
     efficiency: float | None = None
     performance: _Time | None = None
+    prices: _Prices | None = None
+    unfinished_tokens: _Tokens | None = None
 
 
 def _why(error: ValidationError) -> str:

@@ -11,8 +11,6 @@ from rich.text import Text
 from evalharness.analysis.behaviour import ALL, FIGURES, BehaviourRow, DifferenceRow, Figure, RunBehaviour
 from evalharness.report.text import printable
 
-# Five families beside the figures and their intervals have four characters each on 80 columns.
-_SHORT = {"alfworld": "ALFW", "babyai": "Baby", "jericho": "Jeri", "sciworld": "SciW"}
 _BY_NAME = {figure.name: figure for figure in FIGURES}
 
 
@@ -49,7 +47,8 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
         "",
         "all" if first == ALL else titles.get(first, first),
         "95 % CI",
-        *(_SHORT.get(f, titles.get(f, f)[:4]) for f in others),
+        # Five families beside the figures and their intervals have four characters each on 80 columns.
+        *(run.short_title(family) for family in others),
     )
     if not others:
         table.add_column("n", justify="right", no_wrap=True)

@@ -287,7 +287,29 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
     axes.grid(visible=False, axis="x")
 
 
+def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
+    """Success and progress of each family over a training's step, or over what the runs were labelled with."""
+    axis = str(rows[0]["axis"])
+    figure, panels = _family_panels(rows, titles, f"By {_label(axis)} (bars: 95 %)")
+    series, measures = _values(rows, "series"), _values(rows, "measure")
+    xs = sorted({float(row["x"]) for row in rows})
+    for family, axes in panels.items():
+        for i, name in enumerate(series):
+            for j, measure in enumerate(measures):
+                own = _select(rows, family=family, series=name, measure=measure)
+                label = f"{_label(name)}: {measure}" if len(series) > 1 else measure
+                _points(axes, own, [float(row["x"]) for row in own], len(measures) * i + j, label)
+        axes.set_xlabel(_label(axis))
+        if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # sizes of data double; steps do not
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(xs, [f"{x:g}" for x in xs])
+            axes.minorticks_off()
+    _legend(figure)
+    return figure
+
+
 DRAW = {
+    "scaling": draw_over,
     "progress_by_turn": draw_progress_by_turn,
     "difficulty": draw_difficulty,
     "families": draw_families,

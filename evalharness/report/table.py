@@ -87,12 +87,24 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
     found += _figures(summary, titles)
     tokens = summary["tokens"]
     if tokens["completion"]:
-        found.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion")
+        reasoning = f" (reasoning: {tokens['reasoning']:,})" if tokens.get("reasoning") else ""
+        found.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion" + reasoning)
+    found += cost_lines(summary, titles)
     if summary["turns"] and summary["format_error_turns"]:
         share = 100 * summary["format_error_turns"] / summary["turns"]
         found.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
     if summary["trimmed_episodes"]:
         found.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
+    if cut := summary.get("reasoning_truncated_turns"):
+        found.append(
+            f"{cut} turns were cut off inside their reasoning: --max-tokens {summary.get('max_tokens')} is too few for "
+            "this model, which counts reasoning and answer together"
+        )
+    if full := summary.get("context_full_episodes"):
+        found.append(
+            f"{full} episodes ended because the context was full; serve the model with a longer one "
+            '(--vllm-args "--max-model-len 16384")'
+        )
     if ours := [titles.get(f, f) for f, who in summary["labels"].items() if "ours" in who.split(",")]:
         found.append(f"labels: ours for {', '.join(ours)}")
     if not summary["held_out"] and len(summary["families"]) > 1:
@@ -123,6 +135,29 @@ def _at_most(summary: Mapping[str, Any]) -> str:
     limits = summary.get("turn_limits", {})
     less = [f"{family} {limit}" for family, limit in limits.items() if limit != summary["max_turns"]]
     return f"at most {summary['max_turns']} turns" + (f" ({', '.join(less)})" if less else "")
+
+
+def cost_lines(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """What the tokens cost, where prices were given; in the currency of the prices."""
+    cost = summary.get("cost")
+    if cost is None:
+        return []
+    line = f"cost {cost['total']:.4g}"
+    if cost["per_success"] is not None:
+        line += f" · {cost['per_success']:.4g} for each success"
+    if cost["tokens"]["cached"]:
+        line += f" · {cost['tokens']['cached']:,} prompt tokens from the cache"
+    if cost["unfinished"]:
+        line += f" · {cost['unfinished']:.4g} of it for episodes that were not finished"
+    lines = [line]
+    if len(cost["families"]) > 1:
+        parts = (
+            f"{titles.get(family, family)} {part['total']:.4g}" for family, part in cost["families"].items()
+        )
+        lines.append(f"cost by family: {', '.join(parts)}")
+    if cost["uncounted_turns"]:
+        lines.append(f"{cost['uncounted_turns']} turns have no token counts: the cost is higher than that")
+    return lines
 
 
 def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
@@ -168,11 +203,12 @@ def performance_lines(performance: Mapping[str, Any] | None) -> list[str]:
     if spent:
         lines[0] += f" · time: {spent}"
     if server := performance["server"]:
-        hits = server["prefix_cache_hit_rate"]
+        hits, expected = server["prefix_cache_hit_rate"], server.get("prefix_cache_expected")
         lines.append(
             f"server: {server['running_mean']:.0f} running, {server['waiting_mean']:.0f} waiting on average · "
             f"{server['prompt_tokens_per_s']:,.0f} prompt + {server['generation_tokens_per_s']:,.0f} new tokens/s"
             + (f" · prefix cache {hits:.0%}" if hits is not None else "")
+            + (f" (own turns alone: {expected:.0%})" if hits is not None and expected is not None else "")
             + f" · KV cache up to {server['kv_cache_usage_peak']:.0%}"
         )
     lines += [

@@ -24,6 +24,8 @@ def _labelled(label: str, text: str, style: str = "") -> Table:
 def _turn(turn: Turn, episode: Episode) -> Iterator[RenderableType]:
     mark = "" if turn.valid else "  (not valid)"
     yield Text(f"── turn {turn.turn} · progress {100 * turn.progress:.0f} %{mark}", style="cyan")
+    if turn.reasoning:
+        yield _labelled("Reasoning", turn.reasoning, "dim")
     if turn.thought:
         yield _labelled("Thought", turn.thought, "italic")
     if turn.action is not None:

@@ -68,6 +68,8 @@ def server_arguments(
     defaults: dict[str, tuple[str, ...]] = {
         "port": (str(port),),
         "seed": ("0",),
+        # The default, `auto`, fills in what a request leaves open from the checkpoint's generation_config.json.
+        "generation-config": ("vllm",),
         "enable-prefix-caching": (),
         # One line a request would bury the log of a run of some ten thousand requests.
         "disable-uvicorn-access-log": (),

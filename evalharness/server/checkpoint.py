@@ -15,7 +15,7 @@ from evalharness.errors import UserError
 FULL_HASH_BYTES = 2_000_000_000
 """Weights up to this total are hashed whole (seconds); above, name and size stand for them."""
 
-_TOKENIZER_FILES = (
+TOKENIZER_FILES = (
     "tokenizer.json",
     "tokenizer.model",
     "tokenizer_config.json",
@@ -90,14 +90,14 @@ class CheckpointInfo:
         name, size and content: all of it where `weights_hashed`, else pieces spread evenly over the file, since
         a training run that writes over a checkpoint changes nearly every weight and neither name nor size.
         """
-        names = [name for name in ("config.json", *_TOKENIZER_FILES) if (self.path / name).is_file()]
+        names = [name for name in ("config.json", *TOKENIZER_FILES) if (self.path / name).is_file()]
         names += [entry.name for entry in self.path.glob("*.tiktoken")]
         digest = hashlib.sha256()
         for name in sorted(names):
-            digest.update(f"{name}\0{_file_sha256(self.path / name)}\n".encode())
+            digest.update(f"{name}\0{file_sha256(self.path / name)}\n".encode())
         for name in sorted(self.weight_files):
             path = self.path / name
-            content = _file_sha256(path) if self.weights_hashed else _sampled_sha256(path)
+            content = file_sha256(path) if self.weights_hashed else _sampled_sha256(path)
             digest.update(f"{name}\0{path.stat().st_size}\0{content}\n".encode())
         return digest.hexdigest()
 
@@ -115,7 +115,7 @@ def check_checkpoint(path: str | Path) -> CheckpointInfo:
     names = {entry.name for entry in folder.iterdir()}
     if "config.json" not in names:
         raise CheckpointError(_why_no_config(folder, names))
-    config = _read_json(folder / "config.json")
+    config = read_json(folder / "config.json")
     architectures = config.get("architectures")
     architecture = (
         architectures[0] if isinstance(architectures, list) and architectures else config.get("model_type")
@@ -141,20 +141,33 @@ def check_checkpoint(path: str | Path) -> CheckpointInfo:
 
 def model_context_length(model: str | Path) -> int | None:
     """Context length that a local folder, or a hub id's copy in the cache, allows; None where not known."""
-    folder = Path(model) if is_local(model) else _cached_snapshot(str(model))
+    folder = _known_folder(model)
+    config = model_config(model)
+    return None if folder is None or config is None else _context_length(folder, config)
+
+
+def model_config(model: str | Path) -> dict[str, Any] | None:
+    """`config.json` of a local folder, or of a hub id's copy in the cache; None where there is none."""
+    folder = _known_folder(model)
     if folder is None or not (folder / "config.json").is_file():
         return None
-    return _context_length(folder, _read_json(folder / "config.json"))
+    return read_json(folder / "config.json")
 
 
-def _cached_snapshot(model: str) -> Path | None:
+def _known_folder(model: str | Path) -> Path | None:
+    return Path(model).expanduser() if is_local(model) else cached_snapshot(str(model))
+
+
+def cached_snapshot(model: str, revision: str = "main") -> Path | None:
+    """The folder of a hub id in the user's cache."""
     home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
     repository = Path(os.environ.get("HF_HUB_CACHE", home / "hub")) / f"models--{model.replace('/', '--')}"
     try:
-        revision = (repository / "refs" / "main").read_text().strip()
+        commit = (repository / "refs" / revision).read_text().strip()
     except OSError:
-        return None
-    return repository / "snapshots" / revision
+        commit = revision  # a commit by itself has no name
+    folder = repository / "snapshots" / commit
+    return folder if folder.is_dir() else None
 
 
 def _check_folder(folder: Path) -> None:
@@ -172,15 +185,9 @@ def _check_folder(folder: Path) -> None:
 
 def _why_no_config(folder: Path, names: set[str]) -> str:
     if "adapter_config.json" in names:
-        base = _read_json(folder / "adapter_config.json").get("base_model_name_or_path") or "BASE"
-        merge = (
-            "from peft import AutoPeftModelForCausalLM as M; from transformers import AutoTokenizer as T; "
-            f"M.from_pretrained('{folder}').merge_and_unload().save_pretrained('MERGED'); "
-            f"T.from_pretrained('{base}').save_pretrained('MERGED')"
-        )
+        base = read_json(folder / "adapter_config.json").get("base_model_name_or_path") or "BASE"
         return (
-            f"{folder} holds a LoRA adapter of {base}, not a whole model; "
-            f'merge it first: python -c "{merge}" and give --model MERGED'
+            f"{folder} holds a LoRA adapter of {base}, not a whole model; give --model BASE --lora {folder}"
         )
     inner = sorted(entry.name for entry in folder.iterdir() if (entry / "config.json").is_file())
     if inner:
@@ -192,7 +199,7 @@ def _why_no_config(folder: Path, names: set[str]) -> str:
     return f"{folder} has no config.json: not a Hugging Face checkpoint"
 
 
-def _read_json(path: Path) -> dict[str, Any]:
+def read_json(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -212,7 +219,7 @@ def _weights(folder: Path, names: set[str]) -> list[Path]:
     for index in sorted(name for name in names if name.endswith(".index.json")):
         if safetensors and ".safetensors" not in index:
             continue
-        shards = _read_json(folder / index).get("weight_map")
+        shards = read_json(folder / index).get("weight_map")
         missing = sorted(set(shards.values()) - names) if isinstance(shards, dict) else []
         if missing:
             more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
@@ -223,11 +230,11 @@ def _weights(folder: Path, names: set[str]) -> list[Path]:
         raise CheckpointError(f"{folder} has no weights (no .safetensors or .bin file)")
     chosen = sorted(folder / name for name in (safetensors or weights) - adapters)
     for path in chosen:
-        _check_weight_file(path)
+        check_weight_file(path)
     return chosen
 
 
-def _check_weight_file(path: Path) -> None:
+def check_weight_file(path: Path) -> None:
     try:
         with path.open("rb") as file:
             head = file.read(64)
@@ -272,7 +279,7 @@ def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
     ]
     tokenizer = folder / "tokenizer_config.json"
     if lengths and tokenizer.is_file():
-        limit = _read_json(tokenizer).get("model_max_length")
+        limit = read_json(tokenizer).get("model_max_length")
         if isinstance(limit, int | float) and limit > 0:
             lengths.append(int(limit))
     return min(lengths, default=None)
@@ -285,7 +292,7 @@ def _has_chat_template(folder: Path, names: set[str], config: dict[str, Any]) ->
     ):
         return True
     tokenizer = folder / "tokenizer_config.json"
-    if tokenizer.is_file() and _read_json(tokenizer).get("chat_template"):
+    if tokenizer.is_file() and read_json(tokenizer).get("chat_template"):
         return True
     brought = "tekken.json" in names or any(name.startswith("tokenizer.model.") for name in names)
     return None if brought or "text_config" in config or "vision_config" in config else False
@@ -302,6 +309,6 @@ def _sampled_sha256(path: Path, pieces: int = 256, piece_bytes: int = 65_536) ->
     return digest.hexdigest()
 
 
-def _file_sha256(path: Path) -> str:
+def file_sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -30,8 +30,13 @@ PYTHONS = ((3, 11), (3, 14))
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # Built against another torch than the pinned one: importing them, as transformers does, fails.
 MISMATCHED = ("torchvision", "torchaudio", "torchcodec")
-# What turns the demo model's GGUF file into a checkpoint.
-CONVERTER_PACKAGES = ("gguf", "accelerate")
+# What turns the demo model's GGUF file into a checkpoint, and merges LoRA adapters (peft: 8 MB and nothing else).
+CONVERTER_PACKAGES = ("gguf", "accelerate", "peft")
+
+_MISSING = """
+import importlib.util, sys
+print("evalharness: " + " ".join(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))
+"""
 
 _VERIFY = """
 import json, platform, torch, vllm
@@ -68,6 +73,7 @@ def install_server(
     ):
         there = read_install(root)
         if there is not None and not force and there.kind == kind and version in (None, there.vllm):
+            _add_missing(there, on_line)
             return there
         _remove_unused(root, there)
         _check_disk(root, kind)
@@ -80,6 +86,15 @@ def install_server(
         write_install(root, install)
         _remove_unused(root, install)
         return install
+
+
+def _add_missing(install: ServerInstall, on_line: Callable[[str], None]) -> None:
+    """An installation of an earlier version gets the small packages that it lacks; what is there stays as it is."""
+    output = _run([install.executable, "-I", "-c", _MISSING, *CONVERTER_PACKAGES], lambda line: None)
+    missing = output[-1].removeprefix("evalharness:").split()
+    if missing:
+        on_line(f"{STEP}adding {', '.join(missing)}")
+        _run([install.executable, "-I", "-m", "pip", "install", "--progress-bar", "off", *missing], on_line)
 
 
 def uninstall_server(root: Path | None = None) -> bool:

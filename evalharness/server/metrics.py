@@ -95,6 +95,8 @@ class ServerInsight:
     """Addresses of the metrics pages to look at now."""
     on_saturated: Callable[[int], None] = lambda running: None
     """Told how many requests run when the server lets others wait for two looks in a row."""
+    on_preempted: Callable[[], None] = lambda: None
+    """Told when the server has preempted requests since the look before."""
     now: Reading | None = None
     """The last look at all servers together."""
     prompt_rate: float = 0.0
@@ -153,6 +155,9 @@ class ServerInsight:
             together = together.plus(reading)
         self.now = replace(together, kv_usage=together.kv_usage / len(found))
         moment = time.monotonic()
+        if total.preemptions > self._sums.get("preemptions", 0.0):
+            self.on_preempted()
+        self._sums["preemptions"] = total.preemptions
         if self.looks:
             seconds = max(moment - self._when, 1e-6)
             self.prompt_rate = (total.prompt_tokens - self._sums.get("prompt", 0.0)) / seconds

@@ -6,9 +6,11 @@ import os
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from evalharness.errors import UserError
 from evalharness.server.arguments import cpu_cache_gib, memory_bytes, option_value
+from evalharness.server.checkpoint import model_config
 
 _PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
 _SHORT = {"-tp": _PARALLEL[0], "-pp": _PARALLEL[1], "-dp": _PARALLEL[2]}
@@ -27,6 +29,26 @@ def gpus_of_one(extra: Sequence[str]) -> int:
         value = option_value(words, name)
         product *= int(value) if value and value.isdecimal() else 1
     return product
+
+
+def data_parallel_doubt(model: str, extra: Sequence[str]) -> str | None:
+    """What speaks against `--data-parallel-size` for a dense model; None where nothing does, or the model's
+    configuration is not at hand."""
+    words = [f"--{_SHORT[word]}" if word in _SHORT else word for word in extra]
+    size = option_value(words, "data-parallel-size")
+    config = model_config(model)
+    if not size or not size.isdecimal() or int(size) < 2 or config is None or _has_experts(config):
+        return None
+    return (
+        f"--data-parallel-size {size} scatters the turns of an episode over {size} caches; for a model without experts "
+        f"--replicas {size} keeps each episode on the cache that knows it"
+    )
+
+
+def _has_experts(config: Mapping[str, Any]) -> bool:
+    inner = config.get("text_config")
+    keys = {*config, *(inner if isinstance(inner, dict) else ())}
+    return any("expert" in key or "moe" in key for key in keys)
 
 
 def visible_gpus(environment: Mapping[str, str] = os.environ) -> list[str]:

@@ -29,6 +29,10 @@ class SharedServers:
         self.lasting = contextlib.ExitStack()
         """What has to be there for as long as the servers are; left when they have been stopped."""
         self._servers: dict[str, ModelServer] = {}
+        """By the name of its log: a run's first, second, ... server."""
+        self._what: dict[str, str] = {}
+        """What each was made of."""
+        self._replaced: list[ModelServer] = []
         self._status: Status = lambda text: None
         """Of the run that is going on."""
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -58,15 +62,23 @@ class SharedServers:
         on_status: Status | None = None,
         **what: Any,
     ) -> ModelServer:
-        """The server for these arguments, the same one whenever they are the same."""
+        """The server for these arguments, the same one as long as they stay the same. Another one takes its place and
+        its memory: it is stopped before that one starts."""
         if on_status is not None:
             self._status = on_status
-        key = f"{log_path.name} {sorted(what.items())!r}"
-        if key not in self._servers:
+        key, made_of = log_path.name, repr(sorted(what.items()))
+        if self._what.get(key) != made_of:
+            if key in self._servers:
+                self._replaced.append(self._servers[key])
             # Looked up when called: a server that starts anew tells the run of that moment.
             told = (lambda text: self._status(text)) if on_status is not None else None
             self._servers[key] = make(log_path=self._folder / log_path.name, on_status=told, **what)
-        return cast(ModelServer, _Lent(self._servers[key], self.there))
+            self._what[key] = made_of
+        return cast(ModelServer, _Lent(self._servers[key], self.there, self._make_room))
+
+    async def _make_room(self) -> None:
+        await asyncio.gather(*(server.stop() for server in self._replaced))
+        self._replaced.clear()
 
     async def there(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
         """Carried out in the servers' thread; being cancelled here cancels it there."""
@@ -91,16 +103,20 @@ class SharedServers:
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(server.stop() for server in self._servers.values()))
+        await asyncio.gather(*(server.stop() for server in (*self._servers.values(), *self._replaced)))
 
 
 class _Lent:
     """A server as one run sees it: started if need be, and still there when the run is over."""
 
     def __init__(
-        self, server: ModelServer, there: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]]
+        self,
+        server: ModelServer,
+        there: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]],
+        make_room: Callable[[], Coroutine[Any, Any, None]],
     ) -> None:
         self._server = server
+        self._make_room = make_room
         self._there = there
 
     def __getattr__(self, name: str) -> Any:
@@ -115,6 +131,7 @@ class _Lent:
 
     async def start(self) -> None:
         if not self._server.alive():
+            await self._there(self._make_room())
             await self._there(self._server.start())
 
     async def stop(self) -> None:

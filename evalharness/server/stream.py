@@ -27,6 +27,7 @@ class ToolError(Exception):
 
     def __init__(self, argv: Sequence[str | Path], returncode: int, output: list[str]) -> None:
         super().__init__(f"{Path(argv[0]).name} ended with status {returncode}")
+        self.returncode = returncode
         self.output = output
 
 

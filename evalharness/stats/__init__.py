@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalharness.stats.best_of_k import expected_best_of_k, pass_at_k, pass_hat_k
+    from evalharness.stats.chance import LeadByChance, lead_by_chance
     from evalharness.stats.corrected import corrected_limits, limits_of_mean
     from evalharness.stats.intervals import (
         RESAMPLES,
@@ -52,6 +53,7 @@ __all__ = [
     "Z_95",
     "Components",
     "Interval",
+    "LeadByChance",
     "attempts_test",
     "bootstrap_mean",
     "bootstrap_ratios",
@@ -63,6 +65,7 @@ __all__ = [
     "expected_best_of_k",
     "held_out_interval",
     "holm",
+    "lead_by_chance",
     "limits_of_mean",
     "mcnemar_exact",
     "mcnemar_power",
@@ -94,6 +97,7 @@ _MODULES = (
     "kinds",
     "repeats",
     "corrected",
+    "chance",
 )
 
 

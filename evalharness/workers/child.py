@@ -14,11 +14,13 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 from envs import specs
 from envs.base import Task, TextEnv
+from evalharness.errors import EvalharnessError, InfrastructureError
 
 _PR_SET_PDEATHSIG = 1
 
@@ -71,6 +73,25 @@ class _Slots:
             environment.close()
 
 
+def carry_out(call: Callable[[int, str, dict[str, Any]], Any], request: dict[str, Any]) -> dict[str, Any]:
+    """The answer to one request: the result and the seconds it took, or the error.
+
+    `for_user`: it is no failure of the simulator's, but something that a person can fix, and no other try would help.
+    """
+    began = time.perf_counter()
+    try:
+        result = call(request["slot"], request["op"], request)
+    except Exception as error:
+        return {
+            "id": request["id"],
+            "error": str(error) or type(error).__name__,
+            "kind": type(error).__name__,
+            "for_user": isinstance(error, EvalharnessError) and not isinstance(error, InfrastructureError),
+            "where": traceback.format_exc(limit=-6),
+        }
+    return {"id": request["id"], "result": result, "took": time.perf_counter() - began}
+
+
 def main() -> int:
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the parent, which ends us in its own order
@@ -79,18 +100,7 @@ def main() -> int:
     slots = _Slots(family, Path(data) if data else None)
     for line in sys.stdin:
         request = json.loads(line)
-        answer: dict[str, Any]
-        began = time.perf_counter()
-        try:
-            result = slots.call(request["slot"], request["op"], request)
-            answer = {"id": request["id"], "result": result, "took": time.perf_counter() - began}
-        except Exception as error:
-            answer = {
-                "id": request["id"],
-                "error": str(error) or type(error).__name__,
-                "kind": type(error).__name__,
-                "where": traceback.format_exc(limit=-6),
-            }
+        answer = carry_out(slots.call, request)
         protocol.write(json.dumps(answer) + "\n")
         protocol.flush()
     slots.close()

@@ -148,7 +148,7 @@ class WorkerProcess:
             raise
         self._answered = True
         if "error" in answer:
-            if answer["kind"] in ("MissingDataError", "InvalidTaskError"):
+            if answer["for_user"]:
                 raise UserError(answer["error"])
             self.kill()
             raise WorkerError(

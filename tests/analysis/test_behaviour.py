@@ -260,12 +260,12 @@ def test_thought_action_consistency_is_about_the_names_in_the_action() -> None:
 
 def test_valid_actions_without_effect_are_counted_apart_from_errors() -> None:
     made = episode([("a", "o", 0, True), ("b", "o", 0, True), ("c", "o", 0, False), ("d", "o", 0, True)])
-    told = (True, False, False, None)
-    turns = tuple(replace(turn, no_effect=flag) for turn, flag in zip(made.turns, told, strict=True))
+    reported = (True, False, False, None)
+    turns = tuple(replace(turn, no_effect=flag) for turn, flag in zip(made.turns, reported, strict=True))
     found = figures(replace(made, turns=turns))
-    assert found["no_effect_rate"] == (1, 2)  # of the valid ones whose effect the world told
+    assert found["no_effect_rate"] == (1, 2)  # of the valid ones whose effect is reported
     assert found["error_turn_rate"] == (1, 4)
-    assert figures(made)["no_effect_rate"] == (0, 0)  # nothing told, no row
+    assert figures(made)["no_effect_rate"] == (0, 0)  # nothing reported, no row
     assert read_episode(json.dumps(replace(made, turns=turns).to_json()).encode()).turns == turns
     older = replace(made, turns=turns).to_json()
     for turn in older["turns"]:
@@ -346,7 +346,10 @@ def test_ratio_intervals_cover_what_they_should() -> None:
     assert 0.91 <= covered / 300 <= 0.985
 
 
-def test_analyze_writes_what_it_shows(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_analyze_writes_what_it_shows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     a = make_run(tmp_path / "a", {"babyai": [SOLVED, HALF], "pddl": [NOTHING]}, name="=evil\x1b[31m")
     b = make_run(tmp_path / "b", {"babyai": [SOLVED, SOLVED], "pddl": [HALF]})
     out, table = tmp_path / "out.json", tmp_path / "out.csv"

@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 from made_runs import make_run
 
+from envs import specs
 from evalharness.analysis.published import Printed
-from evalharness.analysis.published_audit import Finding, audit_published, count_problem
+from evalharness.analysis.published_audit import Finding, audit_published, count_problem, own_tables
 from evalharness.cli import main
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
+OWN = {"hotpotqa": ("em", 300)}
 
 
 def complete_run(folder: Path, name: str = "mine", **options: object) -> Path:
@@ -201,8 +203,12 @@ def test_markdown_latex_and_csv_hold_a_hostile_name_as_text(tmp_path: Path) -> N
         assert "\x1b" not in texts[ending]
 
 
+def test_a_family_says_over_how_many_tasks_its_own_table_is() -> None:
+    assert own_tables(specs()) == OWN
+
+
 def findings(kind: str) -> list[Finding]:
-    return [finding for finding in audit_published(SIZES) if finding.kind == kind]
+    return [finding for finding in audit_published(SIZES, OWN) if finding.kind == kind]
 
 
 @pytest.mark.parametrize(
@@ -251,7 +257,9 @@ def test_the_check_is_a_report_and_exits_with_0(
     out = capsys.readouterr().out
     assert max(map(len, out.splitlines())) <= 80
     assert "3 × a success rate that no number of solved tasks gives" in out
-    assert len(json.loads((tmp_path / "out.json").read_text())["findings"]) == len(audit_published(SIZES))
+    assert len(json.loads((tmp_path / "out.json").read_text())["findings"]) == len(
+        audit_published(SIZES, OWN)
+    )
 
 
 def text_board(*arguments: object, capsys: pytest.CaptureFixture[str]) -> str:

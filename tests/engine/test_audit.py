@@ -24,13 +24,13 @@ from tests.records.test_store import make_episode
 def replayed(turns: int, *, success: bool, solved: bool, subgoals: tuple[int, ...] = ()) -> Episode:
     """A replayed plan whose last turn completes `subgoals` of two."""
     listed = [
-        Turn(i + 1, "", "The oracle plan.", "a", "o", 0.0, True) for i in range(turns - 1)
+        Turn(i + 1, "", "Whatever it says.", "a", "o", 0.0, True) for i in range(turns - 1)
     ] + [
-        Turn(turns, "", "The oracle plan.", "a", "o", len(subgoals) / 2, True, subgoals_completed=subgoals)
+        Turn(turns, "", "Whatever it says.", "a", "o", len(subgoals) / 2, True, subgoals_completed=subgoals)
     ]  # fmt: skip
     return replace(
         make_episode(0), turns=tuple(listed), success=success, solved=solved, progress=len(subgoals) / 2,
-        subgoals=("one", "two"),
+        subgoals=("one", "two"), plan="oracle",
     )  # fmt: skip
 
 

@@ -16,8 +16,8 @@ from made_runs import make_task
 from envs import specs
 from envs.base import EnvSpec, Task
 from evalharness.engine.efficiency import report
+from evalharness.engine.episodes import SeatedPlayer
 from evalharness.engine.loop import play
-from evalharness.engine.session import _Throttled
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
 from evalharness.policy.base import Player, Reply
@@ -111,7 +111,7 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
             raise InfrastructureError("no")
 
     times = FamilyTimes()
-    player: Player = _Throttled(Failing(), Throttle(1), times, Latencies())
+    player: Player = SeatedPlayer(Failing(), Throttle(1), times, Latencies())
     with pytest.raises(InfrastructureError):
         await player.reply([], turn=1)
     assert times.model_s > 0

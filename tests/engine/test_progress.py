@@ -17,7 +17,7 @@ def going_on(monkeypatch: pytest.MonkeyPatch, elapsed: float) -> Progress:
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
     progress = Progress({"pddl": FamilyProgress(40)}, started=now - elapsed)
-    progress.owe({(task.id, 0): 30.0 for task in TASKS})
+    progress.expect({(task.id, 0): 30.0 for task in TASKS})
     return progress
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from evalharness.engine.throttle import START, AutoLimit, Throttle, Window
+from evalharness.engine.throttle import START, AutoLimit, Throttle, Window, ceiling
 
 
 def search(capacity: float, *, ceiling: int = 512, windows: int = 40, thrash: float = 0.0) -> list[int]:
@@ -156,3 +156,31 @@ async def test_throughput_that_has_fallen_for_good_takes_it_back_and_one_slow_mo
     assert throttle.limit == 64
     await answer(throttle, clock, 300, seconds=9.0)
     assert throttle.limit == 44
+
+
+def test_the_ceiling_counts_every_server_and_what_each_runs_at_once() -> None:
+    assert ceiling(1, None, 10_000) == 512
+    assert ceiling(4, None, 10_000) == 2048
+    assert ceiling(4, 64, 10_000) == 256
+    assert ceiling(4, 1024, 10_000) == 2048
+    assert ceiling(4, None, 416) == 416
+    assert ceiling(1, None, 0) == 1
+
+
+def test_the_search_goes_up_to_the_ceiling_of_several_servers() -> None:
+    assert search(10_000, ceiling=ceiling(4, None, 10_000))[-1] == 2048
+
+
+async def test_preemptions_take_it_back_once_for_those_that_were_there_before() -> None:
+    clock = 100.0
+    throttle = Throttle(pinned=None, clock=lambda: clock)
+    throttle.preempted()
+    assert throttle.limit == int(START * 0.7)
+    throttle.preempted()
+    assert throttle.limit == int(START * 0.7)
+    clock += 6
+    throttle.preempted()
+    assert throttle.limit == int(int(START * 0.7) * 0.7)
+    pinned = Throttle(pinned=8, clock=lambda: clock)
+    pinned.preempted()
+    assert pinned.limit == 8

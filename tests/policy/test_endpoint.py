@@ -10,6 +10,8 @@ from chat_server import ChatServer
 from hypothesis import given
 from hypothesis import strategies as st
 
+from envs.base import Task
+from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError, RequestForm
 from evalharness.policy.completion import (
@@ -249,3 +251,29 @@ async def test_half_a_surrogate_pair_does_not_reach_the_store() -> None:
     async with ChatServer().running() as server:
         text, _ = await ask(server, cs.body('{"choices":[{"message":{"content":"a\\ud800b"}}]}'))
     assert text == "a?b"
+
+
+async def test_the_requests_of_an_episode_carry_one_key_and_other_episodes_another() -> None:
+    """A router that goes by the session keeps an episode on the server whose cache knows it."""
+    task = Task(id="toy/open/000", family="toy", suite="open", index=0, goal="g", difficulty="easy", kind="k")
+    async with ChatServer().running() as server:
+        for header in ("X-Session-ID", "X-Flow", ""):
+            endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), session_header=header)
+            await endpoint.start()
+            server.headers.clear()
+            for sample in (0, 1):
+                player = endpoint.player(task, sample, None)  # type: ignore[arg-type]
+                for turn in (1, 2):
+                    await player.reply(MESSAGES, turn=turn)
+            await endpoint.close()
+            keys = [headers.get(header or "X-Session-ID") for headers in server.headers]
+            if not header:
+                assert keys == [None] * 4
+                continue
+            assert keys[0] == keys[1] != keys[2] == keys[3]
+            assert all(keys)
+
+
+def test_a_name_that_is_no_header_is_refused() -> None:
+    with pytest.raises(ValueError, match="no name of an HTTP header"):
+        RunConfig(model="oracle", session_header="X: y\r\nHost")

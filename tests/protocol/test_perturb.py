@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -21,27 +20,11 @@ from evalharness.errors import UserError
 from evalharness.protocol.perturb import UNKNOWN_WORD, Voice, normal_name
 from evalharness.protocol.prompt import load_prompt
 from evalharness.protocol.surface import Action
-from evalharness.records.store import read_episodes
+from tests.support.contracts import FAMILIES, contract
 
-FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
-SPECS = {family: spec for family, spec in specs().items() if family in FAMILIES}
+SPECS = {family: specs()[family] for family in FAMILIES}
 EVERY = [(family, name) for family, spec in SPECS.items() for name in spec.wording.perturbations]
-COMBINED = [("alfworld", "P1+P2+P3+P4+P5"), ("alfworld", "P4+capitals+verbs"), ("babyai", "joined+order")]
-REFUSAL = {
-    "alfworld": "Nothing happens.",
-    "babyai": "The action is not recognized. Please check valid actions.",
-    "pddl": "The action is not valid and therefore takes no effect. Please check valid actions.",
-    "sciworld": "No known action matches that input.",
-}
-
-_word = st.from_regex(r"[a-z]{2,8}", fullmatch=True)
-_name = {
-    "alfworld": st.from_regex(r"[a-z]{2,8} [1-9][0-9]?", fullmatch=True),
-    "babyai": st.from_regex(r"(red|grey) (ball|box|key) [1-9]", fullmatch=True),
-    "jericho": _word,
-    "pddl": st.from_regex(r"[a-z]{1,6}[0-9]{0,2}", fullmatch=True),
-    "sciworld": st.from_regex(r"(flower pot [1-9]|metal cup|orange)", fullmatch=True),
-}
+COMBINED = [(family, name) for family in FAMILIES for name in contract(family).combined]
 
 
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
@@ -63,7 +46,7 @@ def test_every_action_is_read_back_as_it_was_worded(family: str, data: st.DataOb
     voice = Voice(spec, data.draw(st.sampled_from(names)))
     action = data.draw(st.sampled_from(sorted(spec.actions)))
     slots = re.findall(r"{(\w+)}", spec.actions[action])
-    meant = Action(action, {slot: data.draw(_name[family]) for slot in slots})
+    meant = Action(action, {slot: data.draw(contract(family).names) for slot in slots})
     assert voice.surface.parse(voice.surface.render(meant)) == meant
     canonical = voice.canonical.render(meant)
     assert voice.to_world(voice.action(canonical)) == canonical
@@ -93,7 +76,7 @@ def test_what_is_around_an_action_reaches_the_environment_as_it_would_without_a_
     case = data.draw(st.sampled_from(spoken_cases(family, name)))
     before, after = data.draw(st.sampled_from(BEFORE)), data.draw(st.sampled_from(AFTER))
     for action, template in SPECS[family].actions.items():
-        slots = {slot: data.draw(_name[family]) for slot in re.findall(r"{(\w+)}", template)}
+        slots = {slot: data.draw(contract(family).names) for slot in re.findall(r"{(\w+)}", template)}
         canonical = voice.canonical.render(Action(action, slots))
         given_to_world = voice.to_world(before + case(voice.action(canonical)) + after)
         assert given_to_world.lower() == (before + canonical + after).lower()
@@ -108,13 +91,6 @@ def test_the_old_form_is_refused_however_it_ends(family: str, name: str) -> None
         for before in BEFORE:
             for after in AFTER:
                 assert voice.to_world(before + old + after) == UNKNOWN_WORD
-
-
-def test_what_a_game_of_jericho_does_not_read_is_no_part_of_a_name() -> None:
-    voice = Voice(SPECS["jericho"], "order")
-    assert voice.to_world("with key unlock door.") == "unlock door with key."
-    assert voice.to_world("with key unlock door, then open it") == "unlock door with key, then open it"
-    assert voice.to_world("unlock door with key. open it") == UNKNOWN_WORD
 
 
 @settings(deadline=None)
@@ -160,17 +136,6 @@ def test_the_old_form_is_refused_and_the_new_one_is_not(family: str, name: str) 
         assert voice.to_world(voice.action(old)) == old
 
 
-def test_the_published_perturbations_say_what_the_paper_says() -> None:
-    said = {name: Voice(SPECS["alfworld"], name) for name in ("P1", "P2", "P3", "P4", "P5")}
-    assert said["P1"].action("heat egg 1 with microwave 1") == "heat egg 1 using microwave 1"
-    assert said["P2"].action("go to shelf 1") == "move to shelf 1"
-    assert said["P3"].action("take cup 1 from shelf 2") == "from shelf 2 take cup 1"
-    assert said["P4"].action("take cup 1 from shelf 2") == "take cup1 from shelf2"
-    prompt = load_prompt(SPECS["alfworld"])
-    assert "IMPORTANT" not in said["P5"].prompt(prompt).messages(said["P5"].surface, "g", "o")[1]["content"]
-    assert said["P4"].to_world("take cup 1 from shelf 2") == UNKNOWN_WORD
-
-
 def test_what_the_prose_of_a_perturbation_replaces_is_in_the_prompt() -> None:
     for family, name in EVERY:
         prompt = load_prompt(SPECS[family])
@@ -196,13 +161,6 @@ def test_the_same_perturbations_in_another_order_are_the_same() -> None:
     for wrong in ("P1+P1", "P1+", ""):
         with pytest.raises(UserError):
             normal_name(wrong)
-
-
-def test_an_unknown_or_contradictory_perturbation_is_a_clear_error() -> None:
-    with pytest.raises(UserError, match=r"did you mean 'verbs'.*evalharness perturb list babyai"):
-        Voice(SPECS["babyai"], "verb")
-    with pytest.raises(UserError, match="reword the same action"):
-        Voice(SPECS["alfworld"], "P3+verbs")
 
 
 # --- with the worlds ---------------------------------------------------------------------------------------------
@@ -321,8 +279,8 @@ def test_every_oracle_plan_scores_the_same_in_other_words(family: str) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("family", FAMILIES)
 def test_published_plans_score_the_same_in_other_words(family: str, published_data: Path) -> None:
-    stride = 5 if family == "sciworld" else 1  # its steps are slow, and some plans long
-    same_curves(family, SPECS[family].load_tasks("agentboard", published_data, 0)[::stride], published_data)
+    tasks = SPECS[family].load_tasks("agentboard", published_data, 0)
+    same_curves(family, tasks[:: contract(family).stride], published_data)
 
 
 def check_refusals(family: str, task: Task, data: Path | None = None) -> None:
@@ -342,29 +300,32 @@ def check_refusals(family: str, task: Task, data: Path | None = None) -> None:
                 assert not terminated
                 assert UNKNOWN_WORD not in shown
                 assert not info["valid"]
-                if family == "jericho":
+                refusal = contract(family).refusal
+                if refusal is None:
                     assert raw == environment.step(UNKNOWN_WORD)[0]
                 else:
-                    assert shown == REFUSAL[family]
-                assert environment.valid_actions() == before
+                    assert shown == refusal
+                if not contract(family).valid_actions_follow_the_text:
+                    assert environment.valid_actions() == before
                 environment.step(action)
     finally:
         environment.close()
 
 
-@pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
+@pytest.mark.parametrize("family", FAMILIES)
 def test_the_old_form_gets_the_environments_own_refusal(family: str) -> None:
     check_refusals(family, open_tasks(family)[0])
 
 
 def check_listing(family: str, task: Task, data: Path | None = None) -> None:
     """Each action that the world lists under a perturbation is accepted as it is listed."""
+    help_action = SPECS[family].help_action or ""
     environment, _ = start(task, data)
     try:
         for name in names_of(family):
             voice = Voice(SPECS[family], name)
             environment.reset(options={"task": task})
-            check = voice.action(SPECS[family].actions["check"])
+            check = voice.action(SPECS[family].actions[help_action])
             raw, *_ = environment.step(voice.to_world(check))
             shown = voice.observation(raw, check)
             prefix = SPECS[family].wording.listing
@@ -373,76 +334,38 @@ def check_listing(family: str, task: Task, data: Path | None = None) -> None:
             plain = [item.strip() for item in raw.removeprefix(prefix).split(", ")]
             heard = [voice.to_world(item).strip() for item in listed]
             assert UNKNOWN_WORD not in heard
-            # ScienceWorld lists `go OBJ` and takes `go to OBJ`, the prompt's form, as well.
-            assert len(heard) == len(plain) if family == "sciworld" else sorted(heard) == sorted(plain)
+            # Where it lists other words than those it takes, only their number can be compared.
+            same = (
+                len(heard) == len(plain)
+                if contract(family).lists_other_words
+                else sorted(heard) == sorted(plain)
+            )
+            assert same
             assert check in listed
     finally:
         environment.close()
 
 
-@pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
+@pytest.mark.parametrize("family", [f for f in FAMILIES if SPECS[f].help_action])
 def test_the_list_of_valid_actions_is_in_the_new_form(family: str) -> None:
     check_listing(family, open_tasks(family)[0])
-
-
-@pytest.mark.data
-def test_scienceworld_refuses_the_old_form_and_lists_the_new(published_data: Path) -> None:
-    task = SPECS["sciworld"].load_tasks("agentboard", published_data, 0)[0]
-    check_refusals("sciworld", task, published_data)
-    check_listing("sciworld", task, published_data)
-
-
-def test_the_reasons_of_a_refusal_are_given_in_the_new_form() -> None:
-    voice = Voice(SPECS["babyai"], "joined+verbs")
-    told = "You cannot go to red ball 1, as there is no path leading to it."
-    assert voice.observation(told) == "You cannot walk to red ball1, as there is no path leading to it."
-    barrier = "There is a barrier in front of you, you can't move forward."
-    assert voice.observation(barrier) == "There is a barrier in front of you, you can't step forward."
-
-
-def test_a_thing_told_apart_by_its_place_keeps_it() -> None:
-    voice = Voice(SPECS["sciworld"], "order")
-    said = voice.action("pour cup containing blue paint in art studio in jug")
-    assert said == "into jug pour cup containing blue paint in art studio"
-
-
-def test_a_perturbed_run_is_a_run_of_its_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    options = [
-        "run",
-        "--suite",
-        "open",
-        "--tasks",
-        "alfworld:0-1",
-        "--model",
-        "oracle",
-        "-o",
-        str(tmp_path / "run"),
-    ]
-    assert main([*options, "--perturb", "P4+P1"]) == 0
-    assert "perturbation P1+P4" in capsys.readouterr().out
-    assert json.loads((tmp_path / "run" / "summary.json").read_text())["perturbation"] == "P1+P4"
-    episodes = list(read_episodes(tmp_path / "run"))
-    assert [(e.perturbation, e.success) for e in episodes] == [("P1+P4", True)] * 2
-    said = " ".join(turn.action or "" for episode in episodes for turn in episode.turns)
-    assert re.search(r"[a-z][0-9]", said)
-    assert not re.search(r"[a-z] [0-9]", said)
-    assert main(options) == 2
-    assert "perturb" in capsys.readouterr().err
-    assert main([*options, "--perturb", "P9"]) == 2
-    assert "evalharness perturb list alfworld" in capsys.readouterr().err
 
 
 def test_the_command_shows_both_forms_at_80_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    shown = {}
-    for family, name in (("alfworld", "P3"), ("pddl", "verbs"), ("sciworld", "joined")):
+    for family, name in EVERY:
         assert main(["perturb", "show", family, name]) == 0
-        shown[family] = capsys.readouterr().out
-        assert max(map(len, shown[family].splitlines())) <= 80
-    assert "from {receptacle} take {object}" in shown["alfworld"]
-    assert "take {object} from {receptacle}" in shown["alfworld"]
+        shown = capsys.readouterr().out
+        assert max(map(len, shown.splitlines())) <= 80
+        voice = Voice(SPECS[family], name)
+        prompt = load_prompt(SPECS[family])
+        listed = [action for action in voice.changed if action in (prompt.actions or voice.changed)]
+        for action in listed[:1]:
+            words = " ".join(shown.split())
+            assert " ".join(voice.surface.templates[action].split()) in words
+            assert " ".join(voice.canonical.templates[action].split()) in words
     assert main(["perturb", "list"]) == 0
-    listed = capsys.readouterr().out
-    assert all(family in listed for family in FAMILIES)
+    printed = capsys.readouterr().out
+    assert all(family in printed for family in FAMILIES)

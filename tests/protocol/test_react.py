@@ -29,6 +29,13 @@ def test_plain_reply() -> None:
         ("Thought: x\nAction: say 'hi'", "say 'hi'"),
         ("<think>hm\nAction: open door</think>\nThought: x\nAction: go to desk 1", "go to desk 1"),
         ("Thought: the next action is to move\nAction: go to desk 1", "go to desk 1"),
+        ("Thought: x\nAction:\n```\ngo to desk 1\n```", "go to desk 1"),
+        ("Thought: x\nAction: ```bash\ngo to desk 1\n```", "go to desk 1"),
+        ("Thought: x\nAction: ```go to desk 1```", "go to desk 1"),
+        ("Thought: I see the desk **Action:** go to desk 1", "go to desk 1"),
+        ("Thought: x\nMy next action: go to desk 1", "go to desk 1"),
+        ("Thought: I see the desk Action: go to desk 1", "go to desk 1"),
+        ("Thought: the previous action: look, failed. Action: go to desk 1", "go to desk 1"),
     ],
 )
 def test_the_action_is_found_in_many_forms(reply: str, action: str) -> None:
@@ -47,6 +54,13 @@ def test_the_action_is_found_in_many_forms(reply: str, action: str) -> None:
         ("Thought: I will go to the desk.", FormatError.THOUGHT_ONLY),
         ("<think>I will go to the desk.</think>", FormatError.THOUGHT_ONLY),
         ("<think>I will go to the", FormatError.THOUGHT_ONLY),
+        ("<think>Thought: x\nAction: go to desk 1", FormatError.THOUGHT_ONLY),
+        ("<think>x</think>", FormatError.THOUGHT_ONLY),
+        ("Thought: The previous action: move north failed so I will wait.", FormatError.THOUGHT_ONLY),
+        ("Thought: The previous Action: move north failed so I will wait.", FormatError.THOUGHT_ONLY),
+        ("Thought: x\nAction: ```", FormatError.NO_ACTION),
+        ("Thought: x\nAction: ``", FormatError.NO_ACTION),
+        ("Thought: x\nAction: **", FormatError.NO_ACTION),
     ],
 )
 def test_a_reply_without_action_is_named(reply: str, kind: FormatError) -> None:
@@ -79,6 +93,48 @@ def test_of_several_actions_the_first_is_carried_out_and_kept(reply: str) -> Non
     assert parsed.action == "one"
     assert parsed.errors == (FormatError.SEVERAL_ACTIONS,)
     assert "two" not in parsed.kept
+
+
+def test_an_observation_before_the_thought_is_passed_over() -> None:
+    parsed = parse("Observation: You are in a room.\nThought: a\nAction: look")
+    assert (parsed.thought, parsed.action, parsed.kept) == ("a", "look", "Thought: a\nAction: look")
+    assert parsed.errors == (FormatError.ECHOED_OBSERVATION,)
+    again = parse("Observation: o\nAction: look\nObservation: p\nAction: wait")
+    assert (again.action, again.kept) == ("look", "Action: look")
+    assert again.errors == (FormatError.ECHOED_OBSERVATION, FormatError.INVENTED_OBSERVATION)
+    assert parse("Observation: o").errors == (FormatError.INVENTED_OBSERVATION, FormatError.NO_ACTION)
+
+
+def test_reasoning_is_kept_apart_from_the_thought() -> None:
+    parsed = parse("<think>\nThe desk is near.\n</think>\nThought: a\nAction: look")
+    assert (parsed.reasoning, parsed.thought, parsed.kept) == (
+        "The desk is near.",
+        "a",
+        "Thought: a\nAction: look",
+    )
+    assert parsed.spoken() == parsed.kept
+    assert (
+        parsed.spoken(keep_thinking=True)
+        == "<think>\nThe desk is near.\n</think>\n\nThought: a\nAction: look"
+    )
+    assert parse("Action: look", reasoning="The desk is near.\n").reasoning == "The desk is near."
+
+
+def test_an_action_that_stands_only_in_the_reasoning_is_not_carried_out() -> None:
+    parsed = parse("", reasoning="Thought: a\nAction: look")
+    assert (parsed.action, parsed.thought, parsed.errors) == (None, "", (FormatError.THOUGHT_ONLY,))
+    assert parsed.spoken() == "(no reply)"
+
+
+@pytest.mark.parametrize(("reply", "reasoning"), [("<think>on and on", ""), ("", "on and on"), (" \n", "on")])
+def test_a_reply_cut_off_inside_its_reasoning_is_a_kind_of_its_own(reply: str, reasoning: str) -> None:
+    parsed = parse(reply, reasoning=reasoning, truncated=True)
+    assert (parsed.action, parsed.errors) == (None, (FormatError.REASONING_TRUNCATED,))
+    assert "reasoning was too long" in correction(parsed)
+
+
+def test_a_reply_cut_off_after_its_reasoning_is_truncated() -> None:
+    assert parse("<think>x</think>Thought: on", truncated=True).errors == (FormatError.TRUNCATED,)
 
 
 def test_half_an_action_is_not_carried_out() -> None:

@@ -45,13 +45,13 @@ FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
 def some_tasks(spec: EnvSpec) -> Iterator[Task]:
     """A few tasks of the suite of `SEED`, without making all of it."""
     if spec.family == "sciworld":
-        from envs.sciworld.open_suite import _of_kind, _task
+        from envs.sciworld.generator import _of_kind
         from envs.sciworld.simulator import Simulator
 
         simulator = Simulator()
         try:
             for index, case in enumerate(islice(_of_kind(simulator, "find-non-living-thing", SEED), 3)):
-                yield _task(index, case)
+                yield case.to_task(index)
         finally:
             simulator.close()
         return

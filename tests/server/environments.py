@@ -85,4 +85,5 @@ def make_server_wheels(
     make_wheel(folder, "torchvision", "0.28.0", {"torchvision.py": ""})
     make_wheel(folder, "gguf", "0.19.0", {"gguf.py": ""})
     make_wheel(folder, "accelerate", "1.15.0", {"accelerate.py": ""})
+    make_wheel(folder, "peft", "0.19.0", {"peft.py": ""})
     return folder

@@ -51,6 +51,8 @@ def test_defaults_of_the_cpu_build() -> None:
             "8000",
             "--seed",
             "0",
+            "--generation-config",
+            "vllm",
         ),
         *(
             "--enable-prefix-caching",

@@ -97,7 +97,7 @@ def empty(folder: Path) -> None:
         (write("model.safetensors", b"\xff" * 40), "damaged or cut short"),
         (write("model.safetensors", "version https://git-lfs.github.com/spec/v1\n"), "git lfs pull"),
         (lose_a_shard, "lacks the weight file model-00002-of-00002.safetensors"),
-        (make_adapter, "LoRA adapter of org/base.*merge_and_unload"),
+        (make_adapter, "LoRA adapter of org/base.*--model BASE --lora"),
         (nest, "give .*checkpoint-500"),
         (empty, "is empty"),
     ],

@@ -78,6 +78,20 @@ def test_an_installation_is_recorded_found_again_and_redone_on_demand(root: Path
 
 
 @pytest.mark.slow
+def test_an_earlier_installation_gets_the_packages_that_came_later(root: Path, index: Path) -> None:
+    python = install_server(cpu=True, on_line=lambda _: None).executable
+    run_streaming([python, "-m", "pip", "uninstall", "--yes", "peft"], lambda _: None)
+    lines: list[str] = []
+    again = install_server(cpu=True, on_line=lines.append)
+    assert not again.fresh
+    assert "peft" in packages(python)
+    assert any("adding peft" in line for line in lines)
+    lines.clear()
+    install_server(cpu=True, on_line=lines.append)
+    assert lines == []
+
+
+@pytest.mark.slow
 def test_another_version_replaces_the_one_that_is_there(root: Path, index: Path) -> None:
     install_server(cpu=True, on_line=lambda _: None)
     make_server_wheels(index, version="0.32.1")

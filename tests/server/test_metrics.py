@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -49,8 +51,10 @@ def test_where_the_page_is() -> None:
     assert metrics_url("http://host/v1/") == "http://host/metrics"
 
 
-async def look_at(pages: list[str | None]) -> tuple[ServerInsight, list[int]]:
-    """One look for each page; None: the server is away."""
+async def look_at(
+    pages: Sequence[str | None], preempted: list[int] | None = None
+) -> tuple[ServerInsight, list[int]]:
+    """One look for each page; None: the server is away. `preempted` gets the number, from 1, of each look that told."""
     now: list[str | None] = [None]
 
     async def metrics(request: web.Request) -> web.Response:
@@ -66,8 +70,10 @@ async def look_at(pages: list[str | None]) -> tuple[ServerInsight, list[int]]:
     insight = ServerInsight(lambda: [url] if now[0] is not None else [], told.append)
     try:
         async with aiohttp.ClientSession() as session:
-            for text in pages:
+            for number, text in enumerate(pages, start=1):
                 now[0] = text
+                if preempted is not None:
+                    insight.on_preempted = partial(preempted.append, number)
                 await insight.look(session)
     finally:
         await runner.cleanup()
@@ -123,3 +129,10 @@ async def test_no_page_no_summary() -> None:
     insight, _ = await look_at(["nothing", "here"])
     assert insight.summary(1.0) is None
     assert insight.now is None
+
+
+async def test_preemptions_since_the_last_look_are_told_and_those_before_we_came_are_not() -> None:
+    counts = (7, 7, 9, 9, 10)
+    preempted: list[int] = []
+    await look_at([page(num_preemptions_total=count) for count in counts], preempted)
+    assert preempted == [3, 5]

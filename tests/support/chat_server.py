@@ -31,10 +31,17 @@ def completion(text: str, *, finish_reason: str = "stop", stop_reason: str | Non
 
 @dataclass
 class ChatServer:
-    answer: Callable[[dict[str, Any]], str] = lambda request: "Thought: t\nAction: turn left"
+    answer: Callable[[dict[str, Any]], str | dict[str, Any]] = lambda request: "Thought: t\nAction: turn left"
+    """The text of a reply, or a whole answer."""
+    tokenize: Callable[[dict[str, Any]], list[int]] | None = None
+    """What vLLM's `/tokenize` answers; None: there is no such route."""
+    detokenize: Callable[[list[int]], str] = lambda tokens: ""
     model: str = "toy"
     says: dict[str, Any] = field(default_factory=lambda: {"max_model_len": 4096})
     """What `GET /models` says of the model beside its name: `root`, `created`, ..."""
+    usage: dict[str, Any] | None = field(
+        default_factory=lambda: {"prompt_tokens": 11, "completion_tokens": 7}
+    )
     list_fault: Fault | None = None
     """What `GET /models` does instead."""
     faults: list[Fault] = field(default_factory=list)
@@ -66,7 +73,18 @@ class ChatServer:
             return await fault(request)
         if self.latency:
             await asyncio.sleep(self.latency)
-        return web.json_response(completion(self.answer(body)))
+        answer = self.answer(body)
+        if isinstance(answer, str):
+            answer = {**completion(answer), "usage": self.usage}
+        return web.json_response(answer)
+
+    async def tokens(self, request: web.Request) -> web.StreamResponse:
+        assert self.tokenize is not None
+        ids = self.tokenize(await request.json())
+        return web.json_response({"tokens": ids, "count": len(ids), "max_model_len": 4096})
+
+    async def text(self, request: web.Request) -> web.StreamResponse:
+        return web.json_response({"prompt": self.detokenize((await request.json())["tokens"])})
 
     async def models(self, request: web.Request) -> web.StreamResponse:
         if self.list_fault is not None:
@@ -78,6 +96,9 @@ class ChatServer:
         app = web.Application(client_max_size=2**26)
         app.router.add_post("/v1/chat/completions", self.chat)
         app.router.add_get("/v1/models", self.models)
+        if self.tokenize is not None:
+            app.router.add_post("/tokenize", self.tokens)
+            app.router.add_post("/detokenize", self.text)
         runner = web.AppRunner(app, shutdown_timeout=0.1)
         await runner.setup()
         try:

@@ -75,6 +75,13 @@ class RunBehaviour:
     def max_turns(self) -> int:
         return int(self.manifest["identity"]["config"]["max_turns"])
 
+    def short_title(self, family: str) -> str:
+        """For a narrow column, as the installed environment says; the recorded title's beginning for another."""
+        from envs import specs
+
+        spec = specs().get(family)
+        return spec.short_title if spec else str(self.manifest["titles"].get(family, family))[:4]
+
     def strata(self, family: str) -> list[Counts]:
         families = list(self.tasks) if family == ALL else [family]
         return [np.stack(list(self.tasks[f].values())) for f in families]

@@ -26,7 +26,7 @@ class ActionReader:
     to_world: Callable[[str], str] = field(default=lambda action: action)
     """A policy's action in the environment's own words, where a perturbation worded it otherwise."""
     surface: ActionSurface = field(default_factory=lambda: ActionSurface({}))
-    check: str = "check valid actions"
+    help_action: str = "check valid actions"
     """The action that asks for the valid actions."""
     place: Callable[[str, str], str | None] | None = None
     """(action, observation) -> where the agent is; `EnvSpec.place`."""
@@ -125,7 +125,7 @@ def read_turns(episode: Episode, how: ActionReader | None = None) -> list[TurnFa
                 error=turn.action is None or not turn.valid,
                 progressed=turn.progress > best,
                 repeated=step in made,
-                help=action is not None and _asks(plain(action), how.check),
+                help=action is not None and _asks(plain(action), how.help_action),
                 place=place,
                 words=len(spoken),
                 word_runs=len(word_runs) if thought_before else 0,
@@ -140,9 +140,9 @@ def read_turns(episode: Episode, how: ActionReader | None = None) -> list[TurnFa
     return facts
 
 
-def _asks(action: str, check: str) -> bool:
+def _asks(action: str, help_action: str) -> bool:
     """`check valid actions` asks in every environment's ears, however that environment words it itself."""
-    return action.startswith(check) or _CHECK.match(action) is not None
+    return action.startswith(help_action) or _CHECK.match(action) is not None
 
 
 def _names_arguments(thought: Sequence[str], action: str | None, surface: ActionSurface) -> bool | None:
@@ -167,6 +167,6 @@ def action_reader(family: str, perturbation: str | None) -> ActionReader:
     return ActionReader(
         to_world=Voice(spec, perturbation).to_world,
         surface=ActionSurface({name: plain(text) for name, text in spec.actions.items()}),
-        check=plain(spec.actions.get("check", ActionReader.check)),
+        help_action=plain(spec.actions[spec.help_action]) if spec.help_action else ActionReader.help_action,
         place=spec.place,
     )

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from envs.base import Task
 from envs.pddl.form import form
-from envs.pddl.generate import excluded_forms
+from envs.pddl.generator import excluded_forms
 from envs.pddl.syntax import parse_domain, parse_problem
 from evalharness.refine.scene import Scene
 from evalharness.refine.worlds import Detour, World

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 
 from envs.base import Task
+from envs.sciworld.generator import OpenCase
 from envs.sciworld.kinds import EXAMPLE, PUBLISHED
-from envs.sciworld.open_suite import OpenCase
 from evalharness.refine.scene import Scene
 from evalharness.refine.worlds import Detour, World, digest
 

@@ -80,6 +80,8 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "failed_tries": [],
         "environment_s": 0.0,
         "reply": f"Thought: {turn.thought}\nAction: {turn.action}",
+        "reasoning": "",
+        "reasoning_tokens": None,
     }
     record = {
         "thought": turn.thought,
@@ -96,6 +98,8 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "failed_tries": [attempt.kind for attempt in turn.failed_tries],
         "environment_s": round(turn.environment_s, 4),
         "reply": turn.reply,
+        "reasoning": turn.reasoning,
+        "reasoning_tokens": turn.reasoning_tokens,
     }
     return {key: value for key, value in record.items() if key not in usual or value != usual[key]}
 

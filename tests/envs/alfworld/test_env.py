@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import envs
 from envs.alfworld import SPEC
 from envs.alfworld.actions import repaired
-from envs.base import InvalidTaskError, Task, TextEnv
+from envs.base import InvalidTaskError, NoEpisodeError, Task, TextEnv
 
 TASKS = SPEC.load_tasks("open", None, 7)
 ENV = SPEC.make(None)
@@ -151,5 +151,5 @@ def test_it_is_registered_with_gymnasium_and_asks_for_a_task() -> None:
     env = gymnasium.make(SPEC.gym_id)
     with pytest.raises(InvalidTaskError):
         env.reset()
-    with pytest.raises(RuntimeError, match="reset"):
+    with pytest.raises(NoEpisodeError, match="reset"):
         SPEC.make(None).step("look")

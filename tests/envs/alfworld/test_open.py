@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from oracle_plans import oracle_plan
 
 from envs.alfworld import SPEC
-from envs.alfworld.generator import HARD_BITS, QUOTA, generate_open
+from envs.alfworld.generator import HARD_BITS, QUOTA, generate
 from envs.alfworld.households import Household, build_game
 from envs.alfworld.oracle import errand
 from envs.alfworld.rooms import ROOMS
@@ -46,7 +46,7 @@ def test_the_suite_of_seed_0_is_frozen(suite: list[Task]) -> None:
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 10**9))
 def test_every_seed_gives_134_different_tasks_in_the_published_proportions(seed: int) -> None:
-    tasks = generate_open(seed)
+    tasks = list(generate(seed))
     assert len(tasks) == SPEC.expected["open"] == 134
     assert [task.id for task in tasks] == [f"alfworld/open/{i:03d}" for i in range(134)]
     households = [household_of(task) for task in tasks]
@@ -193,3 +193,7 @@ def test_a_game_is_a_function_of_its_description() -> None:
     assert build_game(again) == build_game(EXAMPLE)
     assert set(build_game(EXAMPLE)) == {"pddl_domain", "grammar", "pddl_problem"}
     assert re.search("Your task is to: clean some fork and put it in drawer.", build_game(EXAMPLE)["grammar"])
+
+
+def test_the_rooms_of_the_households_are_those_of_the_tables(suite: list[Task]) -> None:
+    assert {task.payload["household"]["room"] for task in suite} == set(ROOMS)

@@ -1,28 +1,24 @@
 """BabyAI's open suite: generated, frozen, solvable, not solved by chance; milestones that the simulator verifies."""
 
 import hashlib
+import json
 import random
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from oracle_plans import oracle_plan
 
 from envs.babyai import SPEC
-from envs.babyai.generator import (
-    FROZEN_SEED,
-    LONGEST_PLAN,
-    SHORTEST_PLAN,
-    content_hash,
-    frozen_cases,
-    generate_level,
-    generate_open,
-)
+from envs.babyai.generator import LONGEST_PLAN, SHORTEST_PLAN, generate_cases, generate_level
 from envs.babyai.levels import LEVELS, make_level
 from envs.babyai.mission import milestones
+from envs.babyai.open_suite import FROZEN
 from envs.babyai.tasks import SEEDS
 from envs.babyai.world import World
 from envs.base import InvalidTaskError, Task, TextEnv
+from envs.frozen import FROZEN_SEED
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +55,7 @@ def test_no_two_tasks_are_equal(tasks: list[Task], env: TextEnv) -> None:
 
 
 def test_first_observations_are_those_that_were_frozen(tasks: list[Task], env: TextEnv) -> None:
-    for task, case in zip(tasks, frozen_cases(), strict=True):
+    for task, case in zip(tasks, FROZEN.cases(), strict=True):
         observation, info = env.reset(options={"task": task})
         assert hashlib.sha256(observation.encode()).hexdigest() == case.observation_sha256
         assert (env.goal, info["progress"], info["success"]) == (task.goal, 0, False)
@@ -68,16 +64,22 @@ def test_first_observations_are_those_that_were_frozen(tasks: list[Task], env: T
 @pytest.mark.parametrize("level", ["GoToDoor", "OpenRedDoor", "UnlockToUnlock"])
 def test_the_frozen_table_is_what_the_generator_makes(level: str) -> None:
     made = list(generate_level(level, FROZEN_SEED))
-    assert made == [case for case in frozen_cases() if case.level == level]
+    assert made == [case for case in FROZEN.cases() if case.level == level]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 def test_the_whole_frozen_suite_is_what_the_generator_makes() -> None:
-    seen: list[str] = []
-    made = generate_open(FROZEN_SEED, progress=lambda case: seen.append(case.level))
-    assert content_hash(made) == content_hash(frozen_cases())
-    assert seen == [level for level in LEVELS for _ in range(4)]
+    made = tuple(generate_cases(FROZEN_SEED))
+    assert made == FROZEN.cases()
+    assert [case.level for case in made] == [level for level in LEVELS for _ in range(4)]
+
+
+def test_what_is_frozen_is_what_writing_it_again_makes(tmp_path: Path) -> None:
+    again = replace(FROZEN, file=tmp_path / "again.json")
+    again.write(FROZEN.cases())
+    assert again.file.read_bytes() == FROZEN.file.read_bytes()
+    assert json.loads(again.file.read_text())["version"] == SPEC.open_version
 
 
 def test_another_suite_seed_makes_other_tasks() -> None:
@@ -111,7 +113,7 @@ def test_the_oracle_solves_a_task_of_every_level(level: str, tasks: list[Task], 
     task = _of(tasks, level)
     env.reset(options={"task": task})
     plan = oracle_plan(env, task)
-    case = frozen_cases()[task.index]
+    case = FROZEN.cases()[task.index]
     assert SHORTEST_PLAN <= len(plan) == case.plan_turns <= LONGEST_PLAN
     assert hashlib.sha256("\n".join(plan).encode()).hexdigest() == case.plan_sha256
     _play(env, task, plan)
@@ -119,7 +121,7 @@ def test_the_oracle_solves_a_task_of_every_level(level: str, tasks: list[Task], 
 
 @pytest.mark.slow
 def test_the_oracle_solves_every_task(tasks: list[Task], env: TextEnv) -> None:
-    for task, case in zip(tasks, frozen_cases(), strict=True):
+    for task, case in zip(tasks, FROZEN.cases(), strict=True):
         env.reset(options={"task": task})
         plan = oracle_plan(env, task)
         assert hashlib.sha256("\n".join(plan).encode()).hexdigest() == case.plan_sha256

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from envs import specs
 from envs.base import Task
 from envs.jericho.compiler import STORIES, compile_story
+from envs.jericho.generator import QUESTS, quest_story
 from envs.jericho.observation import letters
-from envs.jericho.open_suite import QUESTS, quest_story
 from envs.jericho.quest_source import quest_source
 from envs.jericho.quests import make_quest
 

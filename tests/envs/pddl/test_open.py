@@ -17,7 +17,8 @@ from pddl_worlds import EXAMPLES
 from envs.base import MAX_TURNS, Task
 from envs.pddl import SPEC
 from envs.pddl.form import form
-from envs.pddl.generate import HARD_BITS, excluded_forms, frozen, generate_open, table_row
+from envs.pddl.generator import HARD_BITS, excluded_forms, generate
+from envs.pddl.open_suite import frozen, table_row
 from envs.pddl.problem import DOMAINS, domain_text
 from envs.pddl.syntax import parse_domain, parse_problem
 
@@ -92,7 +93,7 @@ def test_random_actions_win_at_most_15_percent(tasks: list[Task]) -> None:
 
 @pytest.mark.slow
 def test_generating_again_gives_the_frozen_suite_and_another_seed_another(tasks: list[Task]) -> None:
-    assert list(generate_open(0)) == tasks
+    assert list(generate(0)) == tasks
     other = SPEC.load_tasks("open", None, 1)
     check_suite(other)
     assert not {form_of(task) for task in other} & {form_of(task) for task in tasks}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import envs
 from envs.base import InvalidTaskError, MissingDataError, Task
-from envs.sciworld.actions import ACTIONS, HELP, carried_out
+from envs.sciworld.actions import ACTIONS, CHECK, carried_out
 from envs.sciworld.adapter import ScienceWorldEnv
 from envs.sciworld.kinds import SIMPLIFICATIONS
 from envs.sciworld.oracle import fit_to_labels
@@ -87,9 +87,9 @@ def test_an_episode_by_the_label_rules(env: ScienceWorldEnv) -> None:
         "valid": True,
         "subgoals_completed": (),
     }
-    observation, reward, terminated, truncated, info = env.step(HELP)
+    observation, reward, terminated, truncated, info = env.step(CHECK)
     assert observation.startswith("Choose an action from these valid actions: activate OBJ, close OBJ, ")
-    assert observation.endswith(", wait1, " + HELP)
+    assert observation.endswith(", wait1, " + CHECK)
     assert "reset" not in observation
     assert (reward, terminated, truncated, info["valid"]) == (0.0, False, False, True)
     assert env.step("dance")[0] == "No known action matches that input."

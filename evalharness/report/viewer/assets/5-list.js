@@ -236,7 +236,7 @@ class List {
       if (this.values.q.toLowerCase() !== needle || !this.element.isConnected) return;
       for (const i of episodes) {
         const record = records[run.column.position[i]];
-        const text = [record.goal, record.first_observation, ...record.turns.flatMap(turn => [turn.thought, turn.action, turn.observation, turn.reply])];
+        const text = [record.goal, record.first_observation, ...record.turns.flatMap(turn => [turn.reasoning, turn.thought, turn.action, turn.observation, turn.reply])];
         if (matches(run.task(i), needle) || text.some(part => part && part.toLowerCase().includes(needle))) found.add(i);
       }
       replace(this.count, `searching: ${Math.round(100 * ++done / blocks.size)} %`);

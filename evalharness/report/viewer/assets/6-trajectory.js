@@ -5,8 +5,10 @@ const FORMAT_ERRORS = {
   no_action: 'the reply has no action',
   thought_only: 'the reply has a thought but no action',
   truncated: 'the token limit cut the reply off before its action was complete',
+  reasoning_truncated: 'the token limit cut the reply off inside its reasoning: --max-tokens is too small for this model',
   several_actions: 'more than one action: only the first was carried out',
   invented_observation: "the model wrote the environment's answer itself; cut off from there on",
+  echoed_observation: 'the reply began with an observation: passed over',
 };
 
 const ENDS = {
@@ -14,6 +16,7 @@ const ENDS = {
   environment: 'the environment ended it',
   turn_limit: 'turn limit reached',
   policy_stopped: 'the policy stopped',
+  context_full: 'the model\'s context was full',
 };
 
 // The turns with what a reader needs at each: number, gain, and what was wrong.
@@ -50,6 +53,7 @@ function turnCard(step, id) {
       h('header', {}, h('span.turn-number', {}, `Turn ${step.number}`),
         step.gain > 1e-6 && h('span.gain', {}, `+${percent(step.gain, 0)} %`), h('span.soft', {}, `progress ${percent(step.progress, 0)} %`),
         step.invalid && h('span.tag.error', {}, 'not valid'), step.errors.map(kind => h('span.tag.error', {}, words(kind)))),
+      step.reasoning && h('details.part.reasoning', {}, h('summary', {}, step.reasoning_tokens ? `Reasoning, ${plural(step.reasoning_tokens, 'token')}` : 'Reasoning'), longText(step.reasoning)),
       step.thought && !(step.noAction && rawReplyOf(step).includes(step.thought)) && h('div.part.thought', {}, h('span.label', {}, 'Thought'), longText(step.thought)),
       step.noAction
         ? h('div.part.action', {}, h('span.label', {}, 'Reply'), longText(rawReplyOf(step) || '(empty)', 'div.prose.refused'))

@@ -38,6 +38,7 @@ SPEC = EnvSpec(
     load_tasks=load_tasks,
     make=make,
     actions={"turn": "turn {direction}", "check": "check valid actions"},
+    help_action="check",
     prompt_file=Path(__file__).with_name("compass.yaml"),
     envs_per_worker=4,
     step_timeout=3.0,

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from importlib import resources
 from random import Random
-from typing import Any
 
 from envs.base import MAX_TURNS, Task
 from envs.difficulty import difficulty, search_bits
@@ -41,14 +39,8 @@ MOST_RANDOM_SUCCESSES = 1
 """A problem that random actions solve in more of `RANDOM_EPISODES` episodes is thrown away."""
 
 
-@lru_cache(maxsize=4)
-def generate_open(suite_seed: int) -> tuple[Task, ...]:
-    """The suite of that seed, 60 tasks in the published order of domains. Takes some seconds of planning."""
-    return tuple(generated(suite_seed))
-
-
-def generated(suite_seed: int) -> Iterator[Task]:
-    """The tasks of `generate_open` one by one."""
+def generate(suite_seed: int) -> Iterator[Task]:
+    """The tasks of the suite of that seed, 60 in the published order of domains; some seconds of planning for all."""
     taken = set(excluded_forms())
     index = 0
     for kind, count in DOMAINS.items():
@@ -57,7 +49,7 @@ def generated(suite_seed: int) -> Iterator[Task]:
             aim = low + (high - low) * number / (count - 1)
             task = None
             for attempt in range(MOST_DRAFTS):
-                candidate = _Candidate(suite_seed, kind, number, attempt)
+                candidate = Candidate(suite_seed, kind, number, attempt)
                 plan = candidate.plan(aim)
                 if plan is not None and (name := form(candidate.domain, candidate.problem)) not in taken:
                     taken.add(name)
@@ -71,53 +63,6 @@ def generated(suite_seed: int) -> Iterator[Task]:
             index += 1
 
 
-def open_tasks(suite_seed: int) -> list[Task]:
-    """As `generate_open`; the suite whose table is frozen is rebuilt from it without planning."""
-    table = frozen()
-    if suite_seed != table["suite_seed"]:
-        return list(generate_open(suite_seed))
-    return [
-        _Candidate(suite_seed, row["kind"], row["number"], row["draft"]).task(index, row["choices"])
-        for index, row in enumerate(table["tasks"])
-    ]
-
-
-@cache
-def frozen() -> dict[str, Any]:
-    """`open_suite.json`: per task of suite seed 0 the draft that was taken, and what it came to."""
-    text = resources.files("envs.pddl").joinpath("open_suite.json").read_text(encoding="utf-8")
-    table: dict[str, Any] = json.loads(text)
-    return table
-
-
-def freeze(suite_seed: int) -> dict[str, Any]:
-    """The table to be frozen: `python -m envs.pddl.generate > envs/pddl/open_suite.json`."""
-    return {"suite_seed": suite_seed, "tasks": [table_row(task) for task in generate_open(suite_seed)]}
-
-
-def table_row(task: Task) -> dict[str, Any]:
-    domain = parse_domain(task.payload["domain"])
-    world = World(domain, parse_problem(task.payload["problem"], domain))
-    plan = _search(world, task.kind)
-    if plan is None:
-        raise RuntimeError(f"{task.id} has no plan")
-    return {
-        "kind": task.kind,
-        "number": task.payload["number"],
-        "draft": task.payload["draft"],
-        "template": task.payload["template"],
-        "difficulty": task.difficulty,
-        "plan_length": len(plan.actions),
-        "choices": choices_of(world, plan.actions),
-        "plan_sha256": plan_digest(plan.actions),
-        "content_sha256": task.content_hash,
-    }
-
-
-def plan_digest(actions: Sequence[GroundAction]) -> str:
-    return hashlib.sha256("\n".join(map(str, actions)).encode()).hexdigest()
-
-
 def choices_of(world: World, actions: Sequence[GroundAction]) -> list[int]:
     """Applicable actions before each action of a plan."""
     state, found = world.initial, []
@@ -127,7 +72,7 @@ def choices_of(world: World, actions: Sequence[GroundAction]) -> list[int]:
     return found
 
 
-class _Candidate:
+class Candidate:
     """One draft, walked to its start."""
 
     def __init__(self, suite_seed: int, kind: str, number: int, attempt: int) -> None:
@@ -152,7 +97,7 @@ class _Candidate:
         first = bound_of(world, self._kind)(world.initial)
         if not aim - TOLERANCE - BOUND_SLACK <= first <= min(aim + TOLERANCE, MAX_TURNS):
             return None
-        plan = _search(world, self._kind)
+        plan = shortest_plan(world, self._kind)
         if plan is None or len(plan.actions) > MAX_TURNS or abs(len(plan.actions) - aim) > TOLERANCE:
             return None
         lucky = sum(_solved_by_chance(world, episode) for episode in range(RANDOM_EPISODES))
@@ -180,7 +125,7 @@ def _walked(rng: Random, draft: Draft, domain: Domain) -> Draft:
     return replace(draft, initial=world.decode(state))
 
 
-def _search(world: World, kind: str) -> Plan | None:
+def shortest_plan(world: World, kind: str) -> Plan | None:
     return search(world, bound_of(world, kind), canonical_key(world), most=MOST_EXPANDED)
 
 
@@ -200,9 +145,3 @@ def excluded_forms() -> frozenset[str]:
     text = resources.files("envs.pddl").joinpath("excluded_forms.json").read_text(encoding="utf-8")
     groups: dict[str, list[str]] = json.loads(text)
     return frozenset(name for group in groups.values() for name in group)
-
-
-if __name__ == "__main__":
-    table = freeze(0)
-    rows = ",\n".join(json.dumps(row) for row in table["tasks"])
-    print(f'{{"suite_seed": {table["suite_seed"]}, "tasks": [\n{rows}\n]}}')

@@ -1,0 +1,70 @@
+"""The open suite: of suite seed 0 rebuilt without planning from the drafts noted in `open_suite.json`.
+
+`python -m envs.pddl.open_suite` makes that file anew (some seconds).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any
+
+from envs.base import Task
+from envs.frozen import FROZEN_SEED, write_table
+from envs.pddl.engine import GroundAction, World
+from envs.pddl.generator import Candidate, choices_of, generate, shortest_plan
+from envs.pddl.syntax import parse_domain, parse_problem
+
+FROZEN = Path(__file__).with_name("open_suite.json")
+
+
+def open_tasks(suite_seed: int) -> list[Task]:
+    """All tasks in order; for another seed than 0 that takes some seconds of planning the first time in a process."""
+    if suite_seed != FROZEN_SEED:
+        return list(_generated(suite_seed))
+    return [
+        Candidate(suite_seed, row["kind"], row["number"], row["draft"]).task(index, row["choices"])
+        for index, row in enumerate(frozen()["tasks"])
+    ]
+
+
+@lru_cache(maxsize=4)
+def _generated(suite_seed: int) -> tuple[Task, ...]:
+    return tuple(generate(suite_seed))
+
+
+@cache
+def frozen() -> dict[str, Any]:
+    """`open_suite.json`: per task of suite seed 0 the draft that was taken, and what it came to."""
+    table: dict[str, Any] = json.loads(FROZEN.read_text(encoding="utf-8"))
+    return table
+
+
+def table_row(task: Task) -> dict[str, Any]:
+    domain = parse_domain(task.payload["domain"])
+    world = World(domain, parse_problem(task.payload["problem"], domain))
+    plan = shortest_plan(world, task.kind)
+    if plan is None:
+        raise RuntimeError(f"{task.id} has no plan")
+    return {
+        "kind": task.kind,
+        "number": task.payload["number"],
+        "draft": task.payload["draft"],
+        "template": task.payload["template"],
+        "difficulty": task.difficulty,
+        "plan_length": len(plan.actions),
+        "choices": choices_of(world, plan.actions),
+        "plan_sha256": plan_digest(plan.actions),
+        "content_sha256": task.content_hash,
+    }
+
+
+def plan_digest(actions: Sequence[GroundAction]) -> str:
+    return hashlib.sha256("\n".join(map(str, actions)).encode()).hexdigest()
+
+
+if __name__ == "__main__":
+    write_table(FROZEN, {"suite_seed": FROZEN_SEED}, "tasks", map(table_row, generate(FROZEN_SEED)))

@@ -1,0 +1,178 @@
+"""The open suite: (task, variation) pairs of the simulator that are not in the published set, proven solvable in time.
+
+Kinds and their numbers are fixed in `QUOTA`. The variations of a kind are tried in an order drawn from the suite seed;
+one is taken when the simulator's own solution, shortened by replay until no single action can be left out, has 3 to
+30 turns, and no task taken before is the same up to renaming. Where the goal asks to determine or measure something
+the plan keeps the simulator's experiment, although naming the answer would do.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from envs.base import MAX_TURNS, MIN_TURNS, Task
+from envs.difficulty import difficulty, search_bits
+from envs.sciworld.adapter import first_observation, start_score
+from envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, simplifications
+from envs.sciworld.oracle import gold_path, play
+from envs.sciworld.readings import spelled_out
+from envs.sciworld.shorten import NOISE, Needs, shorten
+from envs.sciworld.simulator import Simulator
+
+HARD_BITS = 67.0
+"""Bits of search (`envs.difficulty`) from which a task counts as hard. It makes 58 tasks hard; of the published ones
+56 are."""
+
+
+@dataclass(frozen=True)
+class OpenCase:
+    """One task of the open suite before it is a `Task`."""
+
+    task: str
+    variation: int
+    simplifications: str
+    goal: str
+    """The simulator's own task description."""
+    plan: tuple[str, ...]
+    choices: tuple[int, ...]
+    """Valid actions before each action of the plan."""
+    start_score: float = 0.0
+    """What the simulator gives for what is there before the first action: no progress."""
+
+    def shape(self) -> str:
+        """The task up to renaming: colours of boxes, letters of unknown substances and planes are mere names."""
+        numbers: dict[str, str] = {}
+        renamed = _NAME.sub(
+            lambda match: numbers.setdefault(match[0].lower(), f"<{len(numbers)}>"),
+            "\n".join((self.task, self.goal, *self.plan)),
+        )
+        return renamed.lower()
+
+    def to_task(self, index: int) -> Task:
+        return Task(
+            id=f"{FAMILY}/open/{index:03d}",
+            family=FAMILY,
+            suite="open",
+            index=index,
+            goal=self.goal,
+            difficulty=difficulty(search_bits(self.choices), HARD_BITS),
+            kind=self.task,
+            labels="simulator",
+            payload={
+                "task": self.task,
+                "variation": self.variation,
+                "simplifications": self.simplifications,
+                "plan": list(self.plan),
+                "start_score": self.start_score,
+            },
+        )
+
+
+_FIND_OUT = re.compile("Your task is to (determine|measure) ")
+"""Goals with an answer to be found by an experiment. The shortest plan
+just gives it; the one that is kept makes the experiment."""
+
+_NAME = re.compile(
+    r"\b(?:red|green|blue|orange|purple|yellow)(?= box)|(?<=substance )\w\b|(?<=material )\w\b|"
+    r"(?<=inclined plane )\w\b|(?<=inclined planes \()\w(?=,)|(?<=, )\w(?=\))",
+    re.IGNORECASE,
+)
+
+
+def generate(suite_seed: int) -> Iterator[Task]:
+    """The suite's tasks as they are found; minutes for all of them."""
+    return (case.to_task(index) for index, case in enumerate(generate_cases(suite_seed)))
+
+
+def generate_cases(suite_seed: int) -> Iterator[OpenCase]:
+    simulator = Simulator()
+    try:
+        for kind in QUOTA:
+            yield from _of_kind(simulator, kind, suite_seed)
+    finally:
+        simulator.close()
+
+
+def _of_kind(simulator: Simulator, kind: str, suite_seed: int) -> Iterator[OpenCase]:
+    taken = {*PUBLISHED.get(kind, ()), *(variation for task, variation in EXAMPLE if task == kind)}
+    order = [variation for variation in range(simulator.variations(kind)) if variation not in taken]
+    random.Random(f"sciworld open {suite_seed} {kind}").shuffle(order)
+    shapes: set[str] = set()
+    for variation in order:
+        case = _accept(simulator, kind, variation)
+        if case is not None and case.shape() not in shapes:
+            shapes.add(case.shape())
+            yield case
+            if len(shapes) == QUOTA[kind]:
+                return
+    raise RuntimeError(f"suite seed {suite_seed}: only {len(shapes)} tasks of {kind} fit, of {QUOTA[kind]}")
+
+
+def _accept(simulator: Simulator, kind: str, variation: int) -> OpenCase | None:
+    """The case of a variation when it is fit for the suite."""
+    bare = OpenCase(kind, variation, simplifications(kind), "", (), ()).to_task(0)
+
+    def needs(actions: Sequence[str]) -> int | None:
+        return play(simulator, bare, actions).success
+
+    gold = gold_path(simulator, bare)
+    goal = simulator.task_description()
+    plan = _without_noise(gold, needs)
+    if plan is None:
+        return None  # the simulator's own solution does not score in full
+    shortest = shorten(plan, needs)
+    if not _FIND_OUT.match(goal):
+        plan = shortest
+    if len(shortest) < MIN_TURNS or len(plan) > MAX_TURNS:
+        return None
+    plan = spelled_out(plan, partial(_answer, simulator, bare))
+    if needs(plan) != len(plan):
+        return None
+    choices = _choices(simulator, bare, plan)
+    return OpenCase(
+        kind,
+        variation,
+        simplifications(kind),
+        goal,
+        tuple(plan),
+        choices,
+        _start_score(simulator, bare),
+    )
+
+
+def _without_noise(gold: Sequence[str], needs: Needs) -> list[str] | None:
+    """The gold path up to success, without what only looks where that is enough; None when it never succeeds."""
+    for candidate in ([action for action in gold if not NOISE.fullmatch(action)], gold):
+        if (length := needs(candidate)) is not None:
+            return list(candidate[:length])
+    return None
+
+
+def _start(simulator: Simulator, task: Task) -> None:
+    payload = task.payload
+    simulator.load(str(payload["task"]), int(payload["variation"]), str(payload["simplifications"]))
+
+
+def _answer(simulator: Simulator, task: Task, actions: Sequence[str]) -> str:
+    """What the simulator says to the last of `actions`, from the start of `task`."""
+    _start(simulator, task)
+    return [simulator.step(action) for action in actions][-1]
+
+
+def _choices(simulator: Simulator, task: Task, plan: Sequence[str]) -> tuple[int, ...]:
+    _start(simulator, task)
+    found = []
+    for action in plan:
+        found.append(len(set(simulator.valid_actions())))
+        simulator.step(action)
+    return tuple(found)
+
+
+def _start_score(simulator: Simulator, task: Task) -> float:
+    _start(simulator, task)
+    first_observation(simulator)
+    return start_score(simulator)

@@ -1,0 +1,173 @@
+"""`evalharness checkpoints`: every checkpoint of a training run, as one study."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalharness.cli.common import add_csv_option, write_csv, write_json
+from evalharness.cli.parser import add_late
+from evalharness.cli.studies import end_study, play_study
+
+if TYPE_CHECKING:
+    from evalharness.analysis.checkpoints import Training
+    from evalharness.config import RunConfig
+    from evalharness.engine.study import Played
+
+_DESCRIPTION = """\
+Evaluate every checkpoint-N, step_N or epoch_N of a folder, in numeric order: ordinary runs in one folder. Adapters are
+played on one server of their base, full weights on a server each. Shows each checkpoint's scores with intervals,
+paired tests against the first and the best one, and how much of the best one's lead is luck; writes a plot beside the
+runs. The same command continues an interrupted study and takes new checkpoints in. docs/checkpoints.md
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "checkpoints", help="all checkpoints of a training run, by step", description=_DESCRIPTION
+    )
+    add_late(parser, _add_options)
+    parser.set_defaults(run=run)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.options import add_run_options
+
+    study = parser.add_argument_group("the study")
+    study.add_argument("folder", metavar="DIR", help="the folder that the checkpoints lie in")
+    study.add_argument(
+        "--base", metavar="MODEL", help="the base of adapters (default: what their adapter_config.json names)"
+    )
+    study.add_argument("--only", metavar="PATTERN", help="only checkpoints of these names: 'step_*'")
+    study.add_argument(
+        "--merge", action="store_true", help="merge each adapter instead of serving all beside their base"
+    )
+    study.add_argument(
+        "--by",
+        choices=("progress", "success"),
+        default="progress",
+        help="what the best one is chosen by (default: progress)",
+    )
+    study.add_argument(
+        "--select-on",
+        metavar="open:SEED",
+        help="choose the best one on this suite, which is played too, and report it on the other",
+    )
+    study.add_argument(
+        "--watch",
+        nargs="?",
+        type=float,
+        const=60.0,
+        metavar="MINUTES",
+        help="go on with checkpoints that appear, until none has for so long (60)",
+    )
+    study.add_argument(
+        "--x",
+        metavar="KEY=FILE",
+        help="draw over what FILE (CSV or JSON) says of each checkpoint, not the step",
+    )
+    add_csv_option(study, "a row for each checkpoint, family and measure")  # type: ignore[arg-type]
+    add_run_options(parser, without=("model", "lora", "lora_serve"))
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness.cli.options import config_of
+    from evalharness.engine.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
+    from evalharness.engine.study import study_folder
+    from evalharness.report.terminal import make_console, say
+
+    source = Path(args.folder)
+    config = config_of(args, model=str(source))
+    if config.is_endpoint or config.is_scripted:
+        from evalharness.errors import UserError
+
+        raise UserError(f"{args.folder} is no folder of checkpoints")
+    seed = select_seed(args.select_on, config)
+    folder = study_folder(config, KIND)
+    out = make_console(stderr="-" in (args.json, args.csv))
+    known: set[str] = set()
+    while True:
+        found = find_checkpoints(source, args.only)
+        for name, problem in found.incomplete.items():
+            say(f"evalharness: {name} is not played: {problem}")
+        new = [checkpoint for checkpoint in found.checkpoints if checkpoint.name not in known]
+        runs = runs_of(new, config, base=args.base, merge=args.merge, select_seed=seed)
+        played = play_study(KIND, folder, runs, args)
+        known |= {checkpoint.name for checkpoint in new}
+        _show(args, config, folder, played)
+        if played.stopped or args.watch is None:
+            return end_study(out, folder, played)
+        say(f"evalharness: waiting for new checkpoints in {source}; Ctrl-C ends the watch")
+        try:
+            look = lambda: {c.name for c in find_checkpoints(source, args.only).checkpoints}  # noqa: E731
+            if not wait_for_new(look, known, args.watch):
+                return end_study(out, folder, played)
+        except KeyboardInterrupt:
+            return end_study(out, folder, played)
+
+
+def _show(args: argparse.Namespace, config: RunConfig, folder: Path, played: Played) -> None:
+    """The table, and the files, of all that the study holds, of earlier times too."""
+    from evalharness.report.checkpoints import print_training
+    from evalharness.report.terminal import make_console
+
+    training = _training(args, config, folder)
+    if training is None:
+        return
+    print_training(make_console(stderr="-" in (args.json, args.csv)), training)
+    write_csv(args.csv, training.rows())
+    write_json(args.json, training.to_json())
+    _draw(folder, training)
+
+
+def _training(args: argparse.Namespace, config: RunConfig, folder: Path) -> Training | None:
+    from evalharness.analysis.checkpoints import training_of
+    from evalharness.analysis.scored_run import ScoredRun, load_scored_run
+    from evalharness.analysis.x_values import read_x
+    from evalharness.engine.checkpoints import SELECT, place
+    from evalharness.engine.study import read_study
+    from evalharness.errors import UserError
+    from evalharness.records.store import EPISODES
+
+    study = read_study(folder)
+    scored: dict[str, ScoredRun] = {}
+    for name, where in (study[1] if study else {}).items():
+        episodes = folder / where / EPISODES
+        if episodes.exists() and episodes.stat().st_size:
+            scored[name] = load_scored_run(folder / where)
+    runs = {name: run for name, run in scored.items() if not name.endswith(SELECT)}
+    select = {name.removesuffix(SELECT): run for name, run in scored.items() if name.endswith(SELECT)}
+    if not runs or (args.select_on and not select.keys() & runs.keys()):
+        return None
+    axis, values = place(next(iter(runs)))[0], {name: float(place(name)[1]) for name in runs}
+    if args.x is not None:
+        axis, given = read_x(args.x)
+        missing = sorted(runs.keys() - given.keys())
+        if missing:
+            raise UserError(f"--x {args.x} says nothing of {', '.join(missing)}")
+        values = {name: given[name] for name in runs}
+    return training_of(
+        {name: (values[name], run) for name, run in runs.items()},
+        model=config.display_name,
+        axis=axis,
+        by=args.by,
+        select=select if args.select_on else None,
+    )
+
+
+def _draw(folder: Path, training: Training) -> None:
+    """`checkpoints.png`, `.svg` and `.csv` beside the runs."""
+    from evalharness.analysis.curves import by_checkpoint
+    from evalharness.cli.common import csv_text, write_text
+    from evalharness.errors import UserError
+    from evalharness.report import plots
+    from evalharness.report.terminal import say
+
+    rows = list(by_checkpoint(training))
+    write_text("--csv", str(folder / "checkpoints.csv"), csv_text(rows))
+    try:
+        with plots.style():
+            plots.save_figure(plots.draw_over(rows, training.titles), folder / "checkpoints")
+    except UserError as error:
+        say(f"evalharness: no plot: {error}")

@@ -1,0 +1,77 @@
+"""`--cost-limit`: what a run has spent on tokens, and when it stops."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from evalharness.analysis.cost import Prices, Tokens, tokens_of
+from evalharness.engine.scheduler import RunAbortedError
+from evalharness.records.episode import Episode, Turn
+
+Key = tuple[str, int]
+
+
+@dataclass
+class Budget:
+    """Counts every answered turn, of episodes that were not finished too: those were paid for."""
+
+    prices: Prices
+    limit: float | None
+    spent: float = 0.0
+    """By this run so far, earlier sessions included."""
+    finished: int = 0
+    """Episodes."""
+    finished_cost: float = 0.0
+    unfinished: Tokens = field(default_factory=Tokens)
+    """Of turns whose episodes were given up or broken off, in earlier sessions too."""
+    _running: dict[Key, Tokens] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.spent += self.prices.of(self.unfinished)
+
+    def count_stored(self, episode: Episode) -> None:
+        """One that an earlier session finished."""
+        cost = self.prices.of(sum(map(tokens_of, episode.turns), start=Tokens()))
+        self.finished += 1
+        self.finished_cost += cost
+        self.spent += cost
+
+    def begin(self, key: Key) -> None:
+        self._running[key] = Tokens()
+
+    def count(self, key: Key, turn: Turn) -> None:
+        """Raises RunAbortedError where a limit cannot be kept because the server counts nothing."""
+        if self.limit is not None and (turn.prompt_tokens is None or turn.completion_tokens is None):
+            raise RunAbortedError(
+                "the model's server reports no token counts, so --cost-limit cannot be kept; leave it out"
+            )
+        tokens = tokens_of(turn)
+        self._running[key] += tokens
+        self.spent += self.prices.of(tokens)
+
+    def end(self, key: Key, *, whole: bool) -> None:
+        tokens = self._running.pop(key)
+        if whole:
+            self.finished += 1
+            self.finished_cost += self.prices.of(tokens)
+        else:
+            self.unfinished += tokens
+
+    def reached(self) -> str | None:
+        """Why no turn more may be asked for; None while one may."""
+        if self.limit is None or self.spent < self.limit:
+            return None
+        return self._reason
+
+    def nearly_reached(self) -> str | None:
+        """Why no further episode should begin: those in flight are expected to need the rest. What an episode costs
+        is known from the first finished one on."""
+        if self.limit is None or not self.finished:
+            return self.reached()
+        mean = self.finished_cost / self.finished
+        committed = sum(max(0.0, mean - self.prices.of(tokens)) for tokens in self._running.values())
+        return self._reason if self.spent + committed + mean > self.limit else None
+
+    @property
+    def _reason(self) -> str:
+        return f"the cost limit of {self.limit:g}: {self.spent:.4g} is spent; to go on give a higher --cost-limit"

@@ -1,0 +1,124 @@
+"""One job played, with the time it takes accounted for: seats at the model, replies, the simulator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from envs.base import EnvSpec
+from evalharness.config import RunConfig
+from evalharness.engine import loop
+from evalharness.engine.budget import Budget
+from evalharness.engine.expected_hits import ExpectedHits
+from evalharness.engine.history import History
+from evalharness.engine.progress import Progress
+from evalharness.engine.scheduler import Job, RunAbortedError
+from evalharness.engine.throttle import Throttle
+from evalharness.policy.base import Environment, Player, Policy, Reply
+from evalharness.policy.template import Template
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.records.episode import Episode, Turn
+from evalharness.workers.process import RemoteEnvironment
+from evalharness.workers.timing import FamilyTimes, Latencies
+
+
+@dataclass
+class SeatedPlayer:
+    """A player that waits for a seat at the model before each turn, and notes how long all took."""
+
+    player: Player
+    throttle: Throttle
+    times: FamilyTimes
+    latencies: Latencies
+    budget: Budget | None = None
+
+    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        began = time.perf_counter()
+        asked: float | None = None
+        try:
+            async with self.throttle.seat():
+                if self.budget and (reason := self.budget.reached()) is not None:
+                    raise RunAbortedError(reason)
+                asked = time.perf_counter()
+                reply = await self.player.reply(messages, turn=turn)
+                seconds = time.perf_counter() - asked
+        finally:  # what a failed request waited for was time all the same
+            ended = time.perf_counter()
+            self.times.seat_s += (asked or ended) - began
+            self.times.model_s += 0.0 if asked is None else ended - asked
+        self.latencies.add(seconds)
+        self.throttle.answered()
+        return reply
+
+
+@dataclass
+class Episodes:
+    """Plays the jobs of one session, each in the environment it is given."""
+
+    config: RunConfig
+    specs: Mapping[str, EnvSpec]
+    prompts: Mapping[str, PromptFile]
+    voices: Mapping[str, Voice]
+    policy: Policy
+    throttle: Throttle
+    progress: Progress
+    history: History
+    template: Template | None = None
+    """The chat template of the model's server, where it was looked at."""
+    budget: Budget | None = None
+    expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
+    longest_s: float = 0.0
+    """What the longest would have taken alone, at the speed of the quickest replies."""
+    _latencies: Latencies = field(default_factory=Latencies)
+
+    async def play(self, job: Job, environment: RemoteEnvironment) -> Episode:
+        """Infrastructure errors pass through."""
+        task, times = job.task, environment.times
+
+        def player(world: Environment) -> Player:
+            own = self.policy.player(task, job.sample, world)
+            if self.config.is_scripted:
+                return own
+            return SeatedPlayer(own, self.throttle, times, self._latencies, self.budget)
+
+        key, whole = (task.id, job.sample), False
+
+        def on_turn(turn: Turn) -> None:
+            self.progress.count_turn(turn)
+            if self.budget:
+                self.budget.count(key, turn)
+
+        if self.budget:
+            self.budget.begin(key)
+        counts = self.progress.families[task.family]
+        counts.running += 1
+        began = time.perf_counter()
+        try:
+            episode = await loop.play(
+                task,
+                environment,
+                player,
+                prompt=self.prompts[task.family],
+                voice=self.voices[task.family],
+                sample=job.sample,
+                max_turns=self.config.turn_limit(self.specs[task.family]),
+                keep_thinking=self.config.history_thinking == "keep",
+                on_turn=on_turn,
+            )
+            whole = True
+        finally:
+            if self.budget:
+                self.budget.end(key, whole=whole)
+            counts.running -= 1
+            times.wall_s += time.perf_counter() - began
+        self.expected_hits.add(episode, self.template)
+        times.episodes += 1
+        times.turns += len(episode.turns)
+        if not self.config.is_scripted:
+            self.history.note_episode(task, len(episode.turns))
+        quickest = self._latencies.quantile(0.1) or 0.0
+        alone = len(episode.turns) * (quickest + times.environment_s / max(times.turns, 1))
+        self.longest_s = max(self.longest_s, alone)
+        return episode

@@ -1,0 +1,68 @@
+"""How many requests and how many environment processes a session begins with."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from envs.base import EnvSpec
+from evalharness.cluster import WorkerSite
+from evalharness.config import RunConfig
+from evalharness.engine.history import History, pool_sizes
+from evalharness.engine.scheduler import Job
+from evalharness.engine.throttle import Throttle, ceiling
+from evalharness.server.arguments import option_value
+from evalharness.workers.pool import EnvironmentPool
+
+_FEW_ENVIRONMENTS = 8
+"""A worker that holds fewer has to wait for the model most of the time, so there may be more workers than cores."""
+
+
+def make_throttle(config: RunConfig, jobs: int, cores: int) -> Throttle:
+    pinned = config.concurrency
+    if pinned is None and config.is_scripted:
+        # Nothing waits for a model: as many episodes as processes can be at work.
+        pinned = max(2 * cores, sum(config.workers.values()))
+    most = option_value(shlex.split(config.vllm_args), "max-num-seqs")
+    servers = max(config.replicas, len(config.endpoints))
+    return Throttle(pinned, ceiling=ceiling(servers, int(most) if most and most.isdecimal() else None, jobs))
+
+
+def make_pools(
+    config: RunConfig,
+    specs: Mapping[str, EnvSpec],
+    jobs: Sequence[Job],
+    history: History,
+    site: WorkerSite,
+    cores: int,
+    *,
+    data: Path | None,
+    log: Path,
+) -> dict[str, EnvironmentPool]:
+    """Family -> its pool, for the families that have jobs. No process is started yet."""
+    expected: dict[str, float] = {}
+    count: dict[str, int] = {}
+    for job in jobs:
+        family = job.task.family
+        expected[family] = expected.get(family, 0.0) + job.expected_turns * history.cpu_s(specs[family])
+        count[family] = count.get(family, 0) + 1
+    sizes = pool_sizes(expected, cores)
+    pools = {}
+    for family in sorted(count):
+        spec = specs[family]
+        pinned = config.workers.get(family)
+        per_worker = 1 if config.is_scripted else spec.envs_per_worker
+        most = pinned or (cores if spec.envs_per_worker >= _FEW_ENVIRONMENTS else 2 * cores)
+        most = min(most, -(-count[family] // per_worker))
+        pools[family] = EnvironmentPool(
+            spec,
+            data,
+            max_workers=most,
+            log=log,
+            size=pinned or sizes[family],
+            episodes_per_worker=per_worker,
+            make_worker=site.make_worker,
+            on_this_machine=site.cores is None,
+        )
+    return pools

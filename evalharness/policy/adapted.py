@@ -1,0 +1,80 @@
+"""A LoRA adapter and its base as the model of a run: merged into one checkpoint, or on a server of the base."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evalharness.config import RunConfig
+from evalharness.errors import UserError
+from evalharness.server.checkpoint import check_checkpoint, is_local
+from evalharness.server.demo import ensure_demo
+from evalharness.server.lora import Adapter, check_adapter, check_fits, find_base, require_servable
+from evalharness.server.merged import ensure_merged
+from evalharness.server.with_adapter import VARIABLES, served_as
+
+Status = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ToServe:
+    """What servers are started for, and as what the model is asked."""
+
+    model: str
+    served_name: str
+    extra: Sequence[str]
+    adapter_name: str | None = None
+    """Of the adapter that each server is given once it runs."""
+    adapter: Path | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """For the server's environment."""
+
+
+def adapted(
+    config: RunConfig, extra: Sequence[str], on_status: Status
+) -> tuple[dict[str, Any], Callable[[Status], ToServe]]:
+    """(identity, what is served: asked for once servers are wanted, and perhaps minutes of merging).
+
+    Raises UserError for what can be seen to be wrong beforehand.
+    """
+    adapter = check_adapter(config.lora or config.model)
+    base = check_checkpoint(_base(config, adapter, on_status))
+    check_fits(adapter, base)
+    if config.lora_serve:
+        require_servable(adapter, base)
+        if config.cluster:
+            raise UserError(
+                "--lora-serve is for servers on this machine; with --cluster leave it out, and the adapter is merged"
+            )
+    on_status("hashing the checkpoint")
+    identity = {
+        "kind": "vllm",
+        "architecture": base.architecture,
+        "checkpoint_sha256": base.identity,
+        "lora_sha256": adapter.identity,
+        "lora_rank": adapter.rank,
+    }
+
+    def merge(on_status: Status) -> ToServe:
+        merged = ensure_merged(base, adapter, on_status, config.vllm)
+        return ToServe(str(merged), config.display_name, extra)
+
+    def keep(on_status: Status) -> ToServe:
+        # Nothing of the adapter in what the server is started with: it is the same one for other adapters.
+        own = [*extra, "--enable-lora", "--max-lora-rank", str(adapter.max_rank)]
+        name = served_as(adapter.identity)
+        return ToServe(str(base.path), base.path.name, own, name, adapter.path, VARIABLES)
+
+    return identity, keep if config.lora_serve else merge
+
+
+def _base(config: RunConfig, adapter: Adapter, on_status: Status) -> Path:
+    if config.lora is None:
+        return find_base(adapter)
+    if config.model == "demo":
+        return ensure_demo(on_status)
+    if is_local(config.model):
+        return Path(config.model)
+    return find_base(replace(adapter, base=config.model, revision="main"))

@@ -1,0 +1,121 @@
+"""What a chat template does with a growing conversation, found out by asking the server for token ids.
+
+A server's prefix cache, and training on recorded turns, depend on a template that only appends: the prompt of a turn
+begins with the whole prompt of the turn before. Some templates drop reasoning from earlier turns, or end a prompt with
+an empty reasoning block that later prompts do not have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise, takewhile
+from typing import Any
+
+import aiohttp
+
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.react import ParsedReply
+
+_TURNS = 4
+_TAIL = 8
+"""Tokens at the end of a prompt that are turned back into text: a reasoning marker has at most a few."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """What three growing conversations have shown."""
+
+    append_only: bool
+    lost_tokens: float
+    """Tokens at the end of a prompt that the next prompt does not begin with; a mean over the turns."""
+    opens_reasoning: bool
+    """The prompt itself begins the reasoning, so that a reply has no marker where it starts."""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def notice(self) -> str | None:
+        """One line for a person; None where there is nothing to say."""
+        if self.append_only:
+            return None
+        return (
+            "the chat template is not append-only: the next prompt does not begin with the last "
+            f"{self.lost_tokens:.0f} tokens of the one before, so the prefix cache holds less; see docs/server.md"
+        )
+
+
+def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many token ids two prompts have in common at their beginning."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+
+
+def growing_conversations(*, keep_thinking: bool) -> list[list[list[Message]]]:
+    """Three conversations, each as the model is sent it turn after turn."""
+    head: list[Message] = [
+        {"role": "system", "content": "You are a household robot."},
+        {"role": "user", "content": "Goal: put a mug on the desk.\nObservation: You are in a room."},
+    ]
+    replies = (
+        ParsedReply("", "", "Thought: The mug may be on shelf 1.\nAction: go to shelf 1", ()),
+        ParsedReply("", "", "**Thought:** Déjà vu …\n\n  Action:\tlook", ()),
+        ParsedReply("", "", "Thought: x\nAction: take mug 1", (), "First the mug.\n\nThen the desk."),
+    )
+    found = []
+    for reply in replies:
+        turn: list[Message] = [
+            {"role": "assistant", "content": reply.spoken(keep_thinking=keep_thinking)},
+            {"role": "user", "content": "Observation: On the shelf 1, you see a mug 1.\n\nNothing else.  "},
+        ]
+        found.append([head + number * turn for number in range(_TURNS)])
+    return found
+
+
+def judge(prompts: Sequence[Sequence[Sequence[int]]], tail: str) -> Template:
+    """`prompts`: the token ids of each conversation's prompts; `tail`: the text at the end of one."""
+    lost = [len(a) - common_prefix(a, b) for grown in prompts for a, b in pairwise(grown)]
+    return Template(
+        append_only=not any(lost),
+        lost_tokens=sum(lost) / len(lost),
+        opens_reasoning=tail.rstrip().endswith("<think>"),
+    )
+
+
+async def examine(
+    http: aiohttp.ClientSession,
+    base_url: str,
+    model: str,
+    conversations: Sequence[Sequence[Sequence[Message]]],
+    kwargs: Mapping[str, Any],
+) -> Template | None:
+    """None where the server has no `/tokenize` as vLLM has it."""
+    root = base_url.removesuffix("/v1")
+    more = {"chat_template_kwargs": dict(kwargs)} if kwargs else {}
+    try:
+        prompts = [
+            [
+                _ids(await _post(http, f"{root}/tokenize", {"model": model, "messages": messages, **more}))
+                for messages in grown
+            ]
+            for grown in conversations
+        ]
+        tail = {"model": model, "tokens": prompts[0][0][-_TAIL:]}
+        text = (await _post(http, f"{root}/detokenize", tail)).get("prompt")
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+        return None
+    return judge(prompts, text if isinstance(text, str) else "")
+
+
+async def _post(http: aiohttp.ClientSession, url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    async with http.post(url, json=body, timeout=aiohttp.ClientTimeout(total=30)) as response:
+        answer = await response.json() if response.status == 200 else None
+    if not isinstance(answer, dict):
+        raise ValueError("no answer of this kind")
+    return answer
+
+
+def _ids(answer: Mapping[str, Any]) -> list[int]:
+    ids = answer.get("tokens")
+    if not isinstance(ids, list) or not ids or not all(isinstance(token, int) for token in ids):
+        raise ValueError("no token ids")
+    return ids

@@ -1,0 +1,14 @@
+"""What only BabyAI says of an action."""
+
+from __future__ import annotations
+
+from envs.babyai import SPEC
+from evalharness.protocol.perturb import Voice
+
+
+def test_the_reasons_of_a_refusal_are_given_in_the_new_form() -> None:
+    voice = Voice(SPEC, "joined+verbs")
+    told = "You cannot go to red ball 1, as there is no path leading to it."
+    assert voice.observation(told) == "You cannot walk to red ball1, as there is no path leading to it."
+    barrier = "There is a barrier in front of you, you can't move forward."
+    assert voice.observation(barrier) == "There is a barrier in front of you, you can't step forward."

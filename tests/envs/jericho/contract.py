@@ -1,0 +1,69 @@
+"""What shared tests and benchmarks have to know of Jericho."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from hypothesis import strategies as st
+
+from envs.base import Task, TextEnv
+from envs.jericho import SPEC
+from envs.jericho.generator import QUESTS
+from envs.jericho.interpreter import Interpreter
+from envs.jericho.open_suite import story_of
+from envs.jericho.quests import make_quest, themes
+from envs.jericho.tasks import published_story
+from tests.support.contracts import Contract
+
+OPEN_TASKS = 20
+
+
+def shape(task: Task) -> object:
+    """A hand-written story is like no other; a quest is its map, gates and hiding places, whatever its theme says."""
+    number = task.index - (OPEN_TASKS - QUESTS)
+    if number < 0:
+        return tuple(task.payload["plan"])
+    quest = make_quest(0, number)
+    return (
+        tuple((room.region, tuple(sorted(room.exits.items()))) for room in quest.rooms),
+        quest.passages,
+        tuple(sorted((item.what, item.room, item.place) for item in quest.items.values())),
+    )
+
+
+def goal_template(task: Task) -> str:
+    known = [words["name"] for theme in themes().values() for words in (theme["treasure"], theme["altar"])]
+    return re.sub("|".join(map(re.escape, known)), "<>", task.goal)
+
+
+def none_is_done_in_two_turns(tasks: Sequence[Task]) -> None:
+    """All pairs of commands that change the world, in the three tasks with the fewest subgoals."""
+    env = SPEC.make(None)
+    for task in sorted(tasks, key=lambda task: len(task.subgoals))[:3]:
+        env.reset(options={"task": task})
+        for first in env.valid_actions():
+            env.reset(options={"task": task})
+            assert not env.step(first)[4]["success"], (task.id, first)
+            for second in env.valid_actions():
+                env.reset(options={"task": task})
+                env.step(first)
+                assert not env.step(second)[4]["success"], (task.id, first, second)
+
+
+def things(task: Task, environment: TextEnv, first_observation: str) -> int:
+    if task.suite == "open":  # Jericho does not know where our stories keep their objects
+        return len(re.findall(r"(?m)^\s*Object\b", story_of(task).with_suffix(".inf").read_text()))
+    return len(Interpreter(published_story(task, environment.data), seed=1).frotz.get_world_objects())
+
+
+CONTRACT = Contract(
+    open_tasks=OPEN_TASKS,
+    shape=shape,
+    goal_template=goal_template,
+    none_is_done_in_two_turns=none_is_done_in_two_turns,
+    things=things,
+    names=st.from_regex(r"[a-z]{2,8}", fullmatch=True),
+    refusal=None,
+    slow=True,
+)

@@ -1,0 +1,12 @@
+"""What only ScienceWorld names this way."""
+
+from __future__ import annotations
+
+from envs.sciworld import SPEC
+from evalharness.protocol.perturb import Voice
+
+
+def test_a_thing_told_apart_by_its_place_keeps_it() -> None:
+    voice = Voice(SPEC, "order")
+    said = voice.action("pour cup containing blue paint in art studio in jug")
+    assert said == "into jug pour cup containing blue paint in art studio"

@@ -1,0 +1,89 @@
+"""What an environment says of itself in its `EnvSpec`; the harness has no line of its own about any of them."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+from envs import specs
+from evalharness.config import RunConfig
+from evalharness.records.manifest import make_manifest
+
+ROOT = Path(__file__).parents[2]
+HERE = tomllib.loads((ROOT / "pyproject.toml").read_text())
+FAMILIES = sorted(HERE["project"]["entry-points"]["evalharness.environments"])
+
+
+def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from ((node.lineno, f"{node.module}.{name.name}") for name in node.names)
+        elif isinstance(node, ast.Import):
+            yield from ((node.lineno, name.name) for name in node.names)
+
+
+def test_no_module_of_the_harness_names_an_environment() -> None:
+    """Not as a value, and not as an import. Examples in help texts and docstrings are sentences, not names. Only
+    `refine/worlds` knows the worlds from inside: a module a family, chosen by the module's name."""
+    names = {
+        name
+        for spec in map(specs().__getitem__, FAMILIES)
+        for name in (spec.family, spec.title, spec.short_title, spec.gym_id, *spec.packages)
+    }
+    modules = tuple(f"envs.{family}" for family in FAMILIES)
+    found = []
+    for path in sorted((ROOT / "evalharness").rglob("*.py")):
+        if path.parent == ROOT / "evalharness" / "refine" / "worlds":
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        found += [(path.name, line, text) for line, text in strings(tree) if text in names]
+        found += [(path.name, line, name) for line, name in imported(tree) if name.startswith(modules)]
+    assert found == []
+
+
+def test_all_environments_here_are_held_apart() -> None:
+    """The contract that environments do not know each other lists every one of them."""
+    contracts = HERE["tool"]["importlinter"]["contracts"]
+    (apart,) = [contract["modules"] for contract in contracts if contract["type"] == "independence"]
+    assert apart == [f"envs.{family}" for family in FAMILIES]
+
+
+def test_a_manifest_records_the_packages_that_the_environments_name() -> None:
+    spec = replace(specs()["alfworld"], packages=("pytest", "of-no-such-name"))
+    config = RunConfig(model="oracle", suite="open", output=Path("run"))
+    recorded = make_manifest(config, [], {"alfworld": spec}, {}, {})["sessions"][0]["packages"]
+    assert recorded["pytest"] == version("pytest")
+    assert recorded["of-no-such-name"] is None
+    assert {"aiohttp", "gymnasium", "numpy"} < set(recorded)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_packages_of_an_environment_are_installed(family: str) -> None:
+    for name in specs()[family].packages:
+        try:
+            version(name)
+        except PackageNotFoundError:
+            pytest.fail(f"{family} names {name}, which is no installed distribution")
+
+
+def test_titles_fit_the_columns_of_80_characters() -> None:
+    short = [specs()[family].short_title for family in FAMILIES]
+    assert max(map(len, short)) <= 4
+    assert len(set(short)) == len(short)
+
+
+def test_a_help_action_has_to_be_an_action() -> None:
+    with pytest.raises(ValueError, match="help_action 'help' is none of its actions"):
+        replace(specs()["alfworld"], help_action="help")
