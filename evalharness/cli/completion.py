@@ -65,6 +65,12 @@ def walk(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterato
 
 
 def _values(action: argparse.Action) -> str:
+    """The values that are known beforehand, if any."""
+    if "--suite" in action.option_strings:  # not choices of the parser: families bring suites of their own
+        from envs import specs
+        from evalharness.suites.selection import suites_of
+
+        return " ".join(suites_of(specs()))
     return " ".join(map(str, action.choices or ()))
 
 
@@ -76,8 +82,8 @@ def bash(levels: list[Level]) -> str:
         first = " ".join([*level.commands, *level.positional_choices])
         words.append(f'    {key}) words="{first}"; options="{" ".join(level.options)}";;')
         for option, action in level.options.items():
-            if action.choices:
-                values.append(f'    {key[:-1]} {option}") words="{_values(action)}"; options="";;')
+            if known_values := _values(action):
+                values.append(f'    {key[:-1]} {option}") words="{known_values}"; options="";;')
             elif action.nargs != 0:
                 takes_value.append(f'{key[:-1]} {option}"')
     return f"""\
@@ -119,8 +125,8 @@ def fish(levels: list[Level]) -> str:
         for option, action in level.options.items():
             name = f"-l {option[2:]}" if option.startswith("--") else f"-s {option[1:]}"
             value = ""
-            if action.choices:
-                value = f" -x -a {_fish_text(_values(action))}"
+            if known_values := _values(action):
+                value = f" -x -a {_fish_text(known_values)}"
             elif action.nargs != 0:
                 value = " -r"
             lines.append(f"{start} {name}{value} -d {_fish_text((action.help or '').replace('%%', '%'))}")

@@ -59,10 +59,11 @@ class _Manifest(_Stored):
 
     @model_validator(mode="after")
     def _every_family_is_described(self) -> _Manifest:
-        for family in self.counts:
-            for name in ("expected", "titles", "labels"):
-                if family not in getattr(self, name):
-                    raise ValueError(f"{name} does not name {family!r}, which counts does")
+        for name in ("expected", "titles", "labels"):
+            described = getattr(self, name)
+            for family in sorted(self.counts.keys() ^ described.keys()):
+                lacks, has = (name, "counts") if family in self.counts else ("counts", name)
+                raise ValueError(f"{lacks} does not name {family!r}, which {has} does")
         return self
 
 

@@ -212,6 +212,7 @@ KNOWN: list[tuple[str, Callable[[Path], bytes], str]] = [
     (MANIFEST, lambda file: changed(file, counts=3), "(counts: input should be a valid dictionary)"),
     (MANIFEST, lambda file: changed(file, sessions=[]), "(sessions: "),
     (MANIFEST, lambda file: changed(file, titles={}), "(titles does not name 'babyai', which counts does)"),
+    (MANIFEST, lambda file: changed(file, counts={"pddl": 1}), "(counts does not name 'babyai', which expected does)"),
     (EPISODE, lambda file: changed(file, progress="NaN"), "at line 1 (progress: input should be a valid number)"),
     (EPISODE, lambda file: changed(file, progress=float("nan")), "damaged at line 1 (progress: "),
     (EPISODE, lambda file: changed(file, progress=7.5), "damaged at line 1 (progress: "),
@@ -240,7 +241,7 @@ def test_known_damage_is_one_line_in_every_reader(
 
 @pytest.mark.parametrize("reader", SLOW_READERS)
 def test_pictures_of_a_damaged_run(reader: str, inside: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for name, damage, why in (KNOWN[0], KNOWN[6]):
+    for name, damage, why in (KNOWN[0], KNOWN[7]):
         run = damaged_copy(inside, name, damage(inside / "whole" / name))
         status, [line] = read(SLOW_READERS[reader], run, capsys)
         assert status == 2

@@ -26,6 +26,8 @@ SCRIPTS = {
     "data/make_table.py",
     "cli/reference.py",
     "cli/completion.py",
+    "refine/make_tokens.py",
+    "server/merge_lora.py",
 }
 """Run in processes of their own for a program to read, or print nothing but text of ours."""
 

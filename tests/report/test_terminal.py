@@ -132,7 +132,7 @@ def test_a_terminal_of_another_encoding_does_not_end_a_command(small: list[str])
     [
         ("evalharness lead", {"leaderboard"}),
         ("evalharness server ", {"install", "status", "uninstall"}),
-        ("evalharness run --suite ", {"agentboard", "open"}),
+        ("evalharness run --suite ", {"agentboard", "hotpotqa", "open"}),
         ("evalharness run --max-to", {"--max-tokens"}),
         ("evalharness run --model ", set()),
         ("evalharness server install --c", {"--cpu"}),
