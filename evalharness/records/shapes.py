@@ -5,6 +5,7 @@ sync tool or a disk becomes a record of the right shape here, or a ValueError th
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from typing import Annotated, Any, Literal
 
@@ -178,8 +179,10 @@ def read_episode(line: bytes) -> Episode:
     except ValidationError as error:
         if error.errors()[0]["type"] != "json_invalid":
             raise ValueError(_why(error)) from None
-    # Half a surrogate pair, as Python's JSON writes and reads it, is refused there; nothing could print it either.
-    whole = json.dumps(read_object(line), ensure_ascii=False).encode("utf-8", "replace")
+    # Half a surrogate pair, as Python's JSON writes and reads it, is refused there, and no file or terminal could hold
+    # it: it is read as its code point in letters.
+    text = json.dumps(read_object(line), ensure_ascii=False)
+    whole = re.sub("[\ud800-\udfff]", lambda half: f"\\\\u{ord(half.group()):04x}", text)
     try:
         return _episodes().validate_json(whole)
     except ValidationError as error:
