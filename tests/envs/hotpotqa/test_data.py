@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from made_runs import make_run
+from rich.console import Console
 
 from envs import specs
 from envs.base import ImportRefusedError
@@ -28,6 +29,7 @@ from evalharness.cli import main
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.records.manifest import make_manifest, turn_limits
+from evalharness.report.table import kinds_table
 from evalharness.suites.selection import families_of_all, select
 
 SPECS = specs()
@@ -386,6 +388,7 @@ def test_tables_say_em_and_f1(run_folder: Path, data: Path, capsys: pytest.Captu
     assert "F1 % [95% CI]" in shown
     assert "success %" not in shown
     assert "at most 7 turns" in shown
+    assert "HotpotQA: 300 tasks drawn from the suite with seed 233" in shown
     assert "supporting pages opened 100.0" in " ".join(shown.split())
     assert "4/300" in shown
     summary = json.loads((run_folder / "summary.json").read_text())
@@ -393,6 +396,34 @@ def test_tables_say_em_and_f1(run_folder: Path, data: Path, capsys: pytest.Captu
     assert entry["figures"]["supporting_facts"]["mean"] == 1
     assert (entry["mean_turns"], summary["max_turns"]) == (3, 7)
     assert summary["scores"]["hotpotqa"]["success"] == "EM"
+
+
+def test_kinds_and_repeats_say_em_and_f1(
+    tmp_path: Path, clean_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["run", "--model", "random", "--suite", "open", "--tasks", "hotpotqa", "--limit", "12"]
+    assert main([*run, "--samples", "2", "--temperature", "1", "-o", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr().out
+    assert "by kind" in shown
+    assert "HotpotQA, EM" in shown
+    assert "success %" not in shown
+    assert "HotpotQA, success" not in shown
+
+
+def test_kinds_of_families_with_other_names_say_which_are_which() -> None:
+    rates = {f"{m}_rate{end}": value for m in ("success", "progress")
+             for end, value in (("", 0.5), ("_ci95", [0.4, 0.6]), ("_ci95_by_kind", [0.3, 0.7]))}  # fmt: skip
+    entry = {**rates, "kinds": 3}
+    summary = {
+        "families": {"babyai": entry, "hotpotqa": entry},
+        "scores": {"hotpotqa": {"success": "EM", "progress": "F1"}},
+        "held_out": None,
+    }
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(kinds_table(summary, {"babyai": "BabyAI", "hotpotqa": "HotpotQA"}))
+    header, *rows = console.export_text().splitlines()
+    assert "success % [95% CI]" in header
+    assert [row.split("  ")[0].strip() for row in rows] == ["BabyAI", "HotpotQA (EM, F1)"]
 
 
 def test_the_leaderboard_has_a_table_of_its_own_for_it(
@@ -405,6 +436,7 @@ def test_the_leaderboard_has_a_table_of_its_own_for_it(
     assert rows["AgentRefine"]["hotpotqa_progress"] == "0.446"
     assert rows["oracle"]["hotpotqa_success"] == "1.0"
     assert "not the whole family: HotpotQA 4/300" in rows["oracle"]["notes"]
+    assert "HotpotQA: 300 tasks drawn with seed 233" in rows["oracle"]["notes"]
     assert not any(column.startswith("held_out") for column in rows["oracle"])
     for form in ("text", "md", "latex", "html"):
         assert main(["leaderboard", "--table", "hotpotqa", str(run_folder), "--format", form]) == 0
