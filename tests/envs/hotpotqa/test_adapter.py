@@ -311,3 +311,13 @@ def test_a_place_is_the_page_that_was_found() -> None:
 def test_the_prompt_says_the_turns_that_the_run_gives(turns: int) -> None:
     prompt, surface = load_prompt(SPEC), Voice(SPEC).surface
     assert f"You have {turns} turns, the answer" in " ".join(prompt.instruction_text(surface, turns).split())
+
+
+def test_common_words_that_no_title_holds_together_still_have_similar_titles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envs.hotpotqa.pages._MOST_MATCHES", 2)
+    path = tmp_path / "pages.sqlite"
+    titles = [*(f"The {n}" for n in range(4)), *(f"Of {n}" for n in range(3))]
+    write_small(path, [Page(title, ("x",)) for title in titles], [], "made for tests")
+    assert PageStore(path).similar("the of") == ["Of 0", "Of 1", "Of 2"]
