@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import Difficulty, InvalidTaskError, MissingDataError, Suite, Task
-from envs.hotpotqa.pages import PageStore, StoreError, open_store
+from envs.hotpotqa.pages import PageStore, PageStoreError, open_store
 from envs.hotpotqa.questions import QUESTIONS, Question, make_questions
 from envs.hotpotqa.store_writer import write_small
 from envs.hotpotqa.world import make_world
@@ -111,7 +111,7 @@ def _official(data: Path | None) -> list[Task]:
 def _opened(path: Path) -> PageStore:
     try:
         return open_store(path)
-    except StoreError as error:
+    except PageStoreError as error:
         raise MissingDataError(str(error), _HOW) from None
 
 
@@ -144,7 +144,7 @@ def store_of(task: Task, data: Path | None) -> PageStore:
     path = _cache_folder() / f"{make_name(wanted)}.sqlite"
     try:
         return open_store(path)
-    except StoreError:
+    except PageStoreError:
         pass
     world = make_world(seed)
     if world.sha256 != wanted:
