@@ -13,10 +13,10 @@ from envs import specs
 from envs.base import InvalidTaskError, Task
 from envs.hotpotqa.actions import INVALID, parse
 from envs.hotpotqa.adapter import HotpotQAEnv
+from envs.hotpotqa.generator import generate
 from envs.hotpotqa.pages import Page, PageStore, PageStoreError, words_of
 from envs.hotpotqa.score import exact_match, f1
 from envs.hotpotqa.store_writer import write_small
-from envs.hotpotqa.tasks import generate
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import load_prompt
 
