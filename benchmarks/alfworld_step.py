@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 
 from envs.alfworld import SPEC
-from envs.alfworld.reference import TextWorldWorld
 from envs.alfworld.tasks import read_game
+from envs.alfworld.textworld_world import TextWorldWorld
 from envs.alfworld.world import World
 
 

@@ -146,10 +146,10 @@ def play(url: str, tasks: str, turns: int, **options: Any) -> tuple[Outcome, Wat
 
 def performance(outcome: Outcome) -> dict[str, Any]:
     summary = outcome.summary
-    told: dict[str, Any] = summary["performance"]
+    seen: dict[str, Any] = summary["performance"]
     wall = {"wall_s": summary["wall_s"], "turns": summary["turns"], "episodes": episodes_of(outcome)}
     return wall | {
-        key: told[key] for key in ("efficiency", "bound", "bounds_s", "time", "concurrency", "workers")
+        key: seen[key] for key in ("efficiency", "bound", "bounds_s", "time", "concurrency", "workers")
     }
 
 
@@ -167,10 +167,10 @@ def _whole_suite(options: argparse.Namespace, places: int | None) -> Figure:
         machine = Cores()
         outcome, _ = play(url, tasks, options.turns)
         others = machine.others()
-    told = outcome.summary["performance"]
+    seen = outcome.summary["performance"]
     wall, turns = outcome.summary["wall_s"], outcome.summary["turns"]
-    environments = sum(told["environment_cpu_s"].values())
-    harness = told["client_cpu_s_per_turn"] * turns
+    environments = sum(seen["environment_cpu_s"].values())
+    harness = seen["client_cpu_s_per_turn"] * turns
     # A server without limit is bound by nothing but the episodes' length; all the work of ours by the cores.
     bounds = {
         "longest episode": options.turns * LATENCY,
@@ -179,7 +179,7 @@ def _whole_suite(options: argparse.Namespace, places: int | None) -> Figure:
     if places:
         bounds["saturated server"] = turns * LATENCY / places
     else:
-        bounds["model at the concurrency found"] = turns * LATENCY / told["concurrency"]["highest"]
+        bounds["model at the concurrency found"] = turns * LATENCY / seen["concurrency"]["highest"]
     holding = max(bounds, key=lambda name: bounds[name])
     return Figure(
         f"a: efficiency, {f'server saturated at {places}' if places else 'server without limit'}",
@@ -266,16 +266,16 @@ def d_memory(options: argparse.Namespace) -> Figure:
 
 
 def e_real_vllm(options: argparse.Namespace) -> list[Figure]:
-    told = through_vllm(options.model, options.vllm_episodes, options.vllm_turns)
+    seen = through_vllm(options.model, options.vllm_episodes, options.vllm_turns)
     return [
         Figure(
-            "e: tokens/s, harness over vLLM's client", told["ratio"], "ratio", ">= 0.95", told["ratio"] >= 0.95,
-            f"vLLM's own client: {told['client_tokens_per_s']:.1f} tokens/s at concurrency {told['concurrency']}", told,
+            "e: tokens/s, harness over vLLM's client", seen["ratio"], "ratio", ">= 0.95", seen["ratio"] >= 0.95,
+            f"vLLM's own client: {seen['client_tokens_per_s']:.1f} tokens/s at concurrency {seen['concurrency']}", seen,
         ),
         Figure(
-            "e: prefix cache after turn 3", told["hit_rate_after_turn_3"], "share of prompt tokens", ">= 0.9",
-            told["hit_rate_after_turn_3"] >= 0.9,
-            f"all that was there before: {told['best_hit_rate_after_turn_3']:.3f}; in blocks of {told['block']} tokens",
+            "e: prefix cache after turn 3", seen["hit_rate_after_turn_3"], "share of prompt tokens", ">= 0.9",
+            seen["hit_rate_after_turn_3"] >= 0.9,
+            f"all that was there before: {seen['best_hit_rate_after_turn_3']:.3f}; in blocks of {seen['block']} tokens",
         ),
     ]  # fmt: skip
 
@@ -294,11 +294,11 @@ def f_speed_up(options: argparse.Namespace) -> list[Figure]:
         )
     ]  # fmt: skip
     if options.vllm_too:
-        told = side_by_side(options.model, options.vllm_episodes, options.vllm_turns)
+        seen = side_by_side(options.model, options.vllm_episodes, options.vllm_turns)
         figures.append(
             Figure(
-                "f: speed-up over one at a time (real vLLM)", told["speed_up"], "times", "-", True,
-                f"{told['sequential_s']:.0f} s against {told['concurrent_s']:.0f} s, {told['episodes']} episodes", told,
+                "f: speed-up over one at a time (real vLLM)", seen["speed_up"], "times", "-", True,
+                f"{seen['sequential_s']:.0f} s against {seen['concurrent_s']:.0f} s, {seen['episodes']} episodes", seen,
             )
         )  # fmt: skip
     return figures
@@ -342,8 +342,8 @@ def main() -> None:
             )
             sys.stdout.flush()
     if options.json:
-        told = {"cores": usable_cores(), "load": load, "figures": [asdict(figure) for figure in figures]}
-        options.json.write_text(json.dumps(told, indent=2) + "\n")
+        seen = {"cores": usable_cores(), "load": load, "figures": [asdict(figure) for figure in figures]}
+        options.json.write_text(json.dumps(seen, indent=2) + "\n")
 
 
 def _home() -> str:

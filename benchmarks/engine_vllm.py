@@ -77,7 +77,7 @@ def checkpoint(model: str) -> Path:
 
 @contextlib.contextmanager
 def serving(model: Path) -> Iterator[str]:
-    """A vLLM as the harness starts it, with two switches more: cached tokens are told, and its cache can be emptied."""
+    """A vLLM as the harness starts it, with two more switches: it reports cached tokens and can empty its cache."""
     command, port = find_server(None), _free_port()
     extra = ["--enable-prompt-tokens-details"]
     argv = server_arguments(

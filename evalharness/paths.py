@@ -6,6 +6,8 @@ And writing a file whole or not at all. The environments use this module too, so
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
@@ -69,14 +71,19 @@ def write_whole(path: Path, content: str | bytes, *, durable: bool = True) -> No
     """Replace `path` as a whole or not at all; two processes that write at once leave one of the two contents.
 
     `durable`: on the disk before the name points to it, so that a power cut loses neither. Raises OSError."""
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        file.write(content.encode("utf-8") if isinstance(content, str) else content)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A name beside `path` to write a file to: at the end it replaces `path`; after an error it is gone."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
-            file.write(content.encode("utf-8") if isinstance(content, str) else content)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
+        yield temporary
         temporary.replace(path)
-    except OSError:
+    finally:
         temporary.unlink(missing_ok=True)
-        raise

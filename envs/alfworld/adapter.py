@@ -21,7 +21,7 @@ _TASK_LINE = "Your task is to: "
 
 
 class Engine(Protocol):
-    """What plays a game: `World`, or TextWorld itself (`reference.TextWorldWorld`)."""
+    """What plays a game: `World`, or TextWorld itself (`textworld_world.TextWorldWorld`)."""
 
     def reset(self) -> str: ...
     def step(self, command: str) -> str: ...
@@ -114,7 +114,7 @@ class ALFWorldEnv(TextEnv):
     def _start(self, game: dict[str, Any]) -> Engine:
         if self._engine_name == "native":
             return World(game)
-        from envs.alfworld.reference import TextWorldWorld
+        from envs.alfworld.textworld_world import TextWorldWorld
 
         return TextWorldWorld(game)
 

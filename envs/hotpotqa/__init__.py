@@ -7,16 +7,10 @@ from pathlib import Path
 
 from envs.base import Draw, EnvSpec, ImportProgress, PublishedTable, ScoreNames, TextEnv
 from envs.hotpotqa.actions import ACTIONS, place
+from envs.hotpotqa.generator import FAMILY, generate
 from envs.hotpotqa.perturbations import WORDING
-from envs.hotpotqa.tasks import (
-    FAMILY,
-    OFFICIAL,
-    OFFICIAL_QUESTIONS,
-    QUESTIONS,
-    generate,
-    load_tasks,
-    provenance,
-)
+from envs.hotpotqa.questions import QUESTIONS
+from envs.hotpotqa.tasks import OFFICIAL, OFFICIAL_QUESTIONS, load_tasks, provenance
 
 
 def _make(data: Path | None) -> TextEnv:

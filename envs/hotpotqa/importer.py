@@ -1,6 +1,6 @@
 """Bringing HotpotQA's data in: the official question files, the Wikipedia abstracts, pages of a person's own.
 
-What a file is, is told from its content. Nothing is taken by a path that stands in it. Questions and pages are
+What a file is, its content says. Nothing is taken by a path that stands in it. Questions and pages are
 separate: a question file with paragraphs brings a small page store along, which never replaces one that came from
 elsewhere.
 """
@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import json
 import lzma
-import os
 import re
 import sqlite3
 import tarfile
@@ -23,9 +22,10 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from envs.base import ImportProgress, ImportRefusedError
-from envs.hotpotqa.pages import Page, PageStore, StoreError
+from envs.hotpotqa.pages import Page, PageStore, PageStoreError
 from envs.hotpotqa.store_writer import writing
 from envs.hotpotqa.tasks import OFFICIAL_QUESTIONS, data_files
+from evalharness.paths import write_whole
 
 ACCEPTED = (
     "hotpot_dev_distractor_v1.json, hotpot_dev_v1_simplified.json, the tar of abstracts, or JSON lines with a title "
@@ -86,19 +86,20 @@ def _import_questions(source: Path, data: Path, progress: ImportProgress) -> lis
         raise ImportRefusedError(f"{source} holds no question")
     pages = _contexts(source, rows)  # before anything is written: a file that is refused replaces nothing
     target, store = data_files(data)
-    _write_whole(target, "".join(json.dumps(question) + "\n" for question in questions))
-    told = [f"{len(questions):,} questions -> {target}"]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(target, "".join(json.dumps(question) + "\n" for question in questions))
+    done = [f"{len(questions):,} questions -> {target}"]
     if len(questions) != OFFICIAL_QUESTIONS:
-        told.append(
+        done.append(
             f"the official dev set has {OFFICIAL_QUESTIONS:,} questions: scores over these are not comparable"
         )
     if not all(question["supporting"] for question in questions):
-        told.append("without supporting facts: the share of supporting pages opened will not be known")
+        done.append("without supporting facts: the share of supporting pages opened will not be known")
     if pages:
-        told += _import_contexts(source, rows, pages, store, progress)
+        done += _import_contexts(source, rows, pages, store, progress)
     elif not store.is_file():
-        told.append("no pages in this file: import the abstracts or pages of your own as well")
-    return told
+        done.append("no pages in this file: import the abstracts or pages of your own as well")
+    return done
 
 
 def _question(row: Any, position: int, source: Path) -> dict[str, Any]:
@@ -152,20 +153,13 @@ def _import_contexts(
         return [f"{store} holds {other}: it is kept, and the paragraphs of this file are left out (to use "
                 "them, remove it and import again)"]  # fmt: skip
     wanted = {title for row in rows for title, _ in row.get("supporting_facts", ())}
-    told = _store(source, store, progress, "paragraphs", [_Batch(1, pages, [], 0, None)])
+    done = _store(source, store, progress, "paragraphs", [_Batch(1, pages, [], 0, None)])
     if missing := len(wanted - {page.title for page in pages}):
-        told.append(
+        done.append(
             f"{missing:,} of {len(wanted):,} supporting pages are not among the paragraphs: this is not the "
             "distractor file"
         )
-    return told
-
-
-def _write_whole(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+    return done
 
 
 # --- pages -------------------------------------------------------------------------------------------------------
@@ -194,7 +188,7 @@ def _store(source: Path, store: Path, progress: ImportProgress, kind: str, batch
     origin = f"{kind} of {source.name}"
     try:
         with writing(store, f"{origin}, {_identity(source)}") as writer:
-            told = [f"going on after {writer.done:,} parts that are in already"] if writer.done else []
+            done = [f"going on after {writer.done:,} parts that are in already"] if writer.done else []
             listed: Iterable[_Batch] = batches(writer.done) if callable(batches) else batches
             for batch in listed:
                 if batch.done <= writer.done:
@@ -217,10 +211,10 @@ def _store(source: Path, store: Path, progress: ImportProgress, kind: str, batch
     except _DAMAGE as error:
         raise ImportRefusedError(f"{source} is damaged or cut off ({error}); get it again") from error
     count = len(PageStore(store))
-    told.append(f"{count:,} pages -> {store} (SHA-256 of the corpus {sha256[:16]}...)")
+    done.append(f"{count:,} pages -> {store} (SHA-256 of the corpus {sha256[:16]}...)")
     if skipped:
-        told.append(f"{skipped:,} entries without a usable title were left out")
-    return told
+        done.append(f"{skipped:,} entries without a usable title were left out")
+    return done
 
 
 def _identity(source: Path) -> str:
@@ -234,7 +228,7 @@ def _origin(store: Path) -> str | None:
         return None
     try:
         opened = PageStore(store)
-    except StoreError:
+    except PageStoreError:
         return None
     kind = opened.meta.get("kind")
     opened.close()

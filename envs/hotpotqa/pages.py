@@ -32,7 +32,7 @@ _CACHE_KIB = 16_384
 """SQLite's page cache of one worker."""
 
 
-class StoreError(Exception):
+class PageStoreError(Exception):
     """The file is no page store, or is damaged."""
 
 
@@ -72,7 +72,7 @@ def content_hash(pages: Iterable[Page], redirects: Iterable[tuple[str, str]]) ->
 
 
 class PageStore:
-    """Raises StoreError when `path` is no finished page store."""
+    """Raises PageStoreError when `path` is no finished page store."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -82,9 +82,9 @@ class PageStore:
             self._connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
             self.meta: dict[str, str] = dict(self._connection.execute("SELECT key, value FROM meta"))
         except sqlite3.Error as error:
-            raise StoreError(f"{path} is no page store ({error})") from error
+            raise PageStoreError(f"{path} is no page store ({error})") from error
         if "sha256" not in self.meta:
-            raise StoreError(f"{path} is an unfinished page store")
+            raise PageStoreError(f"{path} is an unfinished page store")
 
     @property
     def sha256(self) -> str:
@@ -165,7 +165,7 @@ class PageStore:
         try:
             return self._connection.execute(sql, tuple(values)).fetchall()
         except sqlite3.DatabaseError as error:
-            raise StoreError(f"{self.path} is damaged ({error})") from error
+            raise PageStoreError(f"{self.path} is damaged ({error})") from error
 
 
 def open_store(path: Path) -> PageStore:
@@ -174,7 +174,7 @@ def open_store(path: Path) -> PageStore:
     try:
         status = path.stat()
     except OSError as error:
-        raise StoreError(f"no page store at {path} ({error.strerror})") from None
+        raise PageStoreError(f"no page store at {path} ({error.strerror})") from None
     return _opened(path, status.st_ino, status.st_mtime_ns)
 
 

@@ -95,5 +95,5 @@ _REFUSED_OPENINGS = ("Ambiguous request: ", "Unknown action. ")
 
 
 def carried_out(observation: str) -> bool:
-    """Whether the simulator understood the action and did it, told from its answer (it keeps the flag to itself)."""
+    """Whether the simulator understood the action and did it, read from its answer (it keeps the flag to itself)."""
     return not observation.startswith(_REFUSED_OPENINGS) and _REFUSED.fullmatch(observation) is None

@@ -38,7 +38,7 @@ WORDING = Wording(
     },
     listing="Choose an action from these valid actions: ",
     # Forms that the simulator lists or takes beside those of the prompt. The last `in` is the one of the action: things
-    # are told apart by their places ("cup in art studio").
+    # are known by their places ("cup in art studio").
     also={
         "go": r"go (?:to )?(?P<location>.+)",
         "pour": r"pour (?P<substance>.+) (?:in|into) (?P<container>.+)",

@@ -12,7 +12,7 @@ Answer = Callable[[Sequence[str]], str]
 def spelled_out(plan: Sequence[str], answer: Answer) -> list[str]:
     """`plan` with every `pour A in B`, the simulator's own form, as `pour A into B`, the form of the prompt.
 
-    Things are told apart by their places ("cup in art studio"), so `pour A in B in C` has two readings; the world
+    Things are known by their places ("cup in art studio"), so `pour A in B in C` has two readings; the world
     decides: the one to which it gives the same answer is meant.
     """
     spelled: list[str] = []

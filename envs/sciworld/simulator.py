@@ -137,20 +137,11 @@ class Simulator:
         """The simulator's own solution, after `load(..., gold=True)`."""
         return self._texts("getGoldActionSequence")
 
-    def task_names(self) -> list[str]:
-        self._settle()
-        return self._texts("getTaskNames")
-
     def variations(self, task: str) -> int:
         """How many variations `task` has."""
         self._settle()
         with self._turn():
             return int(self._server.getTaskMaxVariations(task))
-
-    def goal_progress(self) -> str:
-        """The simulator's table of its own subgoals, for people."""
-        with self._turn():
-            return str(self._server.getGoalProgressStr())
 
     def close(self) -> None:
         """Release the Java process; the last simulator to close ends it."""

@@ -184,11 +184,11 @@ def _figures(episodes: Sequence[Scored]) -> dict[str, Any]:
         for name, value in episode.figures.items():
             found.setdefault(name, {}).setdefault(episode.task_id, []).append(float(value))
     means = {name: [_mean(values) for values in tasks.values()] for name, tasks in sorted(found.items())}
-    told = {
+    figures = {
         name: {"n": len(values), "mean": _mean(values), "ci95": stats.score_mean(values)}
         for name, values in means.items()
     }
-    return {"figures": told} if told else {}
+    return {"figures": figures} if figures else {}
 
 
 def held_out_score(

@@ -253,9 +253,9 @@ def make_own_leaderboard(
     if published:
         for run in runs:
             if run.manifest["suite"] != table.suite or run.perturbation is not None:
-                told = f"suite {run.suite}, perturbation {run.perturbation or 'none'}"
+                played = f"suite {run.suite}, perturbation {run.perturbation or 'none'}"
                 raise UserError(
-                    f"{run.folder} was played on {told}, the published rows on {table.suite} without any; leave it "
+                    f"{run.folder} was played on {played}, the published rows on {table.suite} without any; leave it "
                     "out, or rank runs alone with --no-published"
                 )
     else:

@@ -32,16 +32,16 @@ def write_token_table(folder: Path) -> None:
     temporary = folder / f".{TABLE}.tmp"
     try:
         with (folder / TOKENS).open("rb") as file:
-            places: dict[tuple[str, int], int] = {}
+            offsets: dict[tuple[str, int], int] = {}
             offset = 0
             for line in file:
                 key = _key(line)
                 if key in finished:
-                    places[key] = offset
+                    offsets[key] = offset
                 offset += len(line)
             with pq.ParquetWriter(temporary, schema, compression="zstd") as table:
-                for (task_id, sample), place in sorted(places.items()):
-                    file.seek(place)
+                for (task_id, sample), offset in sorted(offsets.items()):
+                    file.seek(offset)
                     rows = [
                         {
                             **{"task_id": task_id, "sample": sample, "turn": number},

@@ -131,7 +131,7 @@ def _training(args: argparse.Namespace, config: RunConfig, folder: Path) -> Trai
     from evalharness.analysis.checkpoints import training_of
     from evalharness.analysis.scored_run import ScoredRun, load_scored_run
     from evalharness.analysis.x_values import read_x
-    from evalharness.engine.checkpoints import place
+    from evalharness.engine.checkpoints import axis_and_number
     from evalharness.engine.study import SELECT, read_study
     from evalharness.errors import UserError
     from evalharness.records.store import EPISODES
@@ -146,7 +146,8 @@ def _training(args: argparse.Namespace, config: RunConfig, folder: Path) -> Trai
     select = {name.removesuffix(SELECT): run for name, run in scored.items() if name.endswith(SELECT)}
     if not runs or (args.select_on and not select.keys() & runs.keys()):
         return None
-    axis, values = place(next(iter(runs)))[0], {name: float(place(name)[1]) for name in runs}
+    axis, _ = axis_and_number(next(iter(runs)))
+    values = {name: float(axis_and_number(name)[1]) for name in runs}
     if args.x is not None:
         axis, given = read_x(args.x)
         missing = sorted(runs.keys() - given.keys())

@@ -117,7 +117,7 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder), Progress(*columns, console=make_console(stderr=True)) as bars:
             task = bars.add_task(family, total=None)
-            told = importers[family](
+            done = importers[family](
                 Path(source).expanduser(),
                 folder,
                 lambda what, done, of: bars.update(task, description=what, completed=done, total=of),
@@ -129,9 +129,9 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
             f"the import into {folder} stopped: {error}; fix that and run the same command again"
         ) from error
     if args.json != "-":
-        for line in told:
+        for line in done:
             say(line, stderr=False)
-    write_json(args.json, {"schema": 1, "data": str(folder), "family": family, "done": list(told)})
+    write_json(args.json, {"schema": 1, "data": str(folder), "family": family, "done": list(done)})
     return 0
 
 

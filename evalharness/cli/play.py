@@ -14,6 +14,8 @@ Play a task yourself. Type an action; an empty line lists the valid ones, `quit`
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    from envs.base import MAX_TURNS
+
     parser = commands.add_parser("play", help="play a task in the terminal", description=_DESCRIPTION)
     parser.add_argument(
         "task", metavar="TASK_ID", help="for example babyai/open/000 (see: evalharness tasks)"
@@ -22,16 +24,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--suite-seed", type=int, default=0, metavar="N", help="which open suite (default: 0)"
     )
     parser.add_argument(
-        "--max-turns", type=int, metavar="N", help="default: 30, or less where the family has less"
+        "--max-turns", type=int, metavar="N", help=f"default: {MAX_TURNS}, or less where the family has less"
     )
     add_data_option(parser)
     parser.set_defaults(run=run)
-
-
-def _add_turns(parser: argparse.ArgumentParser) -> None:
-    from envs.base import MAX_TURNS
-
-    parser.add_argument("--max-turns", type=int, default=MAX_TURNS, metavar="N", help=f"default: {MAX_TURNS}")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -83,6 +83,8 @@ def register(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _register_grounded(commands: _Commands[argparse.ArgumentParser]) -> None:
+    from envs.base import MAX_TURNS
+
     parser = commands.add_parser(
         "grounded", help="trajectories with errors, made in the real simulators", description=_GROUNDED
     )
@@ -117,9 +119,9 @@ def _register_grounded(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--max-turns",
         type=int,
-        default=30,
+        default=MAX_TURNS,
         metavar="N",
-        help="limit of a trajectory, errors included (default: 30)",
+        help=f"limit of a trajectory, errors included (default: {MAX_TURNS})",
     )
     parser.add_argument(
         "--thoughts", metavar="MODEL",

@@ -63,7 +63,7 @@ def end_study(out: Console, folder: Path, played: Played) -> int:
     )
     if played.stopped:
         say(f"evalharness: the study stopped early: {played.stopped}")
-        if played.owed:
-            say(f"evalharness: still to play: {', '.join(played.owed)}")
+        if played.left:
+            say(f"evalharness: still to play: {', '.join(played.left)}")
         say("evalharness: finished episodes are kept; the same command continues")
     return played.exit_status

@@ -192,8 +192,8 @@ class RayServer:
         self.base_url, self.argv, self.version = answer["base_url"], answer["argv"], answer["version"]
         import aiohttp
 
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
-            if not await healthy(session, self.base_url):
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as http:
+            if not await healthy(http, self.base_url):
                 raise UserError(
                     f"vLLM is up on node {self._node}, and {self.base_url} does not answer this machine: run "
                     "evalharness in the cluster's own network (on a node, in a pod), where that address can be reached"

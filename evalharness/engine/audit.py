@@ -28,7 +28,7 @@ _LONGEST_PLAN = 300
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReplayedPlan:
     """One replayed plan."""
 
     plan: str
@@ -41,10 +41,10 @@ class Reading:
     never_completed: tuple[int, ...]
 
 
-def _read(episode: Episode, max_turns: int) -> Reading:
+def _read(episode: Episode, max_turns: int) -> ReplayedPlan:
     in_time = episode.turns[:max_turns]
     completed = {index for turn in episode.turns for index in turn.subgoals_completed}
-    return Reading(
+    return ReplayedPlan(
         plan=episode.plan or "a plan",
         turns=len(episode.turns),
         success=episode.success,
@@ -56,21 +56,21 @@ def _read(episode: Episode, max_turns: int) -> Reading:
     )
 
 
-def _disagreement(reading: Reading) -> str | None:
-    if reading.solved and not reading.success:
-        missing = ", ".join(map(str, reading.never_completed))
+def _disagreement(replayed: ReplayedPlan) -> str | None:
+    if replayed.solved and not replayed.success:
+        missing = ", ".join(map(str, replayed.never_completed))
         which = f", subgoal {missing} never completed" if missing else ""
-        return f"{reading.plan}: simulator solved, label not (progress {reading.progress:.2f}{which})"
-    if reading.success and not reading.solved:
-        return f"{reading.plan}: label solved, simulator not"
+        return f"{replayed.plan}: simulator solved, label not (progress {replayed.progress:.2f}{which})"
+    if replayed.success and not replayed.solved:
+        return f"{replayed.plan}: label solved, simulator not"
     return None
 
 
 def judge(replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: int = MAX_TURNS) -> TaskRange:
     """The range of one task from its replayed plans and its random attempts, under a turn limit."""
-    readings = [_read(episode, max_turns) for episode in replays if episode.turns]
-    lengths = [reading.turns for reading in readings if reading.success]
-    reasons = [reason for reading in readings if (reason := _disagreement(reading))]
+    plans = [_read(episode, max_turns) for episode in replays if episode.turns]
+    lengths = [replayed.turns for replayed in plans if replayed.success]
+    reasons = [reason for replayed in plans if (reason := _disagreement(replayed))]
     n = len(attempts)
     first = replays[0]
     return TaskRange(
@@ -78,8 +78,8 @@ def judge(replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: in
         task_hash=first.task_hash,
         difficulty=first.difficulty,
         plan_turns=min(lengths, default=None),
-        ceiling_success=float(any(reading.success_in_time for reading in readings)),
-        ceiling_progress=max((reading.progress_in_time for reading in readings), default=0.0),
+        ceiling_success=float(any(replayed.success_in_time for replayed in plans)),
+        ceiling_progress=max((replayed.progress_in_time for replayed in plans), default=0.0),
         floor_success=sum(e.success for e in attempts) / n if n else None,
         floor_progress=sum(e.progress for e in attempts) / n if n else None,
         floor_samples=n,

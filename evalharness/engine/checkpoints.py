@@ -53,15 +53,15 @@ def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = 
     if not listed:
         which = f" that match {only!r}" if only else ""
         raise UserError(f"{folder} holds no checkpoint-N, step_N or epoch_N folders{which}")
-    axes = {place(name)[0] for name in listed}
-    numbers = [place(name)[1] for name in listed]
+    axes = {axis_and_number(name)[0] for name in listed}
+    numbers = [axis_and_number(name)[1] for name in listed]
     if len(axes) > 1 or len(set(numbers)) < len(numbers):
         raise UserError(
             f"{folder} holds checkpoints of several kinds ({listed[0]}, {listed[-1]}, ...); choose one with "
             f"--only '{listed[0].rstrip('0123456789')}*'"
         )
     whole, incomplete = [], {}
-    for name in sorted(listed, key=lambda name: place(name)[1]):
+    for name in sorted(listed, key=lambda name: axis_and_number(name)[1]):
         path = folder / name
         adapter = is_adapter(path)
         try:
@@ -69,11 +69,11 @@ def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = 
         except CheckpointError as error:
             incomplete[name] = str(error)
         else:
-            whole.append(Checkpoint(name, *place(name), path, adapter))
+            whole.append(Checkpoint(name, *axis_and_number(name), path, adapter))
     return Found(tuple(whole), incomplete)
 
 
-def place(name: str) -> tuple[str, int]:
+def axis_and_number(name: str) -> tuple[str, int]:
     """(axis, number) of a checkpoint's name: `checkpoint-500` is step 500."""
     match = _NAME.fullmatch(name)
     if match is None:

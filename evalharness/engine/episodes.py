@@ -70,7 +70,7 @@ class Episodes:
     """The chat template of the model's server, where it was looked at."""
     budget: Budget | None = None
     on_tokens: Callable[[str, int, list[TurnTokens]], None] = lambda task_id, sample, tokens: None
-    """Told the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
+    """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
     longest_s: float = 0.0
     """What the longest would have taken alone, at the speed of the quickest replies."""

@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def nothing_to_play(self) -> str | None:
-        """What a person is told then."""
+        """What a person reads then."""
         if self.finished is None:
             return None
         count = sum(family["n"] for family in self.summary["families"].values())
@@ -79,7 +79,7 @@ def evaluate(
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
     `data` is the user's data folder; `serve` gives the run a model server that outlives it (`prepare`); `on_folder` is
-    told the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
+    given the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
     are recorded, and the outcome says so.
     """
     specs = installed_specs()
@@ -170,11 +170,11 @@ def _prepared(
     try:
         return prepare(config, specs, on_status, serve=serve)
     except NoAnswerError as error:
-        places = (config.folder(), config.folder(config.model.rstrip("/")))
-        for folder in places:
+        folders = (config.folder(), config.folder(config.model.rstrip("/")))
+        for folder in folders:
             if (folder / MANIFEST).exists():
                 raise UserError(
-                    f"{error}\nwhether it serves the model of {folder} cannot be told; "
+                    f"{error}\nwhether it serves the model of {folder} is not known; "
                     f"for what is there: evalharness show {folder}"
                 ) from None
         raise

@@ -20,7 +20,7 @@ class ExpectedHits:
     """Tokens of all prompts."""
 
     def add(self, episode: Episode, template: Template | None) -> None:
-        """Nothing is counted where the template is unknown or the server told no token counts."""
+        """Nothing is counted where the template is unknown or the server gave no token counts."""
         lengths = [turn.prompt_tokens for turn in episode.turns]
         if template is None or None in lengths:
             return

@@ -92,7 +92,7 @@ class Session:
     async def play(
         self, prepared: Prepared, manifest: dict[str, Any], on_folder: Callable[[Path], None]
     ) -> SessionResult:
-        """`on_folder` is told the run's folder once its manifest is written. Raises UserError, StoreError, and
+        """`on_folder` gets the run's folder once its manifest is written. Raises UserError, StoreError, and
         InfrastructureError where the policy cannot be opened."""
         async with self._opened(prepared) as opened:
             manifest["sessions"][-1]["policy"] = dict(opened.facts or {})

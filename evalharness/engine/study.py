@@ -34,7 +34,7 @@ class Played:
 
     runs: Mapping[str, Outcome]
     """Name -> outcome, of the runs that were begun."""
-    owed: tuple[str, ...]
+    left: tuple[str, ...]
     """Names of those that were not, because an earlier one was stopped."""
 
     @property
@@ -72,7 +72,7 @@ def play(
 ) -> Played:
     """Play every run in `folder`/NAME, or continue it, in order. `elsewhere`: runs of the study that exist already.
 
-    `on_run` is told (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
+    `on_run` gets (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
     stay. Raises UserError.
     """
     require_own_folder(folder, STUDY, expected=(MANIFEST, *runs))
@@ -113,7 +113,7 @@ def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
         return None
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        return str(value["kind"]), {str(name): str(place) for name, place in value["runs"].items()}
+        return str(value["kind"]), {str(name): str(path) for name, path in value["runs"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
         raise UserError(
             f"{path} is not readable ({error}); remove it and run the study's command again"
@@ -128,6 +128,6 @@ def run_folders(folders: Sequence[Path]) -> list[Path]:
         found += (
             [folder]
             if study is None
-            else [folder / place for name, place in study[1].items() if not name.endswith(SELECT)]
+            else [folder / path for name, path in study[1].items() if not name.endswith(SELECT)]
         )
     return found

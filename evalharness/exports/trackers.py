@@ -20,7 +20,7 @@ def scores(summary: Mapping[str, Any]) -> dict[str, float]:
             if name.endswith("_ci95") and value is not None:
                 found[f"{group}/{name}_low"], found[f"{group}/{name}_high"] = map(float, value)
             elif name == "figures":
-                found |= {f"{group}/{figure}": float(told["mean"]) for figure, told in value.items()}
+                found |= {f"{group}/{figure}": float(entry["mean"]) for figure, entry in value.items()}
             elif isinstance(value, int | float) and not isinstance(value, bool):
                 found[f"{group}/{name}"] = float(value)
     for name in ("turns", "format_error_turns", "trimmed_episodes", "wall_s"):

@@ -32,7 +32,7 @@ VERDICT_FORMAT = response_format(
 )
 
 
-class NoAnswerError(ValueError):
+class UnusableReplyError(ValueError):
     """The reply is not what was asked for; the message says what is missing."""
 
 
@@ -66,12 +66,12 @@ def objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def read_object(text: str, key: str) -> dict[str, Any]:
-    """The one object that has `key`. Raises NoAnswerError where there is none, or where several differ in it."""
+    """The one object that has `key`. Raises UnusableReplyError where there is none, or where several differ in it."""
     found = [value for value in objects(text) if key in value]
     if not found:
-        raise NoAnswerError(_without(text, key))
+        raise UnusableReplyError(_without(text, key))
     if any(value[key] != found[0][key] for value in found):
-        raise NoAnswerError(f"several answers that differ in {key!r}")
+        raise UnusableReplyError(f"several answers that differ in {key!r}")
     return found[-1]
 
 
@@ -92,7 +92,7 @@ def read_verdict(reply: str, finish_reason: str = "stop") -> Verdict:
     """A verdict without `wrong` says in its note why none could be read."""
     try:
         value = read_object(reply, "verdict")
-    except NoAnswerError as error:
+    except UnusableReplyError as error:
         cut = finish_reason == "length"
         return Verdict(None, None, "cut off by the token limit" if cut else str(error))
     said = value["verdict"].strip().casefold() if isinstance(value["verdict"], str) else None

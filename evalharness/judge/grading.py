@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from evalharness.judge.answers import REASON, NoAnswerError, read_object, response_format, sentence
+from evalharness.judge.answers import REASON, UnusableReplyError, read_object, response_format, sentence
 from evalharness.judge.asking import Answer
 from evalharness.judge.questions import TwoTurnQuestion
 from evalharness.judge.quoting import clipped, quoted
@@ -79,7 +79,7 @@ def read_grade(answer: Answer) -> Grade:
         return Grade(None, why)
     try:
         value = read_object(answer.text, "rating")
-    except NoAnswerError as error:
+    except UnusableReplyError as error:
         return Grade(None, "cut off by the token limit" if answer.finish_reason == "length" else str(error))
     rating = value["rating"]
     if isinstance(rating, float) and rating.is_integer():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.errors import InfrastructureError
+from evalharness.paths import replacing
 from evalharness.records.store import write_atomically
 
 
@@ -32,12 +33,10 @@ def write_judgements(
     ordered = sorted(lines, key=lambda line: (line["task_id"], line["sample"], line["turn"]))
     rows = [{name: line.get(name) for name in schema.names} for line in ordered]
     target = folder / "judgements.parquet"
-    temporary = target.with_name(f".{target.name}.tmp")
     try:
-        pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
-        temporary.replace(target)
+        with replacing(target) as temporary:
+            pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise InfrastructureError(
             f"cannot write {target}: {error}; the judgements themselves are safe"
         ) from error

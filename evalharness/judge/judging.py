@@ -117,7 +117,7 @@ def judgements_of(run: Path) -> dict[EpisodeKey, dict[int, list[TurnJudgement]]]
 
 @dataclass(frozen=True)
 class Judging:
-    """What `evalharness judge` is told."""
+    """The options of `evalharness judge`."""
 
     run: Path
     judge: RunConfig

@@ -88,7 +88,7 @@ class MtbenchFolder(AnswerFolder):
 
 @dataclass(frozen=True)
 class Mtbench:
-    """What the command is told. Of both configurations only the model, its sampling and its serving are used."""
+    """The command's options. Of both configurations only the model, its sampling and its serving are used."""
 
     questions: QuestionSet
     model: RunConfig

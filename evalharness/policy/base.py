@@ -21,7 +21,7 @@ class Reply:
 
     text: str
     reasoning: str = ""
-    """What the server told apart from the text."""
+    """What the server said beside the text."""
     finish_reason: str = "stop"
     """As the chat completions API says it: `stop`, `length`, ..."""
     stopped_by: str | None = None

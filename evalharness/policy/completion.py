@@ -17,7 +17,7 @@ _TOKENS_LIMIT = 2**31
 
 
 class TryFailedError(Exception):
-    """This try failed in a way that a further one may mend."""
+    """This try failed in a way that a further one may not."""
 
     def __init__(self, kind: str, reason: str, retry_after: float | None = None) -> None:
         """`kind` as in `FailedTry`; `retry_after` is how many seconds the server asks to wait."""
@@ -151,10 +151,10 @@ def _calls(listed: Any) -> tuple[ToolCall, ...]:
 def _tokens(body: Mapping[str, Any], choice: Mapping[str, Any]) -> TurnTokens | None:
     """None where the answer does not hold all of it. Raises what `read_completion` catches."""
     prompt, completion = body.get("prompt_token_ids"), choice.get("token_ids")
-    told = (choice.get("logprobs") or {}).get("content")
-    if not (isinstance(prompt, list) and isinstance(completion, list) and isinstance(told, list)):
+    listed = (choice.get("logprobs") or {}).get("content")
+    if not (isinstance(prompt, list) and isinstance(completion, list) and isinstance(listed, list)):
         return None
-    logprobs = [float(one["logprob"]) for one in told]
+    logprobs = [float(one["logprob"]) for one in listed]
     ids = [*prompt, *completion]
     if len(logprobs) != len(completion) or any(_count(one) is None for one in ids):
         return None

@@ -103,7 +103,7 @@ class ChatEndpoint:
         or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
         where nobody else is answered either. `template_kwargs` go to the chat template. `expected` is what the server
         said of its model before. `session_header` names the header that carries an episode's key ("": none).
-        `on_status` is told in words what keeps failing ('': no more), `on_overload` that a try was refused because the
+        `on_status` gets in words what keeps failing ('': no more), `on_overload` that a try was refused because the
         server has too much to do (429, 503)."""
         self.base_url = base_url.rstrip("/")
         self.model = model

@@ -61,7 +61,7 @@ class Replica:
         return len(self._asked)
 
     def mark_down(self) -> None:
-        """Whoever waits for an answer is told at once."""
+        """Whoever waits for an answer learns of it at once."""
         self.up = False
         self.down_since = time.monotonic()
         now = asyncio.get_running_loop().time()
@@ -80,7 +80,7 @@ class Replicas:
         on_status: Callable[[str], None] = lambda text: None,
         on_event: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """`on_event` is told of every death and restart."""
+        """`on_event` gets every death and restart."""
         self.replicas = replicas
         self.down_s = 0.0
         """Seconds that servers were being started again, as a mean over the replicas."""
@@ -107,7 +107,7 @@ class Replicas:
         await asyncio.gather(*self._watchers, return_exceptions=True)
         await asyncio.gather(*(replica.endpoint.close() for replica in self.replicas))
 
-    async def place(self, current: Replica | None) -> Replica:
+    async def choose(self, current: Replica | None) -> Replica:
         """`current` while it is up, else the one with the fewest requests; waits while all are being restarted."""
         while True:
             if current is not None and current.up:
@@ -150,8 +150,8 @@ class Replicas:
         from evalharness.server.readiness import healthy
 
         assert replica.server is not None
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as session:
-            return await healthy(session, replica.server.base_url)
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as http:
+            return await healthy(http, replica.server.base_url)
 
     def revive(self) -> None:
         """Let an endpoint that has been down for a while be tried again by the next episode."""
@@ -223,7 +223,7 @@ class _ReplicaPlayer:
                 await self.group.lost(replica, error)
 
     async def _settle(self) -> None:
-        replica = await self.group.place(self.replica)
+        replica = await self.group.choose(self.replica)
         if replica is not self.replica:
             self.replica = replica
             self._player = replica.endpoint.conversation(self.key, self.sample, self.form)

@@ -39,7 +39,7 @@ _CONNECTIONS = 1024
 
 @dataclass(frozen=True)
 class Reports:
-    """Who is told what happens while a policy works."""
+    """Who hears what happens while a policy works."""
 
     status: Status = lambda text: None
     """One line on what goes on."""
@@ -73,7 +73,7 @@ class Prepared:
     identity: Mapping[str, Any]
     """Tells models apart in the manifest; never holds a key."""
     open: Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]
-    """(run folder, who is told what happens) -> the policy, started."""
+    """(run folder, who hears what happens) -> the policy, started."""
 
     @property
     def address(self) -> str | None:

@@ -125,9 +125,9 @@ def one_model(served: Mapping[str, ServedModel | None]) -> ServedModel | None:
     Dates are not compared: copies of one model may have been made on different days.
     """
     (first, model), *others = served.items()
-    told = _undated(model)
+    expected = _undated(model)
     for url, other in others:
-        if changed := differences(told, _undated(other)):
+        if changed := differences(expected, _undated(other)):
             lines = [line.replace(" there, ", f" at {first}, ").removesuffix(" now") for line in changed]
             raise UserError(
                 "the endpoints serve different models:\n  "

@@ -35,7 +35,7 @@ class FormatError(StrEnum):
 class ParsedReply:
     thought: str
     action: str | None
-    """None when the reply holds no action: the turn is spent and the model is told why."""
+    """None when the reply holds no action: the turn is spent and the model reads why."""
     kept: str
     """The part of the reply that goes into the conversation: no reasoning block, nothing after the first action."""
     errors: tuple[FormatError, ...]
@@ -117,7 +117,7 @@ def parse(
 ) -> ParsedReply:
     """Read one reply.
 
-    `reasoning` is what the server told apart from the reply; a `<think>` block in the reply is found here.
+    `reasoning` is what the server sent beside the reply; a `<think>` block in the reply is found here.
     `stopped_by` is the stop sequence that ended generation, if the server said so; `truncated` says that the
     token limit did.
     """

@@ -45,7 +45,7 @@ class Turn:
 
     turn: Index
     reply: str
-    """The raw reply, whole; what the server told apart as reasoning is in `reasoning` alone."""
+    """The raw reply, whole; what the server sent as reasoning is in `reasoning` alone."""
     thought: str
     action: str | None
     """As the model worded it; None when the reply had no action (the observation is then the correction)."""
@@ -71,7 +71,7 @@ class Turn:
     worker_s: Seconds = 0.0
     """The rest of the wait for the world: its process was starting, or stepping another episode's environment."""
     reasoning: str = ""
-    """What the model reasoned before its reply, told apart by the server or in a `<think>` block of the reply."""
+    """What the model reasoned before its reply, sent apart by the server or in a `<think>` block of the reply."""
     reasoning_tokens: Count | None = None
     """Of `completion_tokens`; None where the server counts none."""
     calls: tuple[ToolCall, ...] = ()

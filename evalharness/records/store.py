@@ -144,7 +144,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
 
 def tells_stop(manifest: Mapping[str, Any]) -> bool:
-    """Whether every server of a run said which stop sequence had ended a reply. Runs that noted nothing count as told:
+    """Whether every server of a run said which stop sequence had ended a reply. Runs that noted nothing count as yes:
     a script needs no stop sequence."""
     asked = [
         way

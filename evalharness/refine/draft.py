@@ -26,7 +26,7 @@ _PLAIN_FROM = 9
 """From this attempt on errors are in names and verbs alone, which hardly ever fail to be one."""
 
 
-class RefusedError(Exception):
+class NoTrajectoryError(Exception):
     """No trajectory can be made of this task; the message is a short reason that is counted."""
 
 
@@ -92,7 +92,7 @@ class Stage:
         goal, first, _ = await self.environment.reset(self.task)
         plan = await self.environment.oracle()
         if not plan:
-            raise RefusedError("no plan is known")
+            raise NoTrajectoryError("no plan is known")
         steps: list[Step] = []
         info: dict[str, Any] = {}
         for action in plan:
@@ -106,9 +106,9 @@ class Stage:
                 )
                 steps.append(step)
         if not info["success"]:
-            raise RefusedError("the plan does not succeed")
+            raise NoTrajectoryError("the plan does not succeed")
         if len(steps) > self.max_turns:
-            raise RefusedError("the plan is too long")
+            raise NoTrajectoryError("the plan is too long")
         return Clean(goal, first, tuple(steps))
 
     def _must_look(self, action: str, so_far: Clean) -> bool:
@@ -121,7 +121,7 @@ class Stage:
         return scene.next is not None and not scene.knows(*scene.next.arguments.values())
 
     async def with_errors(self, clean: Clean, errors: ErrorPlan, key: str) -> list[Turn]:
-        """The plan with errors. The same key gives the same trajectory. Raises RefusedError."""
+        """The plan with errors. The same key gives the same trajectory. Raises NoTrajectoryError."""
         banned: set[tuple[int, str]] = set()
         for attempt in range(_ATTEMPTS):
             kinds = (
@@ -132,7 +132,7 @@ class Stage:
                 return await trial.play()
             except _NotAnErrorError as fault:
                 banned.update(fault.to_ban)
-        raise RefusedError("no error stays without effect")
+        raise NoTrajectoryError("no error stays without effect")
 
 
 class _NotAnErrorError(Exception):
@@ -160,7 +160,7 @@ class _Trial:
         least, most = self.errors.runs
         count = min(self.rng.randint(least, most), steps, spare // 2)
         if count < least:
-            raise RefusedError("no turns are left for errors")
+            raise NoTrajectoryError("no turns are left for errors")
         runs: dict[int, int] = {}
         for at in sorted(self.rng.sample(range(steps), count)):
             length = self.rng.choices(range(1, len(self.errors.lengths) + 1), self.errors.lengths)[0]
@@ -204,7 +204,7 @@ class _Trial:
         made = [turn for turn in turns if turn.slip is not None]
         moved = [turn for turn in made if turn.slip is not None and turn.slip.kind == "logic"]
         if not made:
-            raise RefusedError("the plan does not repeat")
+            raise NoTrajectoryError("the plan does not repeat")
         return [(turn.scene.at, turn.slip.action) for turn in (moved or made)[-1:] if turn.slip is not None]
 
     async def _run_of_errors(self, scene: Scene, length: int) -> list[Turn]:

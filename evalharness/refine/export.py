@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Any
 
 from evalharness._version import __version__
 from evalharness.errors import UserError
+from evalharness.paths import replacing
 from evalharness.refine import formats
 from evalharness.refine.modes import Mode, in_mode
 from evalharness.refine.sample import BrokenLine, Sample, iter_samples
@@ -77,17 +77,13 @@ def export(
             assert model is not None
             done.tokens = TokenCounts()
             path = folder / "train.parquet"
-            part = path.with_name(f".{path.name}.{os.getpid()}.part")
             rows = tokenize(
                 samples, model, done.tokens, max_length=max_length, python=python, on_line=on_line
             )
-            try:
+            with replacing(path) as part:
                 write_parquet(part, rows)
                 if not done.conversations:
                     raise UserError(f"{', '.join(map(str, sources))}: no sample of training data")
-                part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
             done.files.append(path)
             done.records = done.tokens.conversations
             done.trained_turns = done.tokens.trained_turns
@@ -123,19 +119,14 @@ def _chosen(
 
 
 def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exported) -> None:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="ascii") as file:
-            for sample in samples:
-                done.trained_turns += sum(message.trained for message in sample.messages)
-                for record in formats.FORMATS[name](sample):
-                    file.write(json.dumps(record, ensure_ascii=True) + "\n")
-                    done.records += 1
-                    listed = record.get("messages") or record["conversations"]
-                    done.written_characters += sum(_length(message) for message in listed)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with replacing(path) as part, part.open("w", encoding="ascii") as file:
+        for sample in samples:
+            done.trained_turns += sum(message.trained for message in sample.messages)
+            for record in formats.FORMATS[name](sample):
+                file.write(json.dumps(record, ensure_ascii=True) + "\n")
+                done.records += 1
+                listed = record.get("messages") or record["conversations"]
+                done.written_characters += sum(_length(message) for message in listed)
     done.files.append(path)
 
 

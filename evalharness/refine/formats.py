@@ -1,6 +1,6 @@
 """A sample as each trainer takes it, with the turns that are trained. Pure; the files around it are `export`'s.
 
-How a trainer is told to leave a turn out of the loss, as read in their packages (November 2026):
+How a trainer learns to leave a turn out of the loss, as read in their packages (November 2026):
 
 | format | trainer | switch |
 |---|---|---|

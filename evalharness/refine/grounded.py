@@ -16,12 +16,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from envs.base import EnvSpec, Task
+from envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.policy.base import Environment
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import load_prompt
-from evalharness.refine.draft import ErrorPlan, RefusedError, Stage
+from evalharness.refine.draft import ErrorPlan, NoTrajectoryError, Stage
 from evalharness.refine.journal import Journal
 from evalharness.refine.overlap import excluded
 from evalharness.refine.replayed import Recipe, Thinker, make_sample
@@ -48,7 +48,7 @@ class Order:
     """None: the family's own number."""
     errors: ErrorPlan | None = field(default_factory=ErrorPlan)
     perturb: str | None = None
-    max_turns: int = 30
+    max_turns: int = MAX_TURNS
     thoughts: str = "rule"
     """`rule`, or the name of the model that writes them."""
 
@@ -243,12 +243,12 @@ class _Family:
         refused: Counter[str] = Counter()
         try:
             clean = await stage.clean()
-        except RefusedError as reason:
+        except NoTrajectoryError as reason:
             return {"samples": [], "refused": {str(reason): self.per_task}}
         for variant in range(self.per_task):
             try:
                 samples.append((await make_sample(stage, clean, recipe, variant)).to_json())
-            except RefusedError as reason:
+            except NoTrajectoryError as reason:
                 refused[str(reason)] += 1
         return {"samples": samples, "refused": dict(refused)}
 

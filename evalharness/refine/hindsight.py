@@ -1,4 +1,4 @@
-"""Thoughts in hindsight: a served model is told what was done and says, in a sentence or two, why.
+"""Thoughts in hindsight: a served model reads what was done and says, in a sentence or two, why.
 
 It is shown the conversation so far and the action that comes; what it writes must fit on a line and must not name
 what only later turns bring. Where it does not, the rule's thought stands, and that is counted.

@@ -29,7 +29,7 @@ Render = Callable[[list[dict[str, str]]], str]
 Encode = Callable[[str], tuple[list[int], list[tuple[int, int]]]]
 
 
-class RefusedError(Exception):
+class NotTokenizedError(Exception):
     """This conversation cannot be rendered or its turns cannot be found."""
 
 
@@ -65,14 +65,14 @@ def _searched(text: str, contents: Sequence[str]) -> list[tuple[int, int]]:
         wanted = content.strip()
         start = text.find(wanted, cursor)
         if start < 0 or len(wanted) < 20:
-            raise RefusedError(f"the template changes message {number + 1}")
+            raise NotTokenizedError(f"the template changes message {number + 1}")
         cursor = start + len(wanted)
         found.append((start, cursor))
     return found
 
 
 def gaps_of(render: Render, bare: Sequence[dict[str, str]]) -> list[str]:
-    """What the template puts before, between and after the messages' contents; [] where that cannot be told."""
+    """What the template puts before, between and after the messages' contents; [] where that is not known."""
     marks = [f"[[{number}-of-{len(bare)}-evalharness]]" for number in range(len(bare))]
     text = render([{**message, "content": mark} for message, mark in zip(bare, marks)])  # noqa: B905
     gaps = []
@@ -126,7 +126,7 @@ def merged_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def convert(
     record: dict[str, Any], render: Render, encode: Encode, ends: frozenset[int], max_length: int
 ) -> dict[str, Any]:
-    """One conversation as tokens. Raises RefusedError."""
+    """One conversation as tokens. Raises NotTokenizedError."""
     messages = record["messages"]
     bare = [{"role": m["role"], "content": m["content"]} for m in messages]
     try:
@@ -137,7 +137,7 @@ def convert(
         try:
             text = render(bare)
         except Exception as error:
-            raise RefusedError(f"the template refuses it: {str(error)[:200]}") from None
+            raise NotTokenizedError(f"the template refuses it: {str(error)[:200]}") from None
     found = places(text, [m["content"] for m in bare], gaps_of(render, bare))
     ids, offsets = encode(text)
     starts = [start for start, _ in found[1:]] + [len(text) + 1]
@@ -150,12 +150,12 @@ def convert(
     spans = token_spans(offsets, ids, turns, ends)
     for (start, end, _), (first, stop) in zip(turns, spans):  # noqa: B905
         if first == stop or offsets[first][0] > start or max(offsets[i][1] for i in range(first, stop)) < end:
-            raise RefusedError("a turn's text and its tokens do not meet")
+            raise NotTokenizedError("a turn's text and its tokens do not meet")
     kept = [stop for _, stop in spans if not max_length or stop <= max_length]
     length = kept[-1] if kept else 0
     chosen = [[first, stop] for (first, stop), train in zip(spans, trained) if train and stop <= length]  # noqa: B905
     if not chosen:
-        raise RefusedError("no trained turn fits" if any(trained) else "no turn is trained")
+        raise NotTokenizedError("no trained turn fits" if any(trained) else "no turn is trained")
     return {
         "id": record["id"],
         "input_ids": ids[:length],
@@ -192,7 +192,7 @@ def main(model: Path, source: Path, target: Path, max_length: int) -> None:
         for number, record in enumerate(lines(source), 1):
             try:
                 row = convert(record, render, encode, ends, max_length)
-            except RefusedError as reason:
+            except NotTokenizedError as reason:
                 row = {"id": record["id"], "refused": str(reason)}
             file.write(json.dumps(row) + "\n")
             if number % 500 == 0:

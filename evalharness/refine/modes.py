@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 from evalharness.refine.sample import Sample
 
 Mode = Literal["full", "no_refine_loss", "no_refine_data", "all_turns"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 def in_mode(sample: Sample, mode: Mode) -> Sample | None:

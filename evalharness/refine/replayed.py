@@ -15,7 +15,7 @@ from evalharness.exports.conversation import opening
 from evalharness.policy.base import Environment, PolicyStoppedError, Reply
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
-from evalharness.refine.draft import Clean, ErrorPlan, RefusedError, Stage, Turn
+from evalharness.refine.draft import Clean, ErrorPlan, NoTrajectoryError, Stage, Turn
 from evalharness.refine.sample import Sample, SampleMessage
 from evalharness.refine.thoughts import Thought, thoughts
 
@@ -35,7 +35,7 @@ class _Script:
     said: list[str]
     by_model: int = 0
 
-    def session(self, environment: Environment) -> _Script:
+    def begin(self, environment: Environment) -> _Script:
         return self
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
@@ -64,7 +64,7 @@ class Recipe:
 
 
 async def make_sample(stage: Stage, clean: Clean, recipe: Recipe, variant: int) -> Sample:
-    """One trajectory of a task. Raises RefusedError."""
+    """One trajectory of a task. Raises NoTrajectoryError."""
     task = stage.task
     key = f"grounded/{recipe.seed}/{task.content_hash}/{variant}"
     if recipe.errors is None:
@@ -79,7 +79,7 @@ async def make_sample(stage: Stage, clean: Clean, recipe: Recipe, variant: int) 
     episode = await play(
         task,
         stage.environment,
-        script.session,
+        script.begin,
         prompt=recipe.prompt,
         voice=stage.voice,
         max_turns=stage.max_turns,
@@ -89,9 +89,9 @@ async def make_sample(stage: Stage, clean: Clean, recipe: Recipe, variant: int) 
 
 
 def _check(episode: Episode, turns: Sequence[Turn]) -> None:
-    """Raises RefusedError unless the replay is the draft and succeeds."""
+    """Raises NoTrajectoryError unless the replay is the draft and succeeds."""
     if not episode.success or len(episode.turns) != len(turns):
-        raise RefusedError("the replay does not succeed")
+        raise NoTrajectoryError("the replay does not succeed")
     for played, drafted in zip(episode.turns, turns, strict=True):
         if (
             played.format_errors
@@ -99,7 +99,7 @@ def _check(episode: Episode, turns: Sequence[Turn]) -> None:
             or played.valid != drafted.valid
             or abs(played.progress - drafted.progress) > 1e-9
         ):
-            raise RefusedError("the replay differs from the draft")
+            raise NoTrajectoryError("the replay differs from the draft")
 
 
 def _sample(
@@ -113,7 +113,7 @@ def _sample(
 ) -> Sample:
     head, whole = opening(episode)
     if not whole:
-        raise RefusedError("the prompt is not the one at hand")
+        raise NoTrajectoryError("the prompt is not the one at hand")
     messages = [SampleMessage(_role(message), message["content"]) for message in head]
     without: dict[str, str | None] = {}
     for number, (played, turn) in enumerate(zip(episode.turns, turns, strict=True)):

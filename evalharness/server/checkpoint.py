@@ -73,7 +73,7 @@ class CheckpointInfo:
     max_position_embeddings: int | None
     """Context length in tokens that the checkpoint allows, where it says so."""
     has_chat_template: bool | None
-    """None: cannot be told, vLLM brings templates for Mistral tokenizers and some multimodal models."""
+    """None: not known, vLLM brings templates for Mistral tokenizers and some multimodal models."""
     weight_files: tuple[str, ...]
     weight_bytes: int
 

@@ -43,7 +43,7 @@ class ServerCommand:
     """The executable or interpreter that was found."""
     kind: Kind
     version: str | None
-    """None for an executable whose Python cannot be told."""
+    """None for an executable whose Python is not known."""
     python: Path | None
     """The interpreter that has vLLM, where known."""
     model_flag: tuple[str, ...] = ("--model",)

@@ -133,9 +133,9 @@ def find_base(adapter: Adapter) -> Path:
     advice = f"give it yourself: --model BASE --lora {adapter.path}"
     if adapter.base is None:
         raise CheckpointError(f"{adapter.path / CONFIG} does not name its base model; {advice}")
-    for place in (Path(adapter.base).expanduser(), adapter.path / adapter.base):
-        if (place / "config.json").is_file():
-            return place
+    for folder in (Path(adapter.base).expanduser(), adapter.path / adapter.base):
+        if (folder / "config.json").is_file():
+            return folder
     found = None if is_local(adapter.base) else cached_snapshot(adapter.base, adapter.revision)
     if found is None or not (found / "config.json").is_file():
         where = "no such folder here" if is_local(adapter.base) else "neither a folder nor in the hub cache"

@@ -228,8 +228,8 @@ class ManagedServer:
         version = f" {self.version}" if self.version else ""
         self._on_status(f"starting vLLM{version} ({self.command.kind}) on port {self.port}")
         headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5), headers=headers) as session:
-            while not await healthy(session, self.base_url):
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5), headers=headers) as http:
+            while not await healthy(http, self.base_url):
                 elapsed = time.monotonic() - began
                 if not process.alive:
                     raise _AttemptError(
@@ -247,12 +247,12 @@ class ManagedServer:
                     self._on_status(f"{phase} ({elapsed:.0f} s)")
                 await asyncio.sleep(0.2)
             self._on_status(f"first request ({time.monotonic() - began:.0f} s)")
-            await self._first_request(session, process, max(60.0, self._timeout - (time.monotonic() - began)))
-            self.max_model_len = await context_length(session, self.base_url)
+            await self._first_request(http, process, max(60.0, self._timeout - (time.monotonic() - began)))
+            self.max_model_len = await context_length(http, self.base_url)
         self._on_status(f"ready after {time.monotonic() - began:.0f} s")
 
-    async def _first_request(self, session: ClientSession, process: SupervisedProcess, limit: float) -> None:
-        seen = await first_request(session, self.base_url, self.served_name, limit)
+    async def _first_request(self, http: ClientSession, process: SupervisedProcess, limit: float) -> None:
+        seen = await first_request(http, self.base_url, self.served_name, limit)
         if seen is None:
             return
         # A dying engine takes the server with it within seconds; its log then has the reason.

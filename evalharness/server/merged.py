@@ -31,7 +31,7 @@ class MergeError(UserError):
 
 
 def merged_path(base: CheckpointInfo, adapter: Adapter) -> Path:
-    """Where the merged model lies, made or not: other weights have another place."""
+    """Where the merged model lies, made or not: other weights have another folder."""
     key = hashlib.sha256(f"{base.identity} {adapter.identity}".encode()).hexdigest()[:16]
     return cache_folder() / "models" / f"merged-{key}"
 
@@ -97,8 +97,8 @@ def _stored_dtype(base: CheckpointInfo) -> str:
     return named if named in _BYTES else "float32"
 
 
-def _require_room(place: Path, base: CheckpointInfo, bytes_each: int) -> None:
-    place.mkdir(parents=True, exist_ok=True)
+def _require_room(folder: Path, base: CheckpointInfo, bytes_each: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     instead = "or leave the adapter beside its base with --lora-serve"
     in_float32 = base.weight_bytes // bytes_each * 4
     if in_float32 > memory_bytes():
@@ -106,9 +106,9 @@ def _require_room(place: Path, base: CheckpointInfo, bytes_each: int) -> None:
             f"merging takes {in_float32 / 1e9:.0f} GB of memory, and this machine has {memory_bytes() / 1e9:.0f}; "
             f"merge it on a bigger one, {instead}"
         )
-    if shutil.disk_usage(place).free < 1.1 * base.weight_bytes:
+    if shutil.disk_usage(folder).free < 1.1 * base.weight_bytes:
         raise MergeError(
-            f"the merged model needs {base.weight_bytes / 1e9:.1f} GB in {place}; free some space, {instead}"
+            f"the merged model needs {base.weight_bytes / 1e9:.1f} GB in {folder}; free some space, {instead}"
         )
 
 

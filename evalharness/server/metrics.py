@@ -94,9 +94,9 @@ class ServerInsight:
     urls: Callable[[], Sequence[str]]
     """Addresses of the metrics pages to look at now."""
     on_saturated: Callable[[int], None] = lambda running: None
-    """Told how many requests run when the server lets others wait for two looks in a row."""
+    """Gets how many requests run when the server lets others wait for two looks in a row."""
     on_preempted: Callable[[], None] = lambda: None
-    """Told when the server has preempted requests since the look before."""
+    """Called when the server has preempted requests since the look before."""
     now: Reading | None = None
     """The last look at all servers together."""
     prompt_rate: float = 0.0
@@ -115,22 +115,22 @@ class ServerInsight:
         """Look until cancelled, and once more then. Servers without such a page are not asked again for a minute."""
         import aiohttp
 
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:
             try:
                 while True:
-                    await self.look(session)
+                    await self.look(http)
                     await asyncio.sleep(EVERY if self.looks or not self.urls() else 60.0)
             except asyncio.CancelledError:
                 if self.looks:
-                    await self.look(session)
+                    await self.look(http)
                 raise
 
-    async def look(self, session: ClientSession) -> bool:
+    async def look(self, http: ClientSession) -> bool:
         """Read every page once."""
         urls = list(self.urls())
         for gone in self._last.keys() - set(urls):
             self._restarted(gone)
-        readings = await asyncio.gather(*(_read(session, url) for url in urls))
+        readings = await asyncio.gather(*(_read(http, url) for url in urls))
         found = {url: r for url, r in zip(urls, readings, strict=True) if r is not None}
         if not found:
             return False
@@ -214,11 +214,11 @@ def metrics_url(base_url: str) -> str:
     return base_url.rstrip("/").removesuffix("/v1") + "/metrics"
 
 
-async def _read(session: ClientSession, url: str) -> Reading | None:
+async def _read(http: ClientSession, url: str) -> Reading | None:
     import aiohttp
 
     with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
-        async with session.get(url) as response:
+        async with http.get(url) as response:
             if response.status == 200:
                 page = await response.content.read(_PAGE_LIMIT)
                 return parse(page.decode(errors="replace"))

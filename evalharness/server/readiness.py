@@ -10,18 +10,18 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 
-async def healthy(session: ClientSession, base_url: str) -> bool:
+async def healthy(http: ClientSession, base_url: str) -> bool:
     """Whether /health answers; it does so before the first request has shown that the model runs."""
     import aiohttp
 
     try:
-        async with session.get(base_url.removesuffix("/v1") + "/health") as response:
+        async with http.get(base_url.removesuffix("/v1") + "/health") as response:
             return response.status == 200
     except (aiohttp.ClientError, TimeoutError, OSError):
         return False
 
 
-async def first_request(session: ClientSession, base_url: str, model: str, limit: float) -> str | None:
+async def first_request(http: ClientSession, base_url: str, model: str, limit: float) -> str | None:
     """One real chat request, waiting `limit` seconds: None when it was answered, else what came instead."""
     import aiohttp
 
@@ -32,7 +32,7 @@ async def first_request(session: ClientSession, base_url: str, model: str, limit
         "temperature": 0,
     }
     try:
-        async with session.post(
+        async with http.post(
             f"{base_url}/chat/completions", json=body, timeout=aiohttp.ClientTimeout(total=limit)
         ) as response:
             if response.status == 200:
@@ -43,9 +43,9 @@ async def first_request(session: ClientSession, base_url: str, model: str, limit
         return f"vLLM did not answer the first chat request ({type(error).__name__})"
 
 
-async def context_length(session: ClientSession, base_url: str) -> int:
+async def context_length(http: ClientSession, base_url: str) -> int:
     """Tokens of context, as /v1/models states it."""
-    async with session.get(f"{base_url}/models") as response:
+    async with http.get(f"{base_url}/models") as response:
         models = await response.json()
     return int(models["data"][0]["max_model_len"])
 

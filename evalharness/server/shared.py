@@ -71,8 +71,8 @@ class SharedServers:
             if key in self._servers:
                 self._replaced.append(self._servers[key])
             # Looked up when called: a server that starts anew tells the run of that moment.
-            told = (lambda text: self._status(text)) if on_status is not None else None
-            self._servers[key] = make(log_path=self._folder / log_path.name, on_status=told, **what)
+            tell = (lambda text: self._status(text)) if on_status is not None else None
+            self._servers[key] = make(log_path=self._folder / log_path.name, on_status=tell, **what)
             self._what[key] = made_of
         return cast(ModelServer, _Lent(self._servers[key], self.there, self._make_room))
 

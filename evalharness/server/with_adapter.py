@@ -45,8 +45,8 @@ class WithAdapter:
         timeout = aiohttp.ClientTimeout(total=600)
         try:
             async with (
-                aiohttp.ClientSession(headers=headers, timeout=timeout) as session,
-                session.post(f"{self._server.base_url}/load_lora_adapter", json=wanted) as response,
+                aiohttp.ClientSession(headers=headers, timeout=timeout) as http,
+                http.post(f"{self._server.base_url}/load_lora_adapter", json=wanted) as response,
             ):
                 said = await response.text()
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -129,7 +129,7 @@ def test_a_sweep_is_one_study_that_continues_and_grows(
     assert main([*options, "--perturb", "verbs"]) == 0
     assert "1 of 2: unperturbed" in capsys.readouterr().err
     kept = {name: (folder / name / "episodes.jsonl").read_bytes() for name in ("unperturbed", "verbs")}
-    # A column that was cut off is owed; one that is whole is left alone; a new one joins.
+    # A column that was cut off is left to play; one that is whole is left alone; a new one joins.
     lines = kept["verbs"].splitlines(keepends=True)
     (folder / "verbs" / "episodes.jsonl").write_bytes(lines[0])
     again = main([*options, "--perturb", "verbs", "order+joined", "--json", str(table), "--csv", str(rows)])

@@ -13,7 +13,7 @@ TASKS = [make_task("pddl", index) for index in range(40)]
 
 
 def going_on(monkeypatch: pytest.MonkeyPatch, elapsed: float) -> Progress:
-    """40 episodes are owed, of 30 expected turns each."""
+    """40 episodes are left to play, of 30 expected turns each."""
     now = time.monotonic()
     monkeypatch.setattr(time, "monotonic", lambda: now)
     progress = Progress({"pddl": FamilyProgress(40)}, started=now - elapsed)

@@ -17,7 +17,7 @@ from evalharness.cli import main
 from evalharness.errors import UserError
 from evalharness.refine.export import export
 from evalharness.refine.layouts import Unfit, read_any, to_sample
-from evalharness.refine.make_tokens import RefusedError, convert
+from evalharness.refine.make_tokens import NotTokenizedError, convert
 from evalharness.refine.mix import Part, amounts, parse_part
 from evalharness.refine.modes import in_mode
 from evalharness.refine.sample import (
@@ -256,7 +256,7 @@ def test_a_template_that_rewrites_a_reply_is_refused() -> None:
         return toy_render([{**m, "content": m["content"].upper()} for m in messages])
 
     record = {"id": "x", "messages": [m.to_json() for m in SAMPLES[0].messages]}
-    with pytest.raises(RefusedError, match="changes message 1"):
+    with pytest.raises(NotTokenizedError, match="changes message 1"):
         convert(record, loud, toy_encode, frozenset({END}), 0)
 
 

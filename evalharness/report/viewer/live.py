@@ -216,7 +216,7 @@ def application(viewed: Viewed) -> web.Application:
 
 
 async def serve_application(app: web.Application, port: int, ready: Callable[[str], Any]) -> None:
-    """On loopback until cancelled; `ready` is told the address. Raises UserError when the port is taken."""
+    """On loopback until cancelled; `ready` gets the address. Raises UserError when the port is taken."""
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     site = web.TCPSite(runner, HOST, port)

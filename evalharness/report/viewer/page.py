@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import base64
-import os
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from evalharness.errors import UserError
+from evalharness.paths import replacing
 from evalharness.report.document import asset, document
 from evalharness.report.viewer.bundle import Bundle, compressed
 
@@ -62,12 +62,9 @@ def live_page(name: str) -> Iterator[str]:
 
 def write_page(target: Path, bundle: Bundle) -> int:
     """Replace `target` as a whole or not at all; its size in bytes. Raises UserError when it cannot be written."""
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
+        with replacing(target) as temporary, temporary.open("w", encoding="utf-8") as file:
             file.writelines(page(bundle))
-        temporary.replace(target)
         return target.stat().st_size
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise UserError(f"cannot write {target}: {error.strerror}; choose another with -o FILE") from None

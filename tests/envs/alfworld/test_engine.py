@@ -14,8 +14,8 @@ import pytest
 from envs.alfworld import SPEC
 from envs.alfworld.adapter import ALFWorldEnv
 from envs.alfworld.households import Household, build_game
-from envs.alfworld.reference import TextWorldWorld
 from envs.alfworld.tasks import read_game
+from envs.alfworld.textworld_world import TextWorldWorld
 from envs.alfworld.world import World
 from envs.base import InvalidTaskError, Task
 

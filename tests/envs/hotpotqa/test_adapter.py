@@ -13,10 +13,10 @@ from envs import specs
 from envs.base import InvalidTaskError, Task
 from envs.hotpotqa.actions import INVALID, parse
 from envs.hotpotqa.adapter import HotpotQAEnv
-from envs.hotpotqa.pages import Page, PageStore, StoreError, words_of
+from envs.hotpotqa.generator import generate
+from envs.hotpotqa.pages import Page, PageStore, PageStoreError, words_of
 from envs.hotpotqa.score import exact_match, f1
 from envs.hotpotqa.store_writer import write_small
-from envs.hotpotqa.tasks import generate
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import load_prompt
 
@@ -255,7 +255,7 @@ def test_huge_and_broken_searches_are_answered_briefly(store: PageStore, tmp_pat
 
 
 def test_the_store_cannot_be_written(store: PageStore) -> None:
-    with pytest.raises(StoreError, match="readonly"):
+    with pytest.raises(PageStoreError, match="readonly"):
         store._rows("DELETE FROM pages", ())
 
 

@@ -21,7 +21,7 @@ from envs import specs
 from envs.base import ImportRefusedError
 from envs.hotpotqa import importer
 from envs.hotpotqa.importer import import_file
-from envs.hotpotqa.pages import Page, PageStore, StoreError
+from envs.hotpotqa.pages import Page, PageStore, PageStoreError
 from envs.hotpotqa.store_writer import StoreWriter
 from envs.hotpotqa.tasks import data_files
 from evalharness import api
@@ -208,7 +208,7 @@ def test_an_unfinished_store_of_another_source_is_thrown_away(tmp_path: Path) ->
     first.add([Page("Old", ("x",))])
     first.commit(1)
     first.close()
-    with pytest.raises(StoreError, match="unfinished"):
+    with pytest.raises(PageStoreError, match="unfinished"):
         PageStore(first.part)
     second = StoreWriter(path, "another source")
     second.add([Page("New", ("x",))])

@@ -15,9 +15,9 @@ from envs import specs
 from envs.base import InvalidTaskError, Task
 from envs.hotpotqa import oracle
 from envs.hotpotqa.actions import SHOWN_SENTENCES, parse
+from envs.hotpotqa.generator import generate
 from envs.hotpotqa.questions import BRIDGES, CLOSED, COMPARISONS, make_questions
 from envs.hotpotqa.score import exact_match, normal
-from envs.hotpotqa.tasks import generate
 from envs.hotpotqa.world import make_world
 from evalharness.suites.open import check_frozen, frozen_proofs, plan_hash, prove
 
@@ -126,7 +126,9 @@ def test_worlds_of_other_seeds_have_other_facts() -> None:
 
 
 def test_a_world_is_the_same_in_another_process() -> None:
-    code = "from envs.hotpotqa.tasks import generate; print([task.content_hash for task in generate(3)][-1])"
+    code = (
+        "from envs.hotpotqa.generator import generate; print([task.content_hash for task in generate(3)][-1])"
+    )
     found = {
         subprocess.run(
             [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True,

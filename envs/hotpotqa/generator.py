@@ -1,0 +1,41 @@
+"""The open suite's tasks, generated from a seed: questions about a generated world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from envs.base import Task
+from envs.hotpotqa.questions import make_questions
+from envs.hotpotqa.world import make_world
+
+FAMILY = "hotpotqa"
+HARD_TURNS = 5
+"""Turns of the oracle from which an open task counts as hard: a name that is shared, or a fact further down."""
+
+
+def generate(suite_seed: int) -> Iterator[Task]:
+    """All tasks in order."""
+    world = make_world(suite_seed)
+    for index, question in enumerate(make_questions(world)):
+        yield Task(
+            id=f"{FAMILY}/open/{index:03d}",
+            family=FAMILY,
+            suite="open",
+            index=index,
+            goal=question.text,
+            difficulty="hard" if question.turns >= HARD_TURNS else "easy",
+            kind=question.kind,
+            labels="simulator",
+            subgoals=pages_to_open(question.supporting),
+            payload={
+                "answer": question.answer,
+                "supporting": list(question.supporting),
+                "world": suite_seed,
+                "pages_sha256": world.sha256,
+            },
+        )
+
+
+def pages_to_open(supporting: tuple[str, ...]) -> tuple[str, ...]:
+    """The subgoals of a question."""
+    return tuple(f"open the page {title}" for title in supporting)
