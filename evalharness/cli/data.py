@@ -217,7 +217,33 @@ def _status(args: argparse.Namespace) -> int:
     from evalharness.data import published
 
     _checks(args, published())
+    _print_own_suites(args)
     return 0
+
+
+def _print_own_suites(args: argparse.Namespace) -> None:
+    """What families with an import of their own have, a line each; these files have no published hash to check."""
+    from rich.text import Text
+
+    from envs import specs
+    from envs.base import MissingDataError
+    from evalharness.report.terminal import make_console
+    from evalharness.report.text import printable
+
+    console = make_console(stderr=args.json == "-")
+    for family, spec in sorted(specs().items()):
+        for suite in sorted(spec.expected) if spec.import_data is not None else ():
+            if suite == "open":
+                continue
+            try:
+                there = (
+                    f"{len(spec.load_tasks(suite, data_folder(args), 0)):,} of {spec.expected[suite]:,} tasks"
+                )
+            except (MissingDataError, OSError) as error:
+                there = str(error)
+            console.print(
+                Text(f"{family}, suite {suite}: {printable(there, single_line=True)}"), soft_wrap=True
+            )
 
 
 def _print_checks(

@@ -298,6 +298,17 @@ def test_the_command_imports_and_says_what(
     assert main(["data", "import", "a", "b", "c"]) == 2
 
 
+def test_data_status_says_what_of_it_is_there(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], clean_home: Path
+) -> None:
+    assert main(["data", "status", "--data", str(data)]) == 0
+    assert "hotpotqa, suite hotpotqa: 400 of 7,405 tasks" in capsys.readouterr().out
+    assert main(["data", "status", "--data", str(tmp_path / "none")]) == 0
+    assert "evalharness data import hotpotqa FILE" in capsys.readouterr().out
+    assert main(["data", "status", "--data", str(data), "--json", "-"]) == 0
+    assert "hotpotqa" not in json.loads(capsys.readouterr().out)["families"]
+
+
 # --- which tasks, how many turns ---------------------------------------------------------------------------------
 
 
