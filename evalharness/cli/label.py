@@ -77,8 +77,7 @@ def run(args: argparse.Namespace) -> int:
         if args.target is not None:
             write_text("--export", args.target, labels_csv(drawn, store.labels))
             return 0
-        judges = [judge for judge in judges_of(args.folder) if judge.run_digest == loaded.digest]
-        serve(store, drawn, judges, port=args.port)
+        serve(store, drawn, judges_of(args.folder), port=args.port)
         done = sum(turn.key in store.labels for turn in drawn)
         say(f"{done} of {len(drawn)} turns are labelled: {store.folder}")
     return 0

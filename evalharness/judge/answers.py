@@ -7,12 +7,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from evalharness.judge.verdict import KINDS, Verdict
+from evalharness.judge.verdict import KINDS, Verdict, writable
 
 _LONGEST = 100_000
 """Characters of a reply that are looked at."""
 _SENTENCE = 300
 """Characters of a reason. A server that is held to the schema stops a judge that would go on for ever."""
+
+_BRACE = re.compile(r"[{}]")
+_BROKEN = re.compile(r"\{\s*[\"']")
+"""What begins an object, where no object could be read."""
 
 
 def response_format(name: str, properties: dict[str, Any]) -> dict[str, Any]:
@@ -50,15 +54,40 @@ def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 _DECODER = json.JSONDecoder(parse_constant=_no_constant, object_pairs_hook=_each_key_once)
 
 
+def _spoken(text: str) -> str:
+    """What follows the thinking. A reply that begins with a brace has none: there `</think>` is quoted."""
+    text = text.strip()
+    if not text.startswith("{"):
+        text = text.rpartition("</think>")[2].lstrip()
+    if text.startswith("<think>"):
+        raise NoAnswerError("the thinking has no end")
+    return text[:_LONGEST]
+
+
+def _end_of_braces(text: str, at: int) -> int:
+    """Behind the brace that closes the one at `at`. Raises NoAnswerError where that one begins a JSON object, or has no
+    end: an object inside a broken one may be a quotation of the judged text, never the answer."""
+    depth = 0
+    if not _BROKEN.match(text, at):
+        for brace in _BRACE.finditer(text, at):
+            depth += 1 if brace[0] == "{" else -1
+            if depth == 0:
+                return brace.end()
+    raise NoAnswerError("a broken JSON object")
+
+
 def objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a reply, from the first on; what stands between them is passed over."""
-    text = text.rpartition("</think>")[2][:_LONGEST]
+    """The JSON objects in a reply, from the first on; what stands between them is passed over.
+
+    Raises NoAnswerError where one of them is broken.
+    """
+    text = _spoken(text)
     at = text.find("{")
     while at >= 0:
         try:
             value, end = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
-            end = at + 1
+            end = _end_of_braces(text, at)
         else:
             if isinstance(value, dict):
                 yield value
@@ -85,7 +114,7 @@ def _without(text: str, key: str) -> str:
 
 def sentence(value: Any) -> str:
     """A reason as one line of bounded length; of anything but text nothing."""
-    return re.sub(r"\s+", " ", value).strip()[:_SENTENCE] if isinstance(value, str) else ""
+    return re.sub(r"\s+", " ", writable(value)).strip()[:_SENTENCE] if isinstance(value, str) else ""
 
 
 def read_verdict(reply: str, finish_reason: str = "stop") -> Verdict:

@@ -48,6 +48,13 @@ class DrawnTurn:
         return self.episode.family
 
 
+def played_digest(manifest: Mapping[str, Any]) -> str:
+    """Of what was played. A run that got more samples of each task is still the same run."""
+    identity = manifest["identity"]
+    config = {key: value for key, value in identity["config"].items() if key != "samples"}
+    return hashlib.sha256(json.dumps({**identity, "config": config}, sort_keys=True).encode()).hexdigest()
+
+
 @dataclass(frozen=True)
 class JudgedRun:
     """A run as raters see it."""
@@ -59,10 +66,7 @@ class JudgedRun:
 
     @property
     def digest(self) -> str:
-        """Of what was played. A run that got more samples of each task is still the same run."""
-        identity = self.manifest["identity"]
-        config = {key: value for key, value in identity["config"].items() if key != "samples"}
-        return hashlib.sha256(json.dumps({**identity, "config": config}, sort_keys=True).encode()).hexdigest()
+        return played_digest(self.manifest)
 
     def drawn(self, count: int | None, seed: int) -> list[DrawnTurn]:
         """Raises UserError when the run has no turns."""

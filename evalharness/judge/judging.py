@@ -14,7 +14,7 @@ from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.asking import AbortedError, Answer, Question, asked, refuse_scripted
-from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
+from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_digest
 from evalharness.judge.folder import (
     ERRORS,
     AnswerFolder,
@@ -32,7 +32,7 @@ from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
 from evalharness.policy.base import RequestForm
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
-from evalharness.records.store import MANIFEST, SUMMARY, EpisodeKey
+from evalharness.records.store import MANIFEST, SUMMARY, EpisodeKey, read_manifest
 from evalharness.report.viewer.records import TurnJudgement
 
 FOLDER = "judgements"
@@ -100,9 +100,11 @@ def read_judge(folder: Path) -> Rater:
 
 
 def judges_of(run: Path) -> list[Rater]:
-    """Every judge's folder inside a run's, by name."""
+    """Every judge's folder inside a run's, by name. Judgements of what another run played are left out."""
+    digest = played_digest(read_manifest(run))
     folders = [path.parent for path in sorted((run / FOLDER).glob(f"*/{MANIFEST}"))]
-    return told_apart([read_judge(folder) for folder in folders], [folder.name for folder in folders])
+    found = [(judge, folder.name) for folder in folders if (judge := read_judge(folder)).run_digest == digest]
+    return told_apart([judge for judge, _ in found], [name for _, name in found])
 
 
 def judgements_of(run: Path) -> dict[EpisodeKey, dict[int, list[TurnJudgement]]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from evalharness.errors import UserError
 from evalharness.judge.draw import JudgedRun
 from evalharness.judge.folder import make_manifest, read_answers, read_kind
-from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict
+from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict, writable
 from evalharness.records.store import RecordFolder
 
 FOLDER = "labels"
@@ -37,7 +37,7 @@ def checked(wrong: object, kind: object, note: object) -> Verdict:
         raise ValueError("only a wrong turn has a kind of error")
     if not isinstance(note, str) or len(note) > LONGEST_NOTE:
         raise ValueError(f"a note is text of at most {LONGEST_NOTE} characters")
-    return Verdict(wrong, kind, note)
+    return Verdict(wrong, kind, writable(note))
 
 
 class LabelFolder(RecordFolder):

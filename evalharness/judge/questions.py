@@ -43,7 +43,12 @@ class QuestionSet:
 
 
 def _objects(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    for number, line in enumerate(raw.decode("utf-8", "replace").splitlines(), 1):
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not UTF-8: {error}") from None
+    # Not splitlines: a JSON string may hold U+2028 and its like as they are.
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import re
 
-_MARKUP = re.compile(r"<|\[(?=/?[A-Z_]{2,}\])")
-"""What begins a control token of a chat template: `<|im_end|>`, `</s>`, `[INST]`. Servers turn such text into the token
-itself, which no quotation mark could hold."""
+_MARKUP = re.compile(r"<|\[(?=/?[A-Za-z]*[A-Z_]{2,}\])")
+"""What begins a control token of a chat template: `<|im_end|>`, `</s>`, `[INST]`, `[gMASK]`. Servers turn such text
+into the token itself, which no quotation mark could hold."""
 
 
 def _escaped(character: str) -> str:

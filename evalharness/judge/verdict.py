@@ -50,6 +50,11 @@ def told_apart(raters: Sequence[Rater], folders: Sequence[str]) -> list[Rater]:
     ]
 
 
+def writable(text: str) -> str:
+    """Half a surrogate pair, which JSON can spell and no file can hold, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def shown_key(key: TurnKey) -> str:
     """`babyai/open/003 #1 turn 7`, as messages name a turn."""
     task_id, sample, turn = key

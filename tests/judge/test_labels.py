@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from evalharness.cli import main
 from evalharness.errors import UserError
 from evalharness.judge import LabelFolder, Verdict, load_turns, read_labels
-from evalharness.judge.label_csv import guarded, unguarded
+from evalharness.judge.label_csv import guarded, read_labels_csv, unguarded
+from evalharness.judge.labels import checked
 
 from .runs import change_turn, make_judged_run
 
@@ -121,6 +122,17 @@ def test_bad_tables_change_nothing(run: Path, tmp_path: Path, capsys: pytest.Cap
     ):
         assert main(["label", str(run), *words]) == 2
         assert message in capsys.readouterr().err
+
+
+def test_a_note_that_no_file_can_hold_is_written_all_the_same(run: Path, tmp_path: Path) -> None:
+    """JSON can spell half a surrogate pair, so a page can send one."""
+    key = "babyai/agentboard/000", 0, 1
+    with LabelFolder(load_turns(run), "ann") as store:
+        store.open(None, 0)
+        store.add(key, checked(True, "plan", json.loads('"half \\ud800"')))
+    table = tmp_path / "t.csv"
+    assert main(["label", str(run), "--rater", "ann", "--export", str(table)]) == 0
+    assert read_labels_csv(table)[key].note == "half ?"
 
 
 @given(st.text())

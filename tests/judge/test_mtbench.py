@@ -13,6 +13,7 @@ from chat_server import ChatServer
 from command_line import evalharness
 
 from evalharness.cli import main
+from evalharness.errors import UserError
 from evalharness.judge import read_questions
 from evalharness.judge.asking import Answer
 from evalharness.judge.grading import load_grade_prompt, read_grade
@@ -156,6 +157,20 @@ def test_fastchats_layout_is_read(tmp_path: Path) -> None:
         ("111", "math", ("c", "d")),
     ]
     assert [q.temperature for q in found] == [0.7, 0.0, 0.0]
+
+
+def test_questions_as_other_tools_write_them_are_read(tmp_path: Path) -> None:
+    """With a byte order mark, Windows line ends, and U+2028 in a text, which ends no line of JSON lines."""
+    path = tmp_path / "q.jsonl"
+    lines = [
+        json.dumps(question(number, turns=["one\u2028two", "ä\x85b"]), ensure_ascii=False)
+        for number in (1, 2)
+    ]
+    path.write_bytes("\r\n".join([*lines, ""]).encode("utf-8-sig"))
+    assert [q.turns for q in read_questions(path).questions] == [("one\u2028two", "ä\x85b")] * 2
+    path.write_bytes(json.dumps(question(1, turns=["ä", "b"]), ensure_ascii=False).encode("latin-1"))
+    with pytest.raises(UserError, match="is not UTF-8"):
+        read_questions(path)
 
 
 def test_ours_are_two_of_each_of_eight_categories() -> None:
