@@ -60,12 +60,12 @@ def _spoken(text: str) -> str:
     if not text.startswith("{"):
         text = text.rpartition("</think>")[2].lstrip()
     if text.startswith("<think>"):
-        raise NoAnswerError("the thinking has no end")
+        raise UnusableReplyError("the thinking has no end")
     return text[:_LONGEST]
 
 
 def _end_of_braces(text: str, at: int) -> int:
-    """Behind the brace that closes the one at `at`. Raises NoAnswerError where that one begins a JSON object, or has no
+    """Behind the brace that closes the one at `at`. Raises UnusableReplyError where that one begins a JSON object, or has no
     end: an object inside a broken one may be a quotation of the judged text, never the answer."""
     depth = 0
     if not _BROKEN.match(text, at):
@@ -73,13 +73,13 @@ def _end_of_braces(text: str, at: int) -> int:
             depth += 1 if brace[0] == "{" else -1
             if depth == 0:
                 return brace.end()
-    raise NoAnswerError("a broken JSON object")
+    raise UnusableReplyError("a broken JSON object")
 
 
 def objects(text: str) -> Iterator[dict[str, Any]]:
     """The JSON objects in a reply, from the first on; what stands between them is passed over.
 
-    Raises NoAnswerError where one of them is broken.
+    Raises UnusableReplyError where one of them is broken.
     """
     text = _spoken(text)
     at = text.find("{")
