@@ -65,8 +65,8 @@ def _spoken(text: str) -> str:
 
 
 def _end_of_braces(text: str, at: int) -> int:
-    """Behind the brace that closes the one at `at`. Raises UnusableReplyError where that one begins a JSON object, or has no
-    end: an object inside a broken one may be a quotation of the judged text, never the answer."""
+    """Behind the brace that closes the one at `at`. Raises UnusableReplyError where that one begins a JSON object, or
+    has no end: an object inside a broken one may be a quotation of the judged text, never the answer."""
     depth = 0
     if not _BROKEN.match(text, at):
         for brace in _BRACE.finditer(text, at):
