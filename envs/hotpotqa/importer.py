@@ -19,7 +19,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from envs.base import ImportProgress, ImportRefusedError
 from envs.hotpotqa.pages import Page, PageStore, PageStoreError
@@ -84,6 +84,7 @@ def _import_questions(source: Path, data: Path, progress: ImportProgress) -> lis
     questions = [_question(row, position, source) for position, row in enumerate(rows)]
     if not questions:
         raise ImportRefusedError(f"{source} holds no question")
+    pages = _contexts(source, rows)  # before anything is written: a file that is refused replaces nothing
     target, store = data_files(data)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, "".join(json.dumps(question) + "\n" for question in questions))
@@ -94,8 +95,8 @@ def _import_questions(source: Path, data: Path, progress: ImportProgress) -> lis
         )
     if not all(question["supporting"] for question in questions):
         done.append("without supporting facts: the share of supporting pages opened will not be known")
-    if any("context" in row for row in rows):
-        done += _import_contexts(source, rows, store, progress)
+    if pages:
+        done += _import_contexts(source, rows, pages, store, progress)
     elif not store.is_file():
         done.append("no pages in this file: import the abstracts or pages of your own as well")
     return done
@@ -105,7 +106,10 @@ def _question(row: Any, position: int, source: Path) -> dict[str, Any]:
     """What is kept of a question. `_id`, `level` and `supporting_facts` are missing in the simplified file."""
     try:
         question, answer, kind = row["question"], row["answer"], row["type"]
-        supporting = [title for title, _ in row.get("supporting_facts", ())]
+        facts = row.get("supporting_facts", ())
+        if not all(isinstance(fact, list) for fact in facts):
+            raise TypeError("a supporting fact is a title and a number")
+        supporting = [title for title, _ in facts]
         name = row.get("_id", f"{position:04d}")
         if not all(isinstance(text, str) for text in (question, answer, kind, name, *supporting)):
             raise TypeError("text expected")
@@ -122,22 +126,35 @@ def _question(row: Any, position: int, source: Path) -> dict[str, Any]:
     }
 
 
-def _import_contexts(source: Path, rows: list[Any], store: Path, progress: ImportProgress) -> list[str]:
+def _contexts(source: Path, rows: list[Any]) -> list[Page]:
+    """The paragraphs of all questions, each title once."""
+    pages: dict[str, Page] = {}
+    for position, row in enumerate(rows):
+        try:
+            for title, sentences in row.get("context", ()):
+                if not (
+                    isinstance(title, str)
+                    and isinstance(sentences, list)
+                    and all(isinstance(sentence, str) for sentence in sentences)
+                ):
+                    raise TypeError("text expected")
+                pages.setdefault(title, Page(title, tuple(sentences)))
+        except (TypeError, ValueError) as error:
+            raise ImportRefusedError(
+                f"{source}: the context of entry {position} is no list of titles with sentences ({error!r})"
+            ) from error
+    return list(pages.values())
+
+
+def _import_contexts(
+    source: Path, rows: list[Any], pages: list[Page], store: Path, progress: ImportProgress
+) -> list[str]:
     if (other := _origin(store)) not in (None, "paragraphs"):
         return [f"{store} holds {other}: it is kept, and the paragraphs of this file are left out (to use "
                 "them, remove it and import again)"]  # fmt: skip
-    pages: dict[str, Page] = {}
-    try:
-        for row in rows:
-            for title, sentences in row.get("context", ()):
-                pages.setdefault(title, Page(title, tuple(map(str, sentences))))
-    except (TypeError, ValueError, AttributeError) as error:
-        raise ImportRefusedError(
-            f"{source}: a context is no list of titles with sentences ({error!r})"
-        ) from error
     wanted = {title for row in rows for title, _ in row.get("supporting_facts", ())}
-    done = _store(source, store, progress, "paragraphs", [_Batch(1, list(pages.values()), [], 0, None)])
-    if missing := len(wanted - pages.keys()):
+    done = _store(source, store, progress, "paragraphs", [_Batch(1, pages, [], 0, None)])
+    if missing := len(wanted - {page.title for page in pages}):
         done.append(
             f"{missing:,} of {len(wanted):,} supporting pages are not among the paragraphs: this is not the "
             "distractor file"
@@ -180,6 +197,9 @@ def _store(source: Path, store: Path, progress: ImportProgress, kind: str, batch
                 writer.add_redirects(batch.redirects)
                 writer.commit(batch.done)
                 progress("reading pages", batch.position, batch.size)
+            if not len(writer):
+                writer.discard()
+                raise ImportRefusedError(f"{source} holds no page with a usable title")
             sha256 = writer.finish(progress, origin=origin, kind=kind)
             skipped = writer.skipped
     except ImportRefusedError:
@@ -220,7 +240,16 @@ def _abstracts(source: Path, done: int) -> Iterator[_Batch]:
     size = source.stat().st_size
     pages: list[Page] = []
     number = 0
-    with source.open("rb") as raw, tarfile.open(fileobj=_unpacking(raw), mode="r|") as tar:
+    ending = b""
+
+    class Header(tarfile.TarInfo):
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+            nonlocal ending
+            ending = bytes(buf)
+            return super().frombuf(buf, encoding, errors)
+
+    with source.open("rb") as raw, tarfile.open(fileobj=_unpacking(raw), mode="r|", tarinfo=Header) as tar:
         while (member := tar.next()) is not None:
             tar.members = []  # type: ignore[attr-defined]
             if not member.isreg():
@@ -237,6 +266,9 @@ def _abstracts(source: Path, done: int) -> Iterator[_Batch]:
             if number % _MEMBERS_A_COMMIT == 0:
                 yield _Batch(number, pages, [], raw.tell(), size)
                 pages = []
+    # tarfile takes an archive that stops between two files, or in a header, for a whole one.
+    if ending != bytes(tarfile.BLOCKSIZE):
+        raise ImportRefusedError(f"{source} is cut off: it does not end as a tar does; get it again")
     if number == 0:
         raise ImportRefusedError(f"{source} holds no file")
     yield _Batch(number, pages, [], size, size)
@@ -295,6 +327,8 @@ def _lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[Page, list[str]
             sentences = _sentences(row["sentences"] if "sentences" in row else row["text"])
             if not isinstance(title, str) or not all(isinstance(other, str) for other in also):
                 raise TypeError("a title is no text")
+            if not isinstance(also, list):
+                raise TypeError("redirects are a list of titles")
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise ImportRefusedError(
                 f"{where} is no page ({error!r}); a page is one line with a title and sentences or a text"

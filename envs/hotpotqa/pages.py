@@ -123,13 +123,17 @@ class PageStore:
         if not chosen:
             return []
         if matches > _MOST_MATCHES:  # nothing but very common words: titles that hold them all, unranked
-            order, glue, chosen = "rowid", " AND ", [term for _, term in counts]
+            ids = self._matching([term for _, term in counts], " AND ", "rowid", most)
+            ids = ids or self._matching(chosen, " AND ", "rowid", most)  # none does: those with the rarest
         else:
-            order, glue = "bm25(titles), rowid", " OR "
-        query = glue.join(f'"{term}"' for term in chosen)
-        sql = f"SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY {order} LIMIT ?"
-        ids = [row[0] for row in self._rows(sql, (query, most))]
+            ids = self._matching(chosen, " OR ", "bm25(titles), rowid", most)
         return [self._rows("SELECT title FROM pages WHERE id = ?", (number,))[0][0] for number in ids]
+
+    def _matching(self, terms: list[str], glue: str, order: str, most: int) -> list[int]:
+        """Numbers of titles that hold the terms."""
+        query = glue.join(f'"{term}"' for term in terms)
+        sql = f"SELECT rowid FROM titles WHERE titles MATCH ? ORDER BY {order} LIMIT ?"
+        return [row[0] for row in self._rows(sql, (query, most))]
 
     def pages(self) -> Iterator[Page]:
         """Every page in the order in which it was put in."""

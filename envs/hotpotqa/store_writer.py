@@ -91,6 +91,11 @@ class StoreWriter:
         """Parts of the source that are in, as the last `commit` said."""
         return int(self._meta("done"))
 
+    def __len__(self) -> int:
+        """Pages that are in, those of a repeated title too."""
+        (count,) = self._connection.execute("SELECT count(*) FROM pages").fetchone()
+        return int(count)
+
     def add(self, pages: Iterable[Page]) -> None:
         """Put pages in. Of several with one title the first is kept, when `finish` is called."""
         rows = []

@@ -283,6 +283,7 @@ def _only(run: ScoredRun, family: str) -> ScoredRun:
         raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
     parts = ("counts", "expected", "titles", "labels")
     kept = {part: {family: run.manifest[part][family]} for part in parts}
+    kept["draw"] = {f: draw for f, draw in run.manifest.get("draw", {}).items() if f == family}
     return replace(run, scores=scores, manifest={**run.manifest, **kept, "held_out": {}})
 
 
@@ -521,6 +522,8 @@ def _notes(
     notes = []
     if ours := [titles.get(f, f) for f, labels in run.manifest["labels"].items() if "ours" in labels]:
         notes.append(f"labels: ours for {', '.join(ours)} (progress there is not on the published scale)")
+    for family, draw in sorted(run.manifest.get("draw", {}).items()):
+        notes.append(f"{titles.get(family, family)}: {draw['tasks']} tasks drawn with seed {draw['seed']}")
     if partial := [f"{titles.get(f, f)} {part.described}" for f, part in parts.items() if not part.complete]:
         notes.append(f"not the whole family: {', '.join(partial)}")
     if held_in:

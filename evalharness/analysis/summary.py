@@ -78,6 +78,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "max_turns": max(limits.values()),
         **({"turn_limits": limits} if len(set(limits.values())) > 1 else {}),
         **({"scores": manifest["scores"]} if "scores" in manifest else {}),
+        **({"draw": manifest["draw"]} if manifest.get("draw") else {}),
         "max_tokens": config.get("max_tokens"),
         "perturbation": config.get("perturb"),
         "samples": samples,

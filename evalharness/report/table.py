@@ -49,7 +49,7 @@ def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
     """
     apart = summary.get("scores", {})
     usual = {family: entry for family, entry in summary["families"].items() if family not in apart}
-    table = _scores_table({"success": "success", "progress": "progress"}, usual, titles, summary["samples"])
+    table = _scores_table(_USUAL, usual, titles, summary["samples"])
     if summary["held_out"]:
         score = summary["held_out"]
         table.add_section()
@@ -84,6 +84,10 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
             else ""
         )
     ]
+    for family, draw in sorted(summary.get("draw", {}).items()):
+        found.append(
+            f"{titles.get(family, family)}: {draw['tasks']} tasks drawn from the suite with seed {draw['seed']}"
+        )
     found += _figures(summary, titles)
     tokens = summary["tokens"]
     if tokens["completion"]:
@@ -262,8 +266,7 @@ def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Render
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("by kind", no_wrap=True)
     table.add_column("kinds", justify="right", no_wrap=True)
-    for name in ("success %", "progress %"):
-        table.add_column(f"{name} [95% CI]", no_wrap=True)
+    rows = []
     for title, entry in _with_held_out(summary, titles):
         by_task, intervals = (
             [entry.get(f"{measure}_rate_{name}") for measure in ("success", "progress")]
@@ -274,8 +277,23 @@ def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Render
                 _percent(entry[f"{m}_rate"], i)
                 for m, i in zip(("success", "progress"), intervals, strict=True)
             ]
-            table.add_row(title, str(entry["kinds"]), *rates)
-    return table if table.row_count else None
+            rows.append((title, str(entry["kinds"]), *rates))
+    apart = {titles.get(family, family): names for family, names in summary.get("scores", {}).items()}
+    shown = [apart.get(title, _USUAL) for title, *_ in rows]
+    alike = shown[0] if shown and all(_called(names) == _called(shown[0]) for names in shown) else _USUAL
+    for name in _called(alike):
+        table.add_column(f"{name} % [95% CI]", no_wrap=True)
+    for (title, *cells), names in zip(rows, shown, strict=True):
+        also = "" if _called(names) == _called(alike) else f" ({', '.join(_called(names))})"
+        table.add_row(title + also, *cells)
+    return table if rows else None
+
+
+_USUAL: Mapping[str, Any] = {"success": "success", "progress": "progress"}
+
+
+def _called(names: Mapping[str, Any]) -> tuple[str, str]:
+    return names["success"], names["progress"]
 
 
 def errors_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
@@ -283,11 +301,12 @@ def errors_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     for name in ("standard error, points", "attempts", "other tasks", "another run"):
         table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
+    apart = {titles.get(family, family): names for family, names in summary.get("scores", {}).items()}
     for title, entry in _with_held_out(summary, titles):
         for measure in ("success", "progress"):
             if (found := entry.get(f"{measure}_rate_variance")) is not None:
                 table.add_row(
-                    f"{title}, {measure}",
+                    f"{title}, {apart.get(title, _USUAL)[measure]}",
                     f"{found['repeats']:g}",
                     f"{100 * found['standard_error_tasks']:.1f}",
                     f"{100 * found['standard_error_runs']:.1f}",

@@ -287,7 +287,7 @@ def test_a_perturbed_episode_is_the_same_episode(name: str, store: PageStore, tm
 
 
 def test_the_worked_example_is_what_the_world_of_its_seed_answers() -> None:
-    prompt, _ = load_prompt(SPEC)
+    prompt = load_prompt(SPEC)
     assert prompt.example is not None
     [task] = [task for task in generate(1000) if task.goal == prompt.example.goal]
     environment = SPEC.make(None)
@@ -305,3 +305,19 @@ def test_a_place_is_the_page_that_was_found() -> None:
     assert SPEC.place("search[morn]", "Could not find morn. Similar: [].") is None
     assert SPEC.place("lookup[river]", "(Result 1 / 1) It lies on the river Lulo.") is None
     assert SPEC.place("", "Search for a page to begin.") is None
+
+
+@pytest.mark.parametrize("turns", [7, 12])
+def test_the_prompt_says_the_turns_that_the_run_gives(turns: int) -> None:
+    prompt, surface = load_prompt(SPEC), Voice(SPEC).surface
+    assert f"You have {turns} turns, the answer" in " ".join(prompt.instruction_text(surface, turns).split())
+
+
+def test_common_words_that_no_title_holds_together_still_have_similar_titles(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("envs.hotpotqa.pages._MOST_MATCHES", 2)
+    path = tmp_path / "pages.sqlite"
+    titles = [*(f"The {n}" for n in range(4)), *(f"Of {n}" for n in range(3))]
+    write_small(path, [Page(title, ("x",)) for title in titles], [], "made for tests")
+    assert PageStore(path).similar("the of") == ["Of 0", "Of 1", "Of 2"]

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from made_runs import make_run
+from rich.console import Console
 
 from envs import specs
 from envs.base import ImportRefusedError
@@ -28,6 +29,7 @@ from evalharness.cli import main
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.records.manifest import make_manifest, turn_limits
+from evalharness.report.table import kinds_table
 from evalharness.suites.selection import families_of_all, select
 
 SPECS = specs()
@@ -223,6 +225,16 @@ BAD_FILES: dict[str, bytes] = {
     "a list of numbers": b"[1, 2]",
     "an empty list": b"[]",
     "a bad context": json.dumps([{**questions(1)[0], "context": [["a"]]}]).encode(),
+    "a context with a title that is a number": json.dumps(
+        [{**questions(1)[0], "context": [[1, ["a"]]]}]
+    ).encode(),
+    "a context with one string": json.dumps([{**questions(1)[0], "context": [["A", "a b"]]}]).encode(),
+    "a context that is none": json.dumps([{**questions(1)[0], "context": None}]).encode(),
+    "redirects that are no list": b'{"title": "A", "text": "B.", "redirects": "C"}\n',
+    "no usable title": b'{"title": " ", "text": "B."}\n',
+    "a supporting fact of two letters": json.dumps(
+        [{**questions(1)[0], "supporting_facts": ["ab"]}]
+    ).encode(),
     "a bad supporting fact": json.dumps([{**questions(1)[0], "supporting_facts": [7]}]).encode(),
     "lines without titles": b'{"name": "x"}\n',
     "a line cut off": b'{"title": "A", "text": "B."}\n{"title": "C", "te',
@@ -245,8 +257,7 @@ def test_foreign_and_truncated_files_are_refused_in_one_line(
     bad.write_bytes(BAD_FILES[name])
     with pytest.raises(ImportRefusedError):
         import_file(bad, data, silent)
-    if name != "a bad context":  # its questions are whole
-        assert [path.read_bytes() for path in data_files(data)] == before
+    assert [path.read_bytes() for path in data_files(data)] == before
     assert main(["data", "import", "hotpotqa", str(bad), "--data", str(data)]) == 2
     assert "Traceback" not in capsys.readouterr().err
 
@@ -258,6 +269,18 @@ def test_a_truncated_tar_is_refused_and_a_broken_file_in_it_named(tmp_path: Path
         import_file(tmp_path / "cut.tar.bz2", tmp_path / "data", silent)
     with pytest.raises(ImportRefusedError, match="file 6"):
         import_file(abstracts(tmp_path / "broken.tar.bz2", 9, broken=5), tmp_path / "data", silent)
+    assert not data_files(tmp_path / "data")[1].exists()
+
+
+@pytest.mark.parametrize("kept", [1, 1.3], ids=["between two files", "in a header"])
+def test_a_tar_that_stops_where_a_file_ends_is_refused(tmp_path: Path, kept: float) -> None:
+    """Packed anew afterwards, as a download through a proxy may be: the packing itself is whole."""
+    whole = bz2.decompress(abstracts(tmp_path / "wiki.tar.bz2", 3).read_bytes())
+    cut = whole[: int(kept * 2 * tarfile.BLOCKSIZE)]  # a file is a header and one block
+    for name, content in (("cut.tar", cut), ("cut.tar.bz2", bz2.compress(cut))):
+        (tmp_path / name).write_bytes(content)
+        with pytest.raises(ImportRefusedError, match="cut off"):
+            import_file(tmp_path / name, tmp_path / "data", silent)
     assert not data_files(tmp_path / "data")[1].exists()
 
 
@@ -365,6 +388,7 @@ def test_tables_say_em_and_f1(run_folder: Path, data: Path, capsys: pytest.Captu
     assert "F1 % [95% CI]" in shown
     assert "success %" not in shown
     assert "at most 7 turns" in shown
+    assert "HotpotQA: 300 tasks drawn from the suite with seed 233" in shown
     assert "supporting pages opened 100.0" in " ".join(shown.split())
     assert "4/300" in shown
     summary = json.loads((run_folder / "summary.json").read_text())
@@ -372,6 +396,34 @@ def test_tables_say_em_and_f1(run_folder: Path, data: Path, capsys: pytest.Captu
     assert entry["figures"]["supporting_facts"]["mean"] == 1
     assert (entry["mean_turns"], summary["max_turns"]) == (3, 7)
     assert summary["scores"]["hotpotqa"]["success"] == "EM"
+
+
+def test_kinds_and_repeats_say_em_and_f1(
+    tmp_path: Path, clean_home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["run", "--model", "random", "--suite", "open", "--tasks", "hotpotqa", "--limit", "12"]
+    assert main([*run, "--samples", "2", "--temperature", "1", "-o", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr().out
+    assert "by kind" in shown
+    assert "HotpotQA, EM" in shown
+    assert "success %" not in shown
+    assert "HotpotQA, success" not in shown
+
+
+def test_kinds_of_families_with_other_names_say_which_are_which() -> None:
+    rates = {f"{m}_rate{end}": value for m in ("success", "progress")
+             for end, value in (("", 0.5), ("_ci95", [0.4, 0.6]), ("_ci95_by_kind", [0.3, 0.7]))}  # fmt: skip
+    entry = {**rates, "kinds": 3}
+    summary = {
+        "families": {"babyai": entry, "hotpotqa": entry},
+        "scores": {"hotpotqa": {"success": "EM", "progress": "F1"}},
+        "held_out": None,
+    }
+    console = Console(width=120, record=True, file=io.StringIO())
+    console.print(kinds_table(summary, {"babyai": "BabyAI", "hotpotqa": "HotpotQA"}))
+    header, *rows = console.export_text().splitlines()
+    assert "success % [95% CI]" in header
+    assert [row.split("  ")[0].strip() for row in rows] == ["BabyAI", "HotpotQA (EM, F1)"]
 
 
 def test_the_leaderboard_has_a_table_of_its_own_for_it(
@@ -384,6 +436,7 @@ def test_the_leaderboard_has_a_table_of_its_own_for_it(
     assert rows["AgentRefine"]["hotpotqa_progress"] == "0.446"
     assert rows["oracle"]["hotpotqa_success"] == "1.0"
     assert "not the whole family: HotpotQA 4/300" in rows["oracle"]["notes"]
+    assert "HotpotQA: 300 tasks drawn with seed 233" in rows["oracle"]["notes"]
     assert not any(column.startswith("held_out") for column in rows["oracle"])
     for form in ("text", "md", "latex", "html"):
         assert main(["leaderboard", "--table", "hotpotqa", str(run_folder), "--format", form]) == 0
