@@ -39,6 +39,39 @@ def test_every_import_goes_down_and_none_in_circles() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_the_map_lists_the_rooms_in_the_order_of_the_table_of_imports() -> None:
+    """The table in docs/architecture.md, from top to bottom, against the layers of import-linter."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    (layers,) = [contract["layers"] for contract in contracts if contract["type"] == "layers"]
+    level = {
+        room.strip().removeprefix("evalharness."): number
+        for number, layer in enumerate(layers)
+        for room in layer.split("|")
+    }
+    rows = [row.split("|")[1] for row in page.split("## The rooms")[1].splitlines() if row.startswith("| `")]
+    rooms = [
+        name.removesuffix("/").removesuffix(".py") for row in rows for name in re.findall("`(.+?)`", row)
+    ]
+    assert sorted([*rooms, "_version"]) == sorted(level)
+    assert [level[room] for room in rooms] == sorted(level[room] for room in rooms)
+
+
+def test_every_module_that_the_map_names_is_there() -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"`([a-z_]+(?:/[a-z_]+)*(?:/|\.py))`", page) + re.findall(
+        r"^    ([a-z]+/[a-z_]*) ", page, re.M
+    )
+    assert len(named) > 30
+    bases = (ROOT, ROOT / "evalharness", ROOT / "envs")
+    missing = [
+        name
+        for name in named
+        if not any((base / name).exists() or (base / f"{name}.py").exists() for base in bases)
+    ]
+    assert missing == []
+
+
 def test_locks_name_versions_and_hashes_only() -> None:
     for lock in ROOT.glob("constraints*.txt"):
         for line in lock.read_text().splitlines():
