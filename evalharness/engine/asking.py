@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from evalharness.config import RunConfig
 from evalharness.engine.throttle import CEILING, Throttle
@@ -37,16 +37,22 @@ class AbortedError(InfrastructureError):
     """Going on would only burn the tries of everything that is left."""
 
 
-class Shown(Protocol):
-    """What a view of the work reads."""
+@dataclass(kw_only=True)
+class WorkProgress:
+    """What a view of the work reads. Who asks adds what it counts."""
 
-    running: int
-    failures: int
-    """Given up for an infrastructure failure."""
-    status: str
-    engine: Callable[[], str]
-    started: float
-    """As `time.monotonic` has it."""
+    running: int = 0
+    failures: int = 0
+    """Given up for an infrastructure failure; the same command tries them again."""
+    completion_tokens: int = 0
+    status: str = ""
+    engine: Callable[[], str] = lambda: ""
+    """One line on the concurrency and on what the model's server says of itself."""
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
 
 
 @dataclass
@@ -55,7 +61,7 @@ class AskedModel:
 
     model: Replicas
     throttle: Throttle
-    progress: Shown
+    progress: WorkProgress
     form: RequestForm
     attempts: int
     on_error: OnError
@@ -157,7 +163,7 @@ async def asked(
     prepared: Prepared,
     folder: Path,
     form: RequestForm,
-    progress: Shown,
+    progress: WorkProgress,
     on_error: OnError,
     *,
     ceiling: int = CEILING,
