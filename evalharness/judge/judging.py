@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.config import RunConfig
+from evalharness.engine.asking import AbortedError, asked
 from evalharness.errors import UserError
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
-from evalharness.judge.asking import AbortedError, Answer, Question, asked, refuse_scripted
+from evalharness.judge.asking import Answer, Question, ask, refuse_scripted
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_digest
 from evalharness.judge.folder import (
     ERRORS,
@@ -216,12 +217,12 @@ async def _ask(
         progress.count(answer.completion_tokens)
 
     form = RequestForm(response_format=None if what.plain else VERDICT_FORMAT)
-    async with asked(what.judge, prepared, store.folder, form, progress, store.error) as asking:
-        asking.answered = bool(store.done)
-        manifest["sessions"][-1] |= {"policy": asking.facts, **await asking.settle_form()}
+    async with asked(what.judge, prepared, store.folder, form, progress, store.error) as model:
+        model.answered = bool(store.done)
+        manifest["sessions"][-1] |= {"policy": model.facts, **await model.settle_form()}
         store.begin(manifest)
         try:
-            await asking.run([Question(key, messages) for key, (_, messages) in turns.items()], keep)
+            await ask(model, [Question(key, messages) for key, (_, messages) in turns.items()], keep)
         except AbortedError as error:
             return str(error)
     return None

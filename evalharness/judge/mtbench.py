@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.config import RunConfig
+from evalharness.engine.asking import AbortedError, AskedModel, asked
 from evalharness.errors import UserError
-from evalharness.judge.asking import AbortedError, Answer, Asking, Question, asked, refuse_scripted
+from evalharness.judge.asking import Answer, Question, ask, refuse_scripted
 from evalharness.judge.folder import (
     ERRORS,
     AnswerFolder,
@@ -195,7 +196,7 @@ async def _everything(
 
 
 async def _answer(
-    what: Mtbench, asking: Asking, store: MtbenchFolder, progress: AskingProgress, turn: int
+    what: Mtbench, asking: AskedModel, store: MtbenchFolder, progress: AskingProgress, turn: int
 ) -> None:
     """Every question's answer of that turn; the second where the first is there."""
     mine: dict[str, TwoTurnQuestion] = {}
@@ -215,7 +216,7 @@ async def _answer(
         return RequestForm(temperature=question.temperature if what.temperature is None else what.temperature)
 
     asked_now = [Question(key, messages(question), form(question)) for key, question in mine.items()]
-    await asking.run(asked_now, keep)
+    await ask(asking, asked_now, keep)
 
 
 def conversation(question: TwoTurnQuestion, turn: int, answers: Mapping[GradeKey, str]) -> list[Message]:
@@ -229,7 +230,7 @@ def conversation(question: TwoTurnQuestion, turn: int, answers: Mapping[GradeKey
 
 async def _grade(
     what: Mtbench,
-    asking: Asking,
+    asking: AskedModel,
     prompt: GradePrompt,
     store: MtbenchFolder,
     progress: AskingProgress,
@@ -248,7 +249,7 @@ async def _grade(
         answers = tuple(store.answers[name, number] for number in range(1, turn + 1))
         return prompt.messages(by_id[name], turn, answers)
 
-    await asking.run([Question(text, partial(messages, key)) for text, key in keys.items()], keep)
+    await ask(asking, [Question(text, partial(messages, key)) for text, key in keys.items()], keep)
 
 
 def _write(what: Mtbench, store: MtbenchFolder, found: Sequence[Score]) -> dict[str, Any]:

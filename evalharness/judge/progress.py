@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -13,6 +12,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from evalharness.engine.asking import WorkProgress
 from evalharness.report.periodic import every
 from evalharness.report.text import duration, printable
 
@@ -21,7 +21,7 @@ _LINE_EVERY = 10.0
 
 
 @dataclass
-class AskingProgress:
+class AskingProgress(WorkProgress):
     what: str
     """What is asked for, in the plural: `judgements`."""
     total: int = 0
@@ -29,24 +29,12 @@ class AskingProgress:
     """Those of earlier sessions included."""
     unread: int = 0
     """Replies that were not what was asked for."""
-    failures: int = 0
-    """Given up for an infrastructure failure; the same command tries them again."""
-    running: int = 0
-    completion_tokens: int = 0
-    status: str = ""
-    engine: Callable[[], str] = lambda: ""
-    """One line on the concurrency and on what the model's server says of itself."""
-    started: float = field(default_factory=time.monotonic)
     _here: int = 0
 
     def count(self, completion_tokens: int | None) -> None:
         self.finished += 1
         self._here += 1
         self.completion_tokens += completion_tokens or 0
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.started
 
     def line(self) -> str:
         parts = [f"{self.what} {self.finished}/{self.total}"]

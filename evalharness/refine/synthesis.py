@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import hashlib
 import json
 import platform
@@ -17,15 +15,15 @@ from typing import Any, Literal
 
 from evalharness._version import __version__
 from evalharness.config import RunConfig
-from evalharness.engine.throttle import CEILING, Throttle
+from evalharness.engine.asking import AbortedError, asked
+from evalharness.engine.throttle import CEILING
 from evalharness.errors import UserError
 from evalharness.policy.base import RequestForm
 from evalharness.policy.event_loop import run_to_end
-from evalharness.policy.replicas import Replicas
-from evalharness.policy.resolve import Prepared, Reports, prepare, sampling_of
+from evalharness.policy.resolve import Prepared, prepare, sampling_of
 from evalharness.records.store import MANIFEST
 from evalharness.refine import schemas
-from evalharness.refine.asking import AbortedError, Asking, Job
+from evalharness.refine.asking import Asking, Job
 from evalharness.refine.conversation import MOST_CALLS, ScriptConversation, TrajectoryConversation
 from evalharness.refine.outcome import SCHEMA, count_finished, stored_script, write_outcome
 from evalharness.refine.personas import draw, read_personas
@@ -41,7 +39,6 @@ from evalharness.refine.synthesis_store import (
 )
 from evalharness.refine.tally import Prices
 from evalharness.refine.verify import Readings, script_mistakes
-from evalharness.server.metrics import ServerInsight
 
 CONTEXT_TOKENS = 16384
 """Of a server that we start, where the model allows as much: three example scripts, a script and its trajectory."""
@@ -257,39 +254,18 @@ async def _ask_all(
     progress: SynthesisProgress,
 ) -> str | None:
     """Returns why it stopped early, or None."""
-    throttle = Throttle(what.model.concurrency, ceiling=max(1, min(CEILING, len(left))))
-
-    def set_status(text: str) -> None:
-        progress.status = text
-
-    events: list[str] = []
-    reports = Reports(status=set_status, event=events.append, overload=throttle.overloaded)
     schema = schemas.SCRIPT if kind == "scripts" else schemas.TRAJECTORY
     form = RequestForm(response_format=None if what.plain else schemas.response_format(kind, schema))
-    async with prepared.open(store.folder, reports) as opened:
-        assert isinstance(opened.policy, Replicas)
-        asking = Asking(opened.policy, store, throttle, progress, form, what.model.attempts, opened.failure)
-        manifest["sessions"][-1] |= {"policy": dict(opened.facts or {}), **await asking.settle_form()}
+    ceiling = max(1, min(CEILING, len(left)))
+    model = asked(what.model, prepared, store.folder, form, progress, store.add_error, ceiling=ceiling)
+    async with model as asking:
+        manifest["sessions"][-1] |= {"policy": asking.facts, **await asking.settle_form()}
         store.begin(manifest)
-        progress.status = ""
-        insight = ServerInsight(opened.metrics, on_saturated=throttle.saturated)
-        progress.started = time.monotonic()
-        progress.engine = lambda: _engine_line(throttle, insight)
-        watching = asyncio.create_task(insight.watch())
         try:
-            await asking.run(left)
+            await Asking(asking, store, progress).run(left)
         except AbortedError as error:
             return str(error)
         finally:
-            watching.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watching
-            store.note_session(wall_s=round(progress.elapsed, 1), calls=progress.calls, events=events)
+            calls, events = progress.calls, list(asking.events)
+            store.note_session(wall_s=round(progress.elapsed, 1), calls=calls, events=events)
     return None
-
-
-def _engine_line(throttle: Throttle, insight: ServerInsight) -> str:
-    parts = [f"concurrency {throttle.limit} ({throttle.state}), {throttle.busy} at the model"]
-    if (now := insight.now) is not None:
-        parts.append(f"server {now.running:.0f} running, {now.waiting:.0f} waiting, KV {now.kv_usage:.0%}")
-    return " · ".join(parts)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from evalharness.engine.asking import WorkProgress
 from evalharness.refine.conversation import Call, Conversation
 from evalharness.refine.tally import Tally
 
@@ -14,21 +13,13 @@ _ENOUGH = 10
 
 
 @dataclass
-class SynthesisProgress:
+class SynthesisProgress(WorkProgress):
     kind: str
     total: int
     tally: Tally = field(default_factory=Tally)
     """Of all finished personas, those of earlier sessions included."""
-    running: int = 0
-    failures: int = 0
-    """Given up for an infrastructure failure; the same command tries them again."""
     calls: int = 0
     """Answered in this session."""
-    completion_tokens: int = 0
-    status: str = ""
-    engine: Callable[[], str] = lambda: ""
-    """One line on the concurrency and on what the model's server says of itself."""
-    started: float = field(default_factory=time.monotonic)
     _finished: int = 0
 
     def count(self, call: Call) -> None:
@@ -38,10 +29,6 @@ class SynthesisProgress:
     def finish(self, conversation: Conversation) -> None:
         self.tally.add_conversation(conversation)
         self._finished += 1
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.started
 
     @property
     def seconds_left(self) -> float | None:
