@@ -50,6 +50,7 @@ def write_token_table(folder: Path) -> None:
                             "logprobs": turn.logprobs,
                         }
                         for number, turn in enumerate(unpack(read_object(file.readline())), 1)
+                        if turn is not None
                     ]
                     table.write_table(pa.Table.from_pylist(rows, schema=schema))
         temporary.replace(folder / TABLE)

@@ -79,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
     from evalharness.report.terminal import make_console, say
 
+    if args.watch is not None and not args.watch >= 0:  # NaN is not, either
+        raise UserError(f"--watch {args.watch:g} is no number of minutes, 0 or more")
     source = Path(args.folder)
     config = config_of(args, model=str(source))
     if config.is_endpoint or config.is_scripted:

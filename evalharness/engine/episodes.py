@@ -69,7 +69,7 @@ class Episodes:
     template: Template | None = None
     """The chat template of the model's server, where it was looked at."""
     budget: Budget | None = None
-    on_tokens: Callable[[str, int, list[TurnTokens]], None] = lambda task_id, sample, tokens: None
+    on_tokens: Callable[[str, int, list[TurnTokens | None]], None] = lambda task_id, sample, tokens: None
     """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
     longest_s: float = 0.0
@@ -93,7 +93,7 @@ class Episodes:
             if self.budget:
                 self.budget.count(key, turn)
 
-        tokens: list[TurnTokens] = []
+        tokens: list[TurnTokens | None] = []
         if self.budget:
             self.budget.begin(key)
         counts = self.progress.families[task.family]
@@ -111,7 +111,7 @@ class Episodes:
                 keep_thinking=self.config.history_thinking == "keep",
                 acts_by_tools=self.config.acts_by_tools,
                 on_turn=on_turn,
-                on_reply=lambda reply: None if reply.tokens is None else tokens.append(reply.tokens),
+                on_reply=lambda reply: tokens.append(reply.tokens),
             )
             whole = True
         finally:
@@ -119,9 +119,9 @@ class Episodes:
                 self.budget.end(key, whole=whole)
             counts.running -= 1
             times.wall_s += time.perf_counter() - began
-        if tokens:
+        if any(tokens):
             self.on_tokens(task.id, job.sample, tokens)
-        self.expected_hits.add(episode, self.template)
+        self.expected_hits.add(episode, self.template, tokens)
         times.episodes += 1
         times.turns += len(episode.turns)
         if not self.config.is_scripted:

@@ -140,6 +140,8 @@ def evaluate(
                 for sample in range(config.samples)
                 if (task.id, sample) not in store.done
             ]
+            if jobs:
+                finished = None
             stopped = budget.nearly_reached() if budget and jobs else None
             if (jobs and stopped is None) or not (folder / MANIFEST).exists():
                 finished = None

@@ -60,7 +60,9 @@ def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | 
 
 def _is_context_overflow(message: str) -> bool:
     text = message.lower()
-    return ("context" in text and ("length" in text or "window" in text)) or "max_model_len" in text
+    # "context length" and "context window"; llama.cpp says "context size".
+    named = "context" in text and any(word in text for word in ("length", "window", "size"))
+    return named or "max_model_len" in text
 
 
 def refuses_response_format(message: str) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import Any
 
 import aiohttp
 
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
+from evalharness.records.tokens import common_prefix
 
 _TURNS = 4
 _TAIL = 8
@@ -43,11 +44,6 @@ class Template:
             "the chat template is not append-only: the next prompt does not begin with the last "
             f"{self.lost_tokens:.0f} tokens of the one before, so the prefix cache holds less; see docs/server.md"
         )
-
-
-def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
-    """How many token ids two prompts have in common at their beginning."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
 
 
 def growing_conversations(*, keep_thinking: bool) -> list[list[list[Message]]]:

@@ -64,6 +64,7 @@ _NEXT = re.compile(r"(?:\A|\n)[ \t>*_#`\-]*(?:(?:my|the)[ \t]+)?(?:next|final)[ 
 _FENCE = re.compile(r"[ \t]*(?:`{3,}|~{3,})[ \t]*[\w+-]*[ \t]*")
 _MARKS = "*_`\"'~ \t"
 _REASONING_START, _REASONING_END = "<think>", "</think>"
+_OPENED = re.compile(rf"^[ \t]*{_REASONING_START}", re.MULTILINE)
 _WRAPPERS = ("**", "__", "`", '"', "'", "*")
 
 STOP_SEQUENCES = ("\nObservation:",)
@@ -97,9 +98,9 @@ def _without_reasoning(reply: str) -> tuple[str, str]:
     head, end, rest = reply.rpartition(_REASONING_END)
     text = rest if end else reply
     reasoning = head.replace(_REASONING_START, "").strip() if end else ""
-    if text.lstrip().startswith(_REASONING_START):  # never closed: all of it is reasoning
-        open_end = text.lstrip()[len(_REASONING_START) :].strip()
-        return "\n".join(filter(None, (reasoning, open_end))), ""
+    if opened := _OPENED.search(text):  # never closed: all from there on is reasoning
+        reasoning = "\n".join(filter(None, (reasoning, text[opened.end() :].strip())))
+        text = text[: opened.start()]
     return reasoning, text
 
 

@@ -373,7 +373,7 @@ class RunStore(RecordFolder):
         self.append_line(EPISODES, episode.to_json())
         self.done.add(key)
 
-    def append_tokens(self, task_id: str, sample: int, turns: Sequence[TurnTokens]) -> None:
+    def append_tokens(self, task_id: str, sample: int, turns: Sequence[TurnTokens | None]) -> None:
         """The tokens of an episode that is about to be appended."""
         self.append_line(TOKENS, pack(task_id, sample, turns))
 

@@ -2,7 +2,8 @@
 
 Text cannot be turned back into them: a tokenizer may split the same text in another way than the model did. A line of
 `tokens.jsonl` is an episode, written before the episode's own line; of each prompt it holds what follows the part that
-is equal to the prompt and completion before. `tokens.parquet`, made at the end, has a row a turn and everything whole.
+is equal to the prompt and completion before; null stands for a turn whose tokens the server did not return.
+`tokens.parquet`, made at the end, has a row for each turn whose tokens are known, and everything whole.
 """
 
 from __future__ import annotations
@@ -26,13 +27,22 @@ class TurnTokens:
     """One for each token of `completion`."""
 
 
-def pack(task_id: str, sample: int, turns: Sequence[TurnTokens]) -> dict[str, Any]:
+def common_prefix(first: Sequence[int], second: Sequence[int]) -> int:
+    """How many token ids two prompts have in common at their beginning."""
+    return sum(
+        1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False))
+    )
+
+
+def pack(task_id: str, sample: int, turns: Sequence[TurnTokens | None]) -> dict[str, Any]:
     """An episode's tokens as JSON data."""
-    packed, before = [], tuple[int, ...]()
+    packed: list[Any] = []
+    before: tuple[int, ...] = ()
     for turn in turns:
-        same = sum(
-            1 for _ in itertools.takewhile(lambda p: p[0] == p[1], zip(before, turn.prompt, strict=False))
-        )
+        if turn is None:
+            packed.append(None)
+            continue
+        same = common_prefix(before, turn.prompt)
         packed.append(
             [same, turn.prompt[same:], turn.completion, [round(value, 6) for value in turn.logprobs]]
         )
@@ -40,10 +50,14 @@ def pack(task_id: str, sample: int, turns: Sequence[TurnTokens]) -> dict[str, An
     return {"task_id": task_id, "sample": sample, "turns": packed}
 
 
-def unpack(line: Mapping[str, Any]) -> Iterator[TurnTokens]:
+def unpack(line: Mapping[str, Any]) -> Iterator[TurnTokens | None]:
     """Raises ValueError, TypeError or KeyError where `line` is none of `pack`."""
     before = tuple[int, ...]()
-    for same, rest, completion, logprobs in line["turns"]:
+    for packed in line["turns"]:
+        if packed is None:
+            yield None
+            continue
+        same, rest, completion, logprobs = packed
         if not 0 <= same <= len(before) or len(completion) != len(logprobs):
             raise ValueError("its parts do not fit together")
         turn = TurnTokens(

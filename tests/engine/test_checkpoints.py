@@ -15,6 +15,7 @@ from empty_checkpoint import make_empty_checkpoint
 from fake_vllm import make_fake_vllm, set_skill
 
 from evalharness import stats
+from evalharness.cli import main
 from evalharness.config import RunConfig
 from evalharness.engine.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
 from evalharness.engine.study import run_folders
@@ -243,3 +244,12 @@ def test_checkpoints_of_scripts_and_empty_folders_are_refused(
         done = play(environment, tmp_path, folder)  # type: ignore[arg-type]
         assert done.returncode == 2, done.stderr
         assert complaint in done.stderr
+
+
+@pytest.mark.parametrize("minutes", ["nan", "-1"])
+def test_a_watch_of_no_length_is_refused(
+    minutes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would never end, or be another option's typing error."""
+    assert main(["checkpoints", str(tmp_path), "--watch", minutes]) == 2
+    assert "no number of minutes" in capsys.readouterr().err

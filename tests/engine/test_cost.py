@@ -128,6 +128,7 @@ async def test_a_cost_limit_stops_the_run_and_a_higher_one_continues_it(
 
         again = await play(environment, run, server, "--prices", prices, "--cost-limit", limit)
         assert again.returncode == 3, again.stderr
+        assert "nothing to play" not in again.stdout
         assert len(list(read_episodes(run))) == 5
         rest = await play(environment, run, server, "--prices", prices, "--cost-limit", 1000 * TURN)
         assert rest.returncode == 0, rest.stderr

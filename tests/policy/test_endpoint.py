@@ -175,8 +175,14 @@ async def test_tries_are_bounded() -> None:
             await ask(server, *[cs.status(500)] * 9)
 
 
-async def test_a_full_context_is_named() -> None:
-    message = "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens."
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+        "the request exceeds the available context size, try increasing it",  # llama.cpp
+    ],
+)
+async def test_a_full_context_is_named(message: str) -> None:
     async with ChatServer().running() as server:
         with pytest.raises(ContextOverflowError):
             await ask(server, cs.status(400, message))

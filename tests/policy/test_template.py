@@ -21,6 +21,7 @@ from evalharness.policy.endpoint import ChatEndpoint, Sampling
 from evalharness.policy.resolve import prepare
 from evalharness.policy.template import Template, growing_conversations, judge
 from evalharness.records.store import read_episodes, read_manifest
+from evalharness.records.tokens import TurnTokens
 
 MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 
@@ -152,6 +153,12 @@ async def test_arguments_of_the_template_go_with_every_request_and_reasoning_sta
     hits = ExpectedHits()
     hits.add(episode, Template(True, 0.0, opens_reasoning=False))
     assert hits.share == 0.5  # two prompts of 11 tokens: the second finds the first
+    exact = ExpectedHits()
+    recorded = [TurnTokens((1, 2, 3, 4), (), ()), TurnTokens((1, 2, 3, 9, 9, 9), (), ())]
+    exact.add(episode, None, recorded)
+    assert exact.share == 0.3  # where ids are on record they count, whatever the template is thought to do
+    exact.add(episode, None, [recorded[0], None])
+    assert exact.share == 0.3
 
 
 def test_the_same_arguments_in_other_words_are_the_same_run() -> None:

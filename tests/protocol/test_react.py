@@ -55,6 +55,7 @@ def test_the_action_is_found_in_many_forms(reply: str, action: str) -> None:
         ("<think>I will go to the desk.</think>", FormatError.THOUGHT_ONLY),
         ("<think>I will go to the", FormatError.THOUGHT_ONLY),
         ("<think>Thought: x\nAction: go to desk 1", FormatError.THOUGHT_ONLY),
+        ("Sure.\n<think>\nThought: x\nAction: go to desk 1", FormatError.NO_ACTION),
         ("<think>x</think>", FormatError.THOUGHT_ONLY),
         ("Thought: The previous action: move north failed so I will wait.", FormatError.THOUGHT_ONLY),
         ("Thought: The previous Action: move north failed so I will wait.", FormatError.THOUGHT_ONLY),

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import make_run
 
+from evalharness.analysis.behaviour import difference_rows, load_behaviour
 from evalharness.analysis.comparison import compare_runs
 from evalharness.analysis.scored_run import load_scored_run
 from evalharness.analysis.standings import require_one_table
@@ -146,6 +147,8 @@ def test_both_interfaces_are_never_in_one_table(tmp_path: Path) -> None:
         compare_runs(runs)
     with pytest.raises(UserError, match="action interface"):
         require_one_table(runs, published=False)
+    with pytest.raises(UserError, match="action interface"):
+        difference_rows(*(load_behaviour(run.folder) for run in runs))
     tools = runs[1]
     with pytest.raises(UserError, match="acts by tool calls"):
         require_one_table([tools], published=True)

@@ -35,8 +35,8 @@ _ids = st.lists(st.integers(0, 5), max_size=6).map(tuple)
 _turn = st.tuples(_ids, _ids).map(lambda pair: TurnTokens(pair[0], pair[1], (-0.25,) * len(pair[1])))
 
 
-@given(st.lists(_turn, max_size=5))
-def test_what_is_packed_comes_back_whole(turns: list[TurnTokens]) -> None:
+@given(st.lists(st.none() | _turn, max_size=5))
+def test_what_is_packed_comes_back_whole(turns: list[TurnTokens | None]) -> None:
     assert list(unpack(pack("t", 0, turns))) == turns
 
 
@@ -67,6 +67,25 @@ async def test_the_tokens_of_every_turn_are_in_a_table_of_their_own(clean_home: 
     assert {tuple(row["prompt_token_ids"]) for row in rows} == sent
     assert all(row["completion_token_ids"] == [ord(c) for c in TEXT] for row in rows)
     assert all(row["logprobs"] == [-0.5] * len(TEXT) for row in rows)
+
+
+async def test_a_turn_without_tokens_does_not_shift_the_ones_behind_it(
+    clean_home: Path, tmp_path: Path
+) -> None:
+    """The log probabilities do not fit the first turn's tokens; the row of the second is the second's all the same."""
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        told = with_tokens(request)
+        if len(request["messages"]) == 2 and request["messages"][-1]["content"] != "Say ok.":
+            told["choices"][0]["logprobs"]["content"].pop()
+        return told
+
+    folder = tmp_path / "run"
+    async with ChatServer(answer=answer).running() as server:
+        await run(server, folder, record_tokens=True)
+    rows = pq.read_table(folder / "tokens.parquet").to_pylist()
+    assert [row["turn"] for row in rows] == [2, 2]
+    assert all(f"{TEXT}Observation:" in "".join(map(chr, row["prompt_token_ids"])) for row in rows)
 
 
 async def test_an_episode_that_was_begun_twice_and_a_torn_line_count_once(

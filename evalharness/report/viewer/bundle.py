@@ -171,11 +171,13 @@ def run_entry(folder: Path, behaviour: Behaviour = no_behaviour) -> dict[str, An
 
 
 def load_comparable(folders: Sequence[Path]) -> list[ScoredRun]:
-    """Tables never mix suites. Raises UserError when these do, or when a folder holds no finished episode."""
+    """Tables never mix suites or action interfaces. Raises UserError when these do, or when a folder holds no
+    finished episode."""
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise UserError("the same run folder was given twice")
     runs = [load_scored_run(folder) for folder in folders]
     require_same(runs, "suite", lambda run: run.suite, "make a report of each")
+    require_same(runs, "action interface", lambda run: run.action_interface, "make a report of each")
     return runs
 
 
