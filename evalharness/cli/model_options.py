@@ -91,6 +91,8 @@ def prices(args: argparse.Namespace) -> Prices:
     for option, price in (("--price-in", args.price_in), ("--price-out", args.price_out)):
         if price is not None and not 0 <= price < float("inf"):
             raise UserError(f"{option} is a price, 0 or more")
+    if (args.price_in is None) != (args.price_out is None):
+        raise UserError("a cost needs both prices: --price-in and --price-out")
     return Prices(args.price_in, args.price_out)
 
 

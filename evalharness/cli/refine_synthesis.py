@@ -163,6 +163,8 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
     for option, price in (("--price-in", args.price_in), ("--price-out", args.price_out)):
         if price is not None and not 0 <= price < float("inf"):
             raise UserError(f"{option} is a price, 0 or more")
+    if (args.price_in is None) != (args.price_out is None):
+        raise UserError("a cost needs both prices: --price-in and --price-out")
     return Synthesis(
         _model_config(args),
         args.output,

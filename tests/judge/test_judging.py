@@ -221,6 +221,7 @@ def test_what_is_wrong_is_said_before_anything_is_asked(
         ([run, "--judge", "random"], "writes no text"),
         ([run, "--judge", "http://127.0.0.1:9/v1"], "--judge-name NAME"),
         ([run, "--judge", "demo", "--turns", "0"], "--turns is at least 1"),
+        ([run, "--judge", "demo", "--price-in", "1"], "a cost needs both prices"),
         ([run, "--judge", "demo", "--prompts", tmp_path / "none"], "no such folder"),
     ):
         assert main(["judge", *map(str, words)]) == 2

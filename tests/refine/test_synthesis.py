@@ -378,6 +378,7 @@ async def test_a_server_that_stops_answering_ends_the_work_and_the_same_command_
             "no such folder",
         ),
         (("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "--price-in", "nan"), "is a price"),
+        (("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "--price-in", "1"), "needs both prices"),
         (
             ("--model", "http://127.0.0.1:9/v1", "--model-name", "toy", "--calls", "0"),
             "--calls is at least 1",
