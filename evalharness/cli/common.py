@@ -156,6 +156,11 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
     return "open"
 
 
+def how_to_go_on(stopped: str) -> str:
+    """What follows for a person, where the reason why it stopped does not say it."""
+    return "" if "--cost-limit" in stopped else "; the same command continues"
+
+
 def titles() -> dict[str, str]:
     """Family -> the name a person reads."""
     from envs import specs

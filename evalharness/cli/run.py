@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evalharness.cli.common import data_folder, require_writable, write_json
+from evalharness.cli.common import data_folder, how_to_go_on, require_writable, write_json
 from evalharness.cli.parser import add_late
 
 _DESCRIPTION = """\
@@ -57,5 +57,5 @@ def run(args: argparse.Namespace) -> int:
     write_json(args.json, outcome.summary)
     if outcome.stopped:
         say(f"evalharness: the run stopped early: {outcome.stopped}")
-        say("evalharness: finished episodes are kept; the same command continues")
+        say(f"evalharness: finished episodes are kept{how_to_go_on(outcome.stopped)}")
     return outcome.exit_status

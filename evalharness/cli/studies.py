@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder, require_writable
+from evalharness.cli.common import data_folder, how_to_go_on, require_writable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,7 +63,13 @@ def end_study(out: Console, folder: Path, played: Played) -> int:
     )
     if played.stopped:
         say(f"evalharness: the study stopped early: {played.stopped}")
+<<<<<<< HEAD
         if played.left:
             say(f"evalharness: still to play: {', '.join(played.left)}")
         say("evalharness: finished episodes are kept; the same command continues")
+=======
+        if played.owed:
+            say(f"evalharness: still to play: {', '.join(played.owed)}")
+        say(f"evalharness: finished episodes are kept{how_to_go_on(played.stopped)}")
+>>>>>>> h/eyes13
     return played.exit_status

@@ -207,10 +207,12 @@ class ChatEndpoint:
         """Send three growing conversations through the server's tokenizer, where it offers that."""
         conversations = [
             [merge_system(messages) if self.merges_system else messages for messages in grown]
-            for grown in growing_conversations(keep_thinking=keep_thinking)
+            for grown in growing_conversations(keep_thinking=keep_thinking, by_tools=self._tools)
         ]
-        kwargs = self._template_kwargs
-        self.template = await examine(self._connection, self.base_url, self.model, conversations, kwargs)
+        more: dict[str, Any] = {"tools": [TOOL]} if self._tools else {}
+        if self._template_kwargs:
+            more["chat_template_kwargs"] = self._template_kwargs
+        self.template = await examine(self._connection, self.base_url, self.model, conversations, more)
         return self.template
 
     async def _settle_doubt(self) -> None:

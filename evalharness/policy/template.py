@@ -8,12 +8,13 @@ an empty reasoning block that later prompts do not have.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import aiohttp
 
+from evalharness.protocol import react, tools
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
 from evalharness.records.tokens import common_prefix
@@ -41,13 +42,13 @@ class Template:
         if self.append_only:
             return None
         return (
-            "the chat template is not append-only: the next prompt does not begin with the last "
-            f"{self.lost_tokens:.0f} tokens of the one before, so the prefix cache holds less; see docs/server.md"
+            "the chat template is not append-only: a prompt does not go on with the last tokens of the one before "
+            f"({self.lost_tokens:.3g} on average), so the prefix cache holds less; see docs/server.md"
         )
 
 
-def growing_conversations(*, keep_thinking: bool) -> list[list[list[Message]]]:
-    """Three conversations, each as the model is sent it turn after turn."""
+def growing_conversations(*, keep_thinking: bool, by_tools: bool = False) -> list[list[list[Message]]]:
+    """Three conversations, each as the model is sent it turn after turn. `by_tools`: it acts by tool calls."""
     head: list[Message] = [
         {"role": "system", "content": "You are a household robot."},
         {"role": "user", "content": "Goal: put a mug on the desk.\nObservation: You are in a room."},
@@ -59,10 +60,14 @@ def growing_conversations(*, keep_thinking: bool) -> list[list[list[Message]]]:
     )
     found = []
     for reply in replies:
-        turn: list[Message] = [
-            {"role": "assistant", "content": reply.spoken(keep_thinking=keep_thinking)},
-            {"role": "user", "content": "Observation: On the shelf 1, you see a mug 1.\n\nNothing else.  "},
-        ]
+        seen = "On the shelf 1, you see a mug 1.\n\nNothing else.  "
+        if by_tools:
+            call = tools.ToolCall("call", tools.NAME, "")  # its command is the reply's action
+            turn = tools.turn_messages(
+                replace(reply, action="look"), [call], seen, keep_thinking=keep_thinking
+            )
+        else:
+            turn = react.turn_messages(reply, seen, keep_thinking=keep_thinking)
         found.append([head + number * turn for number in range(_TURNS)])
     return found
 
@@ -82,11 +87,10 @@ async def examine(
     base_url: str,
     model: str,
     conversations: Sequence[Sequence[Sequence[Message]]],
-    kwargs: Mapping[str, Any],
+    more: Mapping[str, Any],
 ) -> Template | None:
-    """None where the server has no `/tokenize` as vLLM has it."""
+    """None where the server has no `/tokenize` as vLLM has it. `more`: what else a request gives the template."""
     root = base_url.removesuffix("/v1")
-    more = {"chat_template_kwargs": dict(kwargs)} if kwargs else {}
     try:
         prompts = [
             [

@@ -118,6 +118,7 @@ async def test_a_cost_limit_stops_the_run_and_a_higher_one_continues_it(
         done = await play(environment, run, server, "--prices", prices, "--cost-limit", limit)
         assert done.returncode == 3, done.stderr
         assert "give a higher --cost-limit" in done.stderr
+        assert "the same command continues" not in done.stderr
         replies = len(server.requests) - 1  # the first request of all is a probe
         cost = summary(run)["cost"]
         assert cost["total"] == pytest.approx(replies * TURN)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from collections import Counter
+from pathlib import Path
 
 import chat_server as cs
 import pytest
@@ -12,6 +15,7 @@ from hypothesis import strategies as st
 
 from envs.base import Task
 from evalharness.config import RunConfig
+from evalharness.engine.evaluation import evaluate
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError, RequestForm
 from evalharness.policy.completion import (
@@ -279,6 +283,17 @@ async def test_the_requests_of_an_episode_carry_one_key_and_other_episodes_anoth
                 continue
             assert keys[0] == keys[1] != keys[2] == keys[3]
             assert all(keys)
+
+
+async def test_the_turns_of_a_run_carry_the_key_of_their_episode(clean_home: Path, tmp_path: Path) -> None:
+    async with ChatServer().running() as server:
+        config = RunConfig(
+            model=server.url, model_name="toy", suite="open", tasks="babyai:0-1", max_turns=3, output=tmp_path / "run"
+        )  # fmt: skip
+        await asyncio.to_thread(evaluate, config)
+    told = [headers.get("X-Session-ID") for headers in server.headers]
+    assert told[0] is None  # the first request of all belongs to no episode
+    assert sorted(Counter(told[1:]).values()) == [3, 3]
 
 
 def test_a_name_that_is_no_header_is_refused() -> None:

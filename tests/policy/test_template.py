@@ -20,6 +20,7 @@ from evalharness.errors import UserError
 from evalharness.policy.endpoint import ChatEndpoint, Sampling
 from evalharness.policy.resolve import prepare
 from evalharness.policy.template import Template, growing_conversations, judge
+from evalharness.protocol.tools import TOOL
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.records.tokens import TurnTokens
 
@@ -99,6 +100,31 @@ async def test_whether_a_template_only_appends_is_seen_in_token_ids(
         False,
     )
     assert (found.notice() is None) == append_only
+
+
+async def test_a_run_by_tool_calls_is_examined_as_it_is_played() -> None:
+    """This template keeps the text of earlier turns and drops their calls."""
+    asked: list[dict[str, Any]] = []
+
+    def tokenize(request: dict[str, Any]) -> list[int]:
+        asked.append(request)
+        *_, last = (message for message in request["messages"] if message["role"] != "tool")
+        return codes(
+            "".join(
+                f"<{m['role']}>{m['content']}{m.get('tool_calls', '') if m is last else ''}"
+                for m in request["messages"]
+            )
+        )
+
+    async with ChatServer(tokenize=tokenize, detokenize=text_of).running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), tools=True)
+        await endpoint.start()
+        found = await endpoint.examine_template()
+        await endpoint.close()
+    assert found is not None
+    assert not found.append_only
+    assert all(request["tools"] == [TOOL] for request in asked)
+    assert [message["role"] for message in asked[1]["messages"][2:]] == ["assistant", "tool"]
 
 
 def test_an_empty_block_that_only_the_last_prompt_has_is_lost_from_prompt_to_prompt() -> None:
