@@ -63,13 +63,7 @@ def end_study(out: Console, folder: Path, played: Played) -> int:
     )
     if played.stopped:
         say(f"evalharness: the study stopped early: {played.stopped}")
-<<<<<<< HEAD
         if played.left:
             say(f"evalharness: still to play: {', '.join(played.left)}")
-        say("evalharness: finished episodes are kept; the same command continues")
-=======
-        if played.owed:
-            say(f"evalharness: still to play: {', '.join(played.owed)}")
         say(f"evalharness: finished episodes are kept{how_to_go_on(played.stopped)}")
->>>>>>> h/eyes13
     return played.exit_status
