@@ -216,6 +216,8 @@ def require_greedy(
 
     `config`, `model`, `prompts` (family -> hash): the parts of a run's identity.
     """
+    if greedy.manifest["identity"]["model"] != model:
+        raise UserError(f"{greedy.folder} is a run of another model ({greedy.name})")
     differences = [
         f"{_NAMES.get(key, key)} {_shown(greedy.config.get(key))} there, {_shown(config.get(key))} here"
         for key in sorted(greedy.config.keys() | config.keys())
@@ -238,8 +240,6 @@ def require_greedy(
             f"{greedy.folder} is no greedy run (temperature {greedy.config['temperature']}, "
             f"{greedy.config['samples']} samples of a task)"
         )
-    if greedy.manifest["identity"]["model"] != model:
-        raise UserError(f"{greedy.folder} is a run of another model ({greedy.name})")
 
 
 def _shown(value: object) -> str:

@@ -277,7 +277,7 @@ def test_every_oracle_plan_scores_the_same_in_other_words(family: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [f for f in FAMILIES if "agentboard" in SPECS[f].expected])
 def test_published_plans_score_the_same_in_other_words(family: str, published_data: Path) -> None:
     tasks = SPECS[family].load_tasks("agentboard", published_data, 0)
     same_curves(family, tasks[:: contract(family).stride], published_data)
