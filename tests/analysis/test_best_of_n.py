@@ -217,8 +217,11 @@ async def test_samples_of_a_task_are_played_side_by_side(tmp_path: Path) -> None
         ]  # fmt: skip
         assert await asyncio.to_thread(main, options) == 0
         begun = prompts(server.requests)
-    blocks = [begun[i : i + 4] for i in range(0, 16, 4)]
-    assert [len(set(block)) for block in blocks] == [1, 1, 1, 1]
+    assert sorted(begun.count(prompt) for prompt in set(begun)) == [4, 4, 4, 4]
+    for prompt in set(begun):
+        at = [index for index, other in enumerate(begun) if other == prompt]
+        # Four in flight may overtake each other by a few places; task after task they would be twelve apart.
+        assert at[-1] - at[0] <= 6
 
 
 def test_a_wrong_greedy_run_is_refused_before_anything_is_played(
