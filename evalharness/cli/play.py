@@ -14,7 +14,6 @@ Play a task yourself. Type an action; an empty line lists the valid ones, `quit`
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    from envs.base import MAX_TURNS
 
     parser = commands.add_parser("play", help="play a task in the terminal", description=_DESCRIPTION)
     parser.add_argument(
@@ -23,9 +22,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--suite-seed", type=int, default=0, metavar="N", help="which open suite (default: 0)"
     )
-    parser.add_argument(
-        "--max-turns", type=int, metavar="N", help=f"default: {MAX_TURNS}, or less where the family has less"
-    )
+    parser.add_argument("--max-turns", type=int, metavar="N", help="default: as many as in a run")
     add_data_option(parser)
     parser.set_defaults(run=run)
 

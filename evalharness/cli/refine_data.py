@@ -83,7 +83,6 @@ def register(commands: _Commands[argparse.ArgumentParser]) -> None:
 
 
 def _register_grounded(commands: _Commands[argparse.ArgumentParser]) -> None:
-    from envs.base import MAX_TURNS
 
     parser = commands.add_parser(
         "grounded", help="trajectories with errors, made in the real simulators", description=_GROUNDED
@@ -119,9 +118,8 @@ def _register_grounded(commands: _Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--max-turns",
         type=int,
-        default=MAX_TURNS,
         metavar="N",
-        help=f"limit of a trajectory, errors included (default: {MAX_TURNS})",
+        help="limit of a trajectory, errors included (default: that of a run)",
     )
     parser.add_argument(
         "--thoughts", metavar="MODEL",
@@ -164,6 +162,7 @@ def _error_plan(text: str) -> Any:
 
 
 def _order(args: argparse.Namespace) -> Order:
+    from envs.base import MAX_TURNS
     from evalharness.protocol.perturb import normal_name
     from evalharness.refine.grounded import Order
 
@@ -175,7 +174,7 @@ def _order(args: argparse.Namespace) -> Order:
         per_task=args.per_task,
         errors=_error_plan(args.error_runs),
         perturb=normal_name(args.perturb) if args.perturb else None,
-        max_turns=args.max_turns,
+        max_turns=args.max_turns or MAX_TURNS,
         thoughts=(args.model_name or args.thoughts) if args.thoughts else "rule",
     )
 

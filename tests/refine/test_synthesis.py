@@ -106,8 +106,10 @@ async def test_each_mistake_is_made_once_and_corrected(
 
 
 async def test_what_never_passes_is_kept_with_its_signal(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+
     def stubborn(request: dict[str, Any]) -> str:
         """Never finishes a trajectory; its second script is always one."""
         text = answer(request)
