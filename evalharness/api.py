@@ -9,15 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.analysis.comparison import Comparison, compare_runs
+from evalharness.analysis.leaderboards import make_leaderboard, make_own_leaderboard, own_table
 from evalharness.analysis.repeats import join_repeats
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
-from evalharness.analysis.standings import (
-    Benchmark,
-    Leaderboard,
-    make_leaderboard,
-    make_own_leaderboard,
-    own_table,
-)
+from evalharness.analysis.standing_rows import Benchmark
+from evalharness.analysis.standings import Leaderboard
 from evalharness.analysis.summary import earlier_timing, is_complete, summarize
 from evalharness.config import make_config
 from evalharness.engine.evaluation import evaluate, unwatched

@@ -15,7 +15,7 @@ from typing import Any
 from evalharness import stats
 from evalharness.analysis.comparison import require_comparable
 from evalharness.analysis.curves import best_of_k
-from evalharness.analysis.difference import HELD_OUT, MEASURES
+from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.analysis.scored_run import ScoredRun
 from evalharness.errors import UserError
 from evalharness.records.episode import Episode

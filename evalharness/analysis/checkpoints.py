@@ -10,8 +10,8 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.analysis.comparison import require_comparable
-from evalharness.analysis.difference import HELD_OUT, MEASURES, Difference, adjusted, difference_of
-from evalharness.analysis.score import group_by_family, held_out_score
+from evalharness.analysis.difference import Difference, adjusted, difference_of
+from evalharness.analysis.score import HELD_OUT, MEASURES, group_by_family, held_out_score
 from evalharness.analysis.scored_run import ScoredRun, TaskScore
 from evalharness.errors import UserError
 

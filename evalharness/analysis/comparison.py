@@ -6,15 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from evalharness.analysis.difference import (
-    HELD_OUT,
-    MEASURES,
-    SAME,
-    Difference,
-    Pair,
-    adjusted,
-    difference_of,
-)
+from evalharness.analysis.difference import SAME, Difference, Pair, adjusted, difference_of
+from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
 from evalharness.errors import UserError
 

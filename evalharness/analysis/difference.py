@@ -9,8 +9,6 @@ from typing import Any
 from evalharness import stats
 from evalharness.analysis.scored_run import TaskScore
 
-HELD_OUT = "held_out"
-MEASURES = ("success", "progress")
 SIGNIFICANT = 0.05
 SAME = 1e-9
 """Means over samples that are equal on paper may differ in the last bits."""

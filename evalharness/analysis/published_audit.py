@@ -19,12 +19,12 @@ from evalharness.analysis.published import (
     load_table,
     table_names,
 )
+from evalharness.analysis.score import MEASURES
 from evalharness.suites.draws import expected_tasks
 
 _EPSILON = 1e-9
 SUMMARIES = ("average", "std")
 """Columns of the perturbation table over its other columns, all six of them (checked by this audit)."""
-MEASURES = ("success", "progress")
 
 KINDS = {
     "count": "a success rate that no number of solved tasks gives",

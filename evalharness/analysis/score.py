@@ -14,6 +14,10 @@ from typing import Any, Protocol
 from evalharness import stats
 from evalharness.analysis.completeness import Played, played
 
+MEASURES = ("success", "progress")
+HELD_OUT = "held_out"
+"""The column of the held-out score beside those of families."""
+
 
 class Scored(Protocol):
     """What a score needs of an episode."""

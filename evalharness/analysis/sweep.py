@@ -12,7 +12,8 @@ from envs.base import EnvSpec, Perturbation
 from evalharness import stats
 from evalharness.analysis.comparison import compare_runs
 from evalharness.analysis.curves import UNPERTURBED
-from evalharness.analysis.difference import HELD_OUT, MEASURES, Difference
+from evalharness.analysis.difference import Difference
+from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.analysis.scored_run import ScoredRun
 from evalharness.analysis.touched import Touched
 from evalharness.errors import UserError

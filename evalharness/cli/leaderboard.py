@@ -71,8 +71,9 @@ def _show(args: argparse.Namespace) -> int:
     import json
 
     from envs import specs
+    from evalharness.analysis.leaderboards import make_leaderboard, make_own_leaderboard, own_table
     from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.analysis.standings import Benchmark, make_leaderboard, make_own_leaderboard, own_table
+    from evalharness.analysis.standing_rows import Benchmark
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
     from evalharness.report.terminal import make_console, say
@@ -130,7 +131,7 @@ def _check(args: argparse.Namespace) -> int:
 
     from envs import specs
     from evalharness.analysis.published_audit import audit_published, own_tables
-    from evalharness.analysis.standings import Benchmark
+    from evalharness.analysis.standing_rows import Benchmark
     from evalharness.errors import UserError
     from evalharness.report.published_audit import print_findings
     from evalharness.report.terminal import make_console

@@ -112,8 +112,9 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
 
     from envs import specs
     from evalharness.analysis import curves
+    from evalharness.analysis.leaderboards import make_leaderboard
     from evalharness.analysis.scored_run import require_same, require_same_turns
-    from evalharness.analysis.standings import Benchmark, make_leaderboard
+    from evalharness.analysis.standing_rows import Benchmark
 
     if len({run.perturbation for run in runs}) > 1 and not against:
         advice = "one picture holds runs of one protocol only"

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.analysis.best_of_n import BestOfN, FamilyBest
-from evalharness.analysis.difference import HELD_OUT, MEASURES
+from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.report.study_table import percent, plain_table
 from evalharness.report.text import printable
 

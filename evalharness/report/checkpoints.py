@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.analysis.checkpoints import Point, Training
-from evalharness.analysis.difference import MEASURES, Difference
+from evalharness.analysis.difference import Difference
+from evalharness.analysis.score import MEASURES
 from evalharness.report.comparison import p_value
 from evalharness.report.study_table import percent, plain_table
 from evalharness.report.text import printable

@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.analysis.comparison import Comparison
-from evalharness.analysis.difference import HELD_OUT, MEASURES, SIGNIFICANT, Difference
+from evalharness.analysis.difference import SIGNIFICANT, Difference
+from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.report.text import printable
 from evalharness.stats import ENOUGH_KINDS
 

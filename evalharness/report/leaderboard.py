@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Standing
+from evalharness.analysis.score import HELD_OUT, MEASURES
+from evalharness.analysis.standings import Leaderboard, Standing
 from evalharness.report.terminal import console_for
 from evalharness.report.text import printable
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from evalharness.analysis.standings import HELD_OUT, MEASURES, Leaderboard, Standing
+from evalharness.analysis.score import HELD_OUT, MEASURES
+from evalharness.analysis.standings import Leaderboard, Standing
 from evalharness.report.document import asset, document
 from evalharness.report.document import safe as _safe
 from evalharness.report.leaderboard import (

@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.analysis.difference import MEASURES, Difference
+from evalharness.analysis.difference import Difference
+from evalharness.analysis.score import MEASURES
 from evalharness.analysis.sweep import UNPERTURBED, Column, Sweep
 from evalharness.report.comparison import p_value
 from evalharness.report.study_table import percent, plain_table

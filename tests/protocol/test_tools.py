@@ -16,8 +16,8 @@ from made_runs import make_run
 
 from evalharness.analysis.behaviour import difference_rows, load_behaviour
 from evalharness.analysis.comparison import compare_runs
+from evalharness.analysis.leaderboards import require_one_table
 from evalharness.analysis.scored_run import load_scored_run
-from evalharness.analysis.standings import require_one_table
 from evalharness.config import RunConfig, make_config
 from evalharness.engine.evaluation import evaluate
 from evalharness.errors import UserError
