@@ -11,7 +11,7 @@ from evalharness.errors import UserError
 
 if TYPE_CHECKING:
     from evalharness.config import RunConfig
-    from evalharness.judge import Prices
+    from evalharness.judge import TokenPrices
 
 _SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "attempts")
 
@@ -85,15 +85,15 @@ def model_config(args: argparse.Namespace, name: str, **own: Any) -> RunConfig:
     )
 
 
-def prices(args: argparse.Namespace) -> Prices:
-    from evalharness.judge import Prices
+def prices(args: argparse.Namespace) -> TokenPrices:
+    from evalharness.judge import TokenPrices
 
     for option, price in (("--price-in", args.price_in), ("--price-out", args.price_out)):
         if price is not None and not 0 <= price < float("inf"):
             raise UserError(f"{option} is a price, 0 or more")
     if (args.price_in is None) != (args.price_out is None):
         raise UserError("a cost needs both prices: --price-in and --price-out")
-    return Prices(args.price_in, args.price_out)
+    return TokenPrices(args.price_in, args.price_out)
 
 
 def at_least_one(option: str, value: int | None) -> None:

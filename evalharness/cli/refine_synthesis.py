@@ -155,7 +155,7 @@ def _model_config(args: argparse.Namespace) -> RunConfig:
 
 
 def _synthesis(args: argparse.Namespace) -> Synthesis:
-    from evalharness.refine import Prices, Synthesis
+    from evalharness.refine import Synthesis, TokenPrices
 
     for option, value in (("-n", args.n), ("--calls", args.calls)):
         if value is not None and value < 1:
@@ -171,7 +171,7 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
         args.prompts,
         args.calls,
         args.plain,
-        Prices(args.price_in, args.price_out),
+        TokenPrices(args.price_in, args.price_out),
     )
 
 

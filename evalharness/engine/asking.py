@@ -37,6 +37,19 @@ class AbortedError(InfrastructureError):
     """Going on would only burn the tries of everything that is left."""
 
 
+@dataclass(frozen=True)
+class TokenPrices:
+    """Of a million tokens, in whatever money they were given in; None where unknown."""
+
+    prompt: float | None = None
+    completion: float | None = None
+
+    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        if self.prompt is None or self.completion is None:
+            return None
+        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
+
+
 @dataclass(kw_only=True)
 class WorkProgress:
     """What a view of the work reads. Who asks adds what it counts."""

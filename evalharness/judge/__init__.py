@@ -4,6 +4,7 @@
 `asking` and `folder` are what every question to a judge goes through, `mtbench` uses them for two-turn questions.
 """
 
+from evalharness.engine.asking import TokenPrices
 from evalharness.judge.agreement import (
     Agreement,
     Counts,
@@ -12,7 +13,6 @@ from evalharness.judge.agreement import (
     published_agreement,
 )
 from evalharness.judge.draw import JudgedRun, load_turns
-from evalharness.judge.folder import Prices
 from evalharness.judge.judging import Judged, Judging, judge_run, judgements_of, judges_of, read_judge
 from evalharness.judge.label_csv import labels_csv, read_labels_csv
 from evalharness.judge.label_server import serve
@@ -36,8 +36,8 @@ __all__ = [
     "Judging",
     "LabelFolder",
     "Mtbench",
-    "Prices",
     "Rater",
+    "TokenPrices",
     "TurnKey",
     "Verdict",
     "agreement_of",

@@ -16,7 +16,6 @@ import json
 import platform
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,19 +28,6 @@ from evalharness.records.store import MANIFEST, RecordFolder
 
 ERRORS = "errors.jsonl"
 SCHEMA = 1
-
-
-@dataclass(frozen=True)
-class Prices:
-    """Of a million tokens, in whatever money they were given in; None where unknown."""
-
-    prompt: float | None = None
-    completion: float | None = None
-
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        if self.prompt is None or self.completion is None:
-            return None
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
 class AnswerFolder(RecordFolder):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.config import RunConfig
-from evalharness.engine.asking import AbortedError, asked
+from evalharness.engine.asking import AbortedError, TokenPrices, asked
 from evalharness.errors import UserError
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.asking import Answer, Question, ask, refuse_scripted
@@ -19,7 +19,6 @@ from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_dige
 from evalharness.judge.folder import (
     ERRORS,
     AnswerFolder,
-    Prices,
     digest_of,
     make_manifest,
     read_answers,
@@ -131,7 +130,7 @@ class Judging:
     prompts: Path | None = None
     plain: bool = False
     """Do not ask the server for structured output."""
-    prices: Prices = field(default_factory=Prices)
+    prices: TokenPrices = field(default_factory=TokenPrices)
 
 
 @dataclass(frozen=True)
@@ -228,7 +227,7 @@ async def _ask(
     return None
 
 
-def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Prices) -> dict[str, Any]:
+def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: TokenPrices) -> dict[str, Any]:
     """`judgements.parquet` and `summary.json` anew, from the lines."""
     lines = list(judgement_lines(folder))
     judged = {key for key, _, _ in lines}

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.config import RunConfig
-from evalharness.engine.asking import AbortedError, AskedModel, asked
+from evalharness.engine.asking import AbortedError, AskedModel, TokenPrices, asked
 from evalharness.errors import UserError
 from evalharness.judge.asking import Answer, Question, ask, refuse_scripted
 from evalharness.judge.folder import (
     ERRORS,
     AnswerFolder,
-    Prices,
     digest_of,
     make_manifest,
     read_answers,
@@ -99,7 +98,7 @@ class Mtbench:
     output: Path | None = None
     prompts: Path | None = None
     plain: bool = False
-    prices: Prices = field(default_factory=Prices)
+    prices: TokenPrices = field(default_factory=TokenPrices)
     """Of the judge."""
 
 

@@ -7,17 +7,12 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
 from evalharness.engine.asking import WorkProgress
-from evalharness.report.periodic import every
-from evalharness.report.text import duration, printable
-
-_LINE_EVERY = 10.0
-"""Seconds between lines where there is no terminal."""
+from evalharness.report.text import duration
+from evalharness.report.watching import dim, watching
 
 
 @dataclass
@@ -59,10 +54,6 @@ def unwatched(progress: AskingProgress) -> Iterator[None]:
     yield
 
 
-def _dim(text: str, style: str = "dim") -> Text:
-    return Text(printable(text, single_line=True), style=style, no_wrap=True, overflow="ellipsis")
-
-
 @dataclass
 class _View:
     progress: AskingProgress
@@ -72,23 +63,17 @@ class _View:
         total = max(self.progress.total, 1)
         bar.add_row(
             ProgressBar(total=total, completed=self.progress.finished, width=20),
-            _dim(self.progress.line(), ""),
+            dim(self.progress.line(), ""),
         )
-        return Group(bar, _dim(self.progress.engine()), _dim(self.progress.status, "yellow"))
+        return Group(bar, dim(self.progress.engine()), dim(self.progress.status, "yellow"))
 
 
 @contextmanager
 def watch_asking(progress: AskingProgress, console: Console) -> Iterator[None]:
     """Show `progress` until the context closes."""
-    if console.is_terminal:
-        with Live(_View(progress), console=console, refresh_per_second=4, transient=True):
-            yield
-        return
 
-    def say() -> None:
-        line = progress.line() if progress.running else progress.status
-        if line:
-            console.print(Text(printable(line, single_line=True)), soft_wrap=True)
+    def line() -> str:
+        return progress.line() if progress.running or progress.finished else ""
 
-    with every(_LINE_EVERY, say):
+    with watching(console, _View(progress), status=lambda: progress.status, line=line):
         yield

@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from evalharness.refine.synthesis_progress import SynthesisProgress
-from evalharness.report.periodic import every
-from evalharness.report.text import duration, printable
-
-_PLAIN_EVERY = 10.0
-"""Seconds between lines where there is no terminal."""
-_LOOK_EVERY = 0.5
-"""Seconds between looks for a new status there."""
+from evalharness.report.text import duration
+from evalharness.report.watching import dim, watching
 
 
 def counts_line(progress: SynthesisProgress) -> str:
@@ -48,10 +41,6 @@ def speed_line(progress: SynthesisProgress) -> str:
     return " · ".join(parts)
 
 
-def _dim(text: str, style: str = "dim") -> Text:
-    return Text(printable(text, single_line=True), style=style, no_wrap=True, overflow="ellipsis")
-
-
 class _View:
     def __init__(self, progress: SynthesisProgress) -> None:
         self.progress = progress
@@ -64,42 +53,16 @@ class _View:
             ProgressBar(total=max(progress.total, 1), completed=finished, width=20),
             Text(counts_line(progress)),
         )
-        status = _dim(progress.status, "yellow")
-        return Group(bar, _dim(speed_line(progress)), _dim(progress.engine()), status)
-
-
-@dataclass
-class _Plain:
-    progress: SynthesisProgress
-    console: Console
-    _status: str = ""
-    _looks: int = 0
-
-    def look(self) -> None:
-        self._looks += 1
-        if self.progress.status and self.progress.status != self._status:
-            self._status = self.progress.status
-            self.console.print(Text(printable(self._status, single_line=True)), soft_wrap=True)
-        if self._looks >= _PLAIN_EVERY / _LOOK_EVERY and self.progress.calls:
-            self._looks = 0
-            self.line()
-
-    def line(self) -> None:
-        text = f"{counts_line(self.progress)} | {speed_line(self.progress)}"
-        self.console.print(Text(printable(text, single_line=True)), soft_wrap=True)
+        status = dim(progress.status, "yellow")
+        return Group(bar, dim(speed_line(progress)), dim(progress.engine()), status)
 
 
 @contextmanager
 def watch_synthesis(progress: SynthesisProgress, console: Console) -> Iterator[None]:
     """Show `progress` until the context closes."""
-    if console.is_terminal:
-        with Live(_View(progress), console=console, refresh_per_second=4, transient=True):
-            yield
-        return
-    plain = _Plain(progress, console)
-    try:
-        with every(_LOOK_EVERY, plain.look):
-            yield
-    finally:
-        if progress.calls:
-            plain.line()
+
+    def line() -> str:
+        return f"{counts_line(progress)} | {speed_line(progress)}" if progress.calls else ""
+
+    with watching(console, _View(progress), status=lambda: progress.status, line=line):
+        yield

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from evalharness.engine.asking import TokenPrices
 from evalharness.errors import UserError
 from evalharness.records.store import SUMMARY, write_atomically
 from evalharness.refine.conversation import sample_of
@@ -20,7 +21,7 @@ from evalharness.refine.synthesis_store import (
     read_records,
     read_synthesis_manifest,
 )
-from evalharness.refine.tally import Prices, Tally, tally
+from evalharness.refine.tally import Tally, tally
 from evalharness.refine.trajectory import Turn, read_turn
 
 SCHEMA = 1
@@ -47,7 +48,7 @@ def count_finished(folder: Path) -> Tally:
     return tally(record for name in (PASSED, REJECTED) for record in read_records(folder / name))
 
 
-def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
+def summarize(folder: Path, prices: TokenPrices | None = None) -> dict[str, Any]:
     """The summary as of now, also while the folder is being filled. `prices` replace those given when it was made."""
     manifest = read_synthesis_manifest(folder)
     counted = count_finished(folder)
@@ -59,7 +60,7 @@ def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
         "model": manifest["model_name"],
         "wanted": max(wanted, counted.finished),
         "left": max(wanted - counted.finished, 0),
-        **counted.to_json(prices or Prices(*last["prices"])),
+        **counted.to_json(prices or TokenPrices(*last["prices"])),
         "wall_s": round(sum(session.get("wall_s", 0.0) for session in manifest["sessions"]), 1),
         "structured_output": last.get("structured_output"),
     }
@@ -68,7 +69,7 @@ def summarize(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
     return summary
 
 
-def write_outcome(folder: Path, prices: Prices | None = None) -> dict[str, Any]:
+def write_outcome(folder: Path, prices: TokenPrices | None = None) -> dict[str, Any]:
     """`summary.json`, and of trajectories the training data. Returns the summary."""
     manifest = read_synthesis_manifest(folder)
     if manifest["identity"]["kind"] == "trajectories":

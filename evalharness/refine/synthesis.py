@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from evalharness._version import __version__
 from evalharness.config import RunConfig
-from evalharness.engine.asking import AbortedError, asked
+from evalharness.engine.asking import AbortedError, TokenPrices, asked
 from evalharness.engine.throttle import CEILING
 from evalharness.errors import UserError
 from evalharness.policy.base import RequestForm
@@ -37,7 +37,6 @@ from evalharness.refine.synthesis_store import (
     finished_lines,
     read_synthesis_manifest,
 )
-from evalharness.refine.tally import Prices
 from evalharness.refine.verify import Readings, script_mistakes
 
 CONTEXT_TOKENS = 16384
@@ -64,7 +63,7 @@ class Synthesis:
     most_calls: int = MOST_CALLS
     plain: bool = False
     """Do not ask the server for structured output."""
-    prices: Prices = field(default_factory=Prices)
+    prices: TokenPrices = field(default_factory=TokenPrices)
 
     def identity(self, kind: Kind, prompts: SynthesisPrompts) -> dict[str, Any]:
         """What must be equal for a folder to be continued. The number of personas may grow."""
@@ -203,7 +202,7 @@ def _synthesise(
         if left or not (what.output / MANIFEST).exists():
             stopped = run_to_end(_ask_all(what, kind, prepared, store, manifest, left, progress))
         progress.status = "writing the summary"
-        given = None if what.prices == Prices() else what.prices
+        given = None if what.prices == TokenPrices() else what.prices
         return Made(what.output, write_outcome(what.output, given), stopped)
 
 

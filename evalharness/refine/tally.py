@@ -7,21 +7,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalharness.engine.asking import TokenPrices
 from evalharness.refine.conversation import Conversation
 from evalharness.refine.signals import Signal
-
-
-@dataclass(frozen=True)
-class Prices:
-    """Of a million tokens, in whatever money they were given in; None where unknown."""
-
-    prompt: float | None = None
-    completion: float | None = None
-
-    def cost(self, prompt_tokens: int, completion_tokens: int) -> float | None:
-        if self.prompt is None or self.completion is None:
-            return None
-        return (prompt_tokens * self.prompt + completion_tokens * self.completion) / 1e6
 
 
 @dataclass
@@ -63,7 +51,7 @@ class Tally:
     def add_conversation(self, conversation: Conversation) -> None:
         self.add(conversation.record())
 
-    def to_json(self, prices: Prices | None = None) -> dict[str, Any]:
+    def to_json(self, prices: TokenPrices | None = None) -> dict[str, Any]:
         """For `summary.json`."""
         tokens = {"prompt": self.prompt_tokens, "completion": self.completion_tokens}
         return {

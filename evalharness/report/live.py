@@ -4,22 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from rich.console import Console, Group, RenderableType
-from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from evalharness.engine.progress import Progress
-from evalharness.report.periodic import every
 from evalharness.report.text import duration, printable
-
-_PLAIN_EVERY = 10.0
-"""Seconds between lines where there is no terminal."""
-_LOOK_EVERY = 0.5
-"""Seconds between looks for a new status there."""
+from evalharness.report.watching import watching
 
 
 def _speed(progress: Progress) -> str:
@@ -81,40 +74,13 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
     return " | ".join(parts)
 
 
-@dataclass
-class _Plain:
-    """Lines where there is no terminal: each new status at once, the counts now and then."""
-
-    progress: Progress
-    titles: Mapping[str, str]
-    console: Console
-    _status: str = ""
-    _looks: int = 0
-
-    def look(self) -> None:
-        self._looks += 1
-        if self.progress.status and self.progress.status != self._status:
-            self._status = self.progress.status
-            self.console.print(Text(printable(self._status, single_line=True)), soft_wrap=True)
-        if self._looks >= _PLAIN_EVERY / _LOOK_EVERY and self.progress.turns:
-            self._looks = 0
-            self.line()
-
-    def line(self) -> None:
-        self.console.print(Text(_line(self.progress, self.titles)), soft_wrap=True)
-
-
 @contextmanager
 def watch(progress: Progress, titles: Mapping[str, str], console: Console) -> Iterator[None]:
     """Show `progress` until the context closes."""
-    if console.is_terminal:
-        with Live(_View(progress, titles), console=console, refresh_per_second=4, transient=True):
-            yield
-        return
-    plain = _Plain(progress, titles, console)
-    try:
-        with every(_LOOK_EVERY, plain.look):
-            yield
-    finally:
-        if progress.turns:
-            plain.line()
+    with watching(
+        console,
+        _View(progress, titles),
+        status=lambda: progress.status,
+        line=lambda: _line(progress, titles) if progress.turns else "",
+    ):
+        yield
