@@ -23,6 +23,7 @@ from pydantic.fields import FieldInfo
 
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError, nearest
+from evalharness.paths import folder_name
 
 SCRIPTED = ("oracle", "random", "reference")
 SAMPLING = (
@@ -375,7 +376,7 @@ class RunConfig(BaseModel):
         """
         if self.output is not None:
             return self.output
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", self.display_name).strip("-.")[:60] or "model"
+        name = folder_name(self.display_name, "model")
         endpoint = address if self.is_endpoint else self.model
         # A limit of 30 that was asked for is another one than none where a family has less of its own.
         asked = {"asked_turns": MAX_TURNS} if self.max_turns == MAX_TURNS else {}

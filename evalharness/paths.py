@@ -6,6 +6,7 @@ And writing a file whole or not at all. The environments use this module too, so
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -87,3 +88,8 @@ def replacing(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def folder_name(text: str, otherwise: str) -> str:
+    """What a person or a server called something, as the name of a folder; `otherwise` where nothing is left of it."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60] or otherwise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -29,6 +28,7 @@ from evalharness.judge.judgement_table import write_judgements
 from evalharness.judge.progress import AskingProgress, Watch, unwatched
 from evalharness.judge.turn_prompt import EARLIER_TURNS, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
+from evalharness.paths import folder_name
 from evalharness.policy.base import RequestForm
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
@@ -196,7 +196,7 @@ def judge_run(what: Judging, *, watch: Watch = unwatched) -> Judged:
 
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:
     """The same options find it again."""
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", what.judge.display_name).strip("-.")[:60] or "judge"
+    name = folder_name(what.judge.display_name, "judge")
     return what.run / FOLDER / f"{name}-{digest_of(identity)[:8]}"
 
 

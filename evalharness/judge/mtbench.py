@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -27,6 +26,7 @@ from evalharness.judge.grading import GRADE_FORMAT, Grade, GradePrompt, load_gra
 from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
 from evalharness.judge.progress import AskingProgress, Watch, unwatched
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
+from evalharness.paths import folder_name
 from evalharness.policy.base import RequestForm
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
@@ -151,7 +151,7 @@ def run_mtbench(what: Mtbench, *, watch: Watch = unwatched) -> Graded:
 
 
 def _folder(what: Mtbench, identity: Mapping[str, Any]) -> Path:
-    name = re.sub(r"[^A-Za-z0-9._-]+", "-", what.model.display_name).strip("-.")[:60] or "model"
+    name = folder_name(what.model.display_name, "model")
     return Path("results") / f"mtbench-{name}-{digest_of(identity)[:8]}"
 
 

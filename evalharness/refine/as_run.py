@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from envs import specs
-from envs.base import EnvSpec, Task, TextEnv
+from envs.base import EnvSpec, InvalidTaskError, Task, TextEnv
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.protocol import react
@@ -70,15 +70,15 @@ def _task(played: Episode) -> Task:
     )  # fmt: skip
 
 
-def _nothing(data: Path | None) -> TextEnv:
-    raise NotImplementedError
+def _never_played(data: Path | None) -> TextEnv:
+    raise InvalidTaskError("a data set's own environment can be shown and not played")
 
 
 def _unknown(family: str) -> EnvSpec:
     """What a table needs to know of a world that is no installed family."""
     return EnvSpec(
         family=family, title=family, gym_id=f"evalharness/{family}", expected={"open": 0, "agentboard": 0},
-        held_out=False, load_tasks=lambda suite, data, seed: [], make=_nothing, actions={},
+        held_out=False, load_tasks=lambda suite, data, seed: [], make=_never_played, actions={},
     )  # fmt: skip
 
 

@@ -222,8 +222,6 @@ def names_of(family: str) -> list[str]:
 def open_tasks(family: str) -> list[Task]:
     """All tasks of the open suite of a family."""
     tasks = SPECS[family].load_tasks("open", None, 0)
-    if not tasks:
-        pytest.skip(f"no open suite of {family} yet")
     assert len(tasks) == SPECS[family].expected["open"]
     return tasks
 

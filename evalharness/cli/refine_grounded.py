@@ -1,0 +1,174 @@
+"""`evalharness refine grounded`: training trajectories made in the real simulators."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.cli.common import add_data_option, add_json_option, data_folder, titles, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
+
+    from evalharness.refine.grounded import Order
+from evalharness.cli.refine_common import Commands, make_console, print_counts
+
+_GROUNDED = """\
+Trajectories with errors and their correction, made in the real simulators. The plan is the environment's own; errors
+are put into it on purpose (a name that does not exist, the right action in the wrong place, an action of no use), the
+world's own answer follows, then the correction. The world decides what was an error; the whole is replayed by the
+loop that evaluates and must succeed. Tasks are those of open suites N, N+1, ... as many as are needed; what is in
+suite seed 0 or the published suite is refused. The same command gives the same bytes, and continues after a kill.
+"""
+
+
+def register(commands: Commands[argparse.ArgumentParser]) -> None:
+
+    parser = commands.add_parser(
+        "grounded", help="trajectories with errors, made in the real simulators", description=_GROUNDED
+    )
+    parser.add_argument(
+        "--tasks", default="all", metavar="LIST", help="families, separated by commas (default: all)"
+    )
+    parser.add_argument(
+        "--suite-seed",
+        type=int,
+        required=True,
+        metavar="N",
+        help="the first open suite to take tasks of; not 0",
+    )
+    parser.add_argument(
+        "-n", "--samples", type=int, required=True, metavar="N", help="trajectories, in equal shares"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="FILE", help="the data set, FILE.jsonl"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of errors and wordings (default: 0)"
+    )
+    parser.add_argument(
+        "--per-task", type=int, metavar="N",
+        help="trajectories of one task, with different errors and wordings (default: 2 to 8, by family)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--error-runs", default="1-3", metavar="A-B",
+        help="runs of one to four errors in a trajectory, least and most; 0 for none (default: 1-3)",
+    )  # fmt: skip
+    parser.add_argument("--perturb", metavar="NAME", help="in other words, as in: run --perturb P1")
+    parser.add_argument(
+        "--max-turns",
+        type=int,
+        metavar="N",
+        help="limit of a trajectory, errors included (default: that of a run)",
+    )
+    parser.add_argument(
+        "--thoughts", metavar="MODEL",
+        help="have a model write the thoughts in hindsight, checked for naming no future: what `run --model` takes "
+        "(default: by rule)",
+    )  # fmt: skip
+    parser.add_argument("--model-name", metavar="NAME", help="the name an endpoint serves the model by")
+    parser.add_argument(
+        "--api-key-env", metavar="VAR", help="environment variable that holds the endpoint's key"
+    )
+    parser.add_argument("--workers", type=int, metavar="N", help="processes of each family (default: cores)")
+    parser.add_argument("--force", action="store_true", help="write over FILE when it was made otherwise")
+    add_data_option(parser)
+    add_json_option(parser)
+    parser.set_defaults(run=_grounded)
+
+
+def _families(selection: str) -> tuple[str, ...]:
+    from envs import specs
+    from evalharness.errors import UserError, nearest
+
+    known = [family for family, spec in specs().items() if spec.expected.get("open")]
+    if selection == "all":  # the same families as in `run --tasks all`
+        return tuple(sorted(family for family in known if specs()[family].in_all))
+    chosen = {name.strip() for name in selection.split(",")}
+    for name in sorted(chosen):
+        if name not in known:
+            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
+    return tuple(sorted(chosen))
+
+
+def _error_plan(text: str) -> Any:
+    from evalharness.errors import UserError
+    from evalharness.refine.draft import ErrorPlan
+
+    least, _, most = text.partition("-")
+    if not least.isdecimal() or not (most or least).isdecimal() or int(least) > int(most or least):
+        raise UserError(f"--error-runs {text!r}: write a number or a range, as in 1-3")
+    return ErrorPlan((int(least), int(most or least))) if int(most or least) else None
+
+
+def _order(args: argparse.Namespace) -> Order:
+    from envs.base import MAX_TURNS
+    from evalharness.protocol.perturb import normal_name
+    from evalharness.refine.grounded import Order
+
+    return Order(
+        families=_families(args.tasks),
+        suite_seed=args.suite_seed,
+        samples=args.samples,
+        seed=args.seed,
+        per_task=args.per_task,
+        errors=_error_plan(args.error_runs),
+        perturb=normal_name(args.perturb) if args.perturb else None,
+        max_turns=args.max_turns or MAX_TURNS,
+        thoughts=(args.model_name or args.thoughts) if args.thoughts else "rule",
+    )
+
+
+def _grounded(args: argparse.Namespace) -> int:
+    import time
+
+    from envs import specs
+    from evalharness.policy.event_loop import run_to_end
+    from evalharness.refine.bars import watching
+    from evalharness.refine.grounded import FamilyCount, Progress, check, is_made, make
+    from evalharness.refine.hindsight import thinking
+    from evalharness.refine.sample import read_manifest
+
+    order = _order(args)
+    check(order)
+    out = make_console(stderr=args.json == "-")
+    if not args.force and is_made(order, args.output):
+        out.print(f"{args.output} is made already", highlight=False, soft_wrap=True)
+        manifest = read_manifest(args.output) or {}
+        write_json(args.json, manifest)
+        return 0
+    names, started = titles(), time.monotonic()
+    progress = Progress({family: FamilyCount(n) for family, n in order.shares().items()})
+
+    async def making() -> dict[str, Any]:
+        async with thinking(
+            args.thoughts, args.model_name, args.api_key_env, order.seed, args.output
+        ) as think:
+            return await make(
+                order, specs(), args.output,
+                data=data_folder(args), workers=args.workers, progress=progress, think=think,
+            )  # fmt: skip
+
+    with watching(progress, names, make_console(stderr=True)):
+        manifest = run_to_end(making())
+    _show_grounded(out, manifest, names)
+    out.print(f"wrote {args.output} in {time.monotonic() - started:.0f} s", highlight=False, soft_wrap=True)
+    write_json(args.json, manifest)
+    return 0
+
+
+def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str, str]) -> None:
+    for family, row in manifest["made"]["families"].items():
+        refused = sum(row["overlap_refused"].values())
+        seeds = row["suite_seeds"]
+        span = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]}-{seeds[-1]}" if seeds else "none"
+        out.print(
+            f"{names[family]:<13}{row['samples']:>6} of {row['tasks']} tasks, suite seed {span}; "
+            f"{refused} tasks refused as evaluated or used already, "
+            f"{sum(row['not_made'].values())} trajectories not made",
+            highlight=False, soft_wrap=True,
+        )  # fmt: skip
+    print_counts(out, manifest["counts"])
