@@ -13,7 +13,8 @@ def test_without_the_library_another_suite_seed_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], clean_home: Path
 ) -> None:
     monkeypatch.setenv(VARIABLE, str(tmp_path))
-    assert main(["tasks", "jericho", "--suite", "open", "--suite-seed", "5"]) == 2
+    # a seed of this test alone: a suite that another test of this process has made is in memory
+    assert main(["tasks", "jericho", "--suite", "open", "--suite-seed", "90417"]) == 2
     complaint = capsys.readouterr().err
     assert "apt-get install inform6-library" in complaint
     assert "--suite-seed 0" in complaint
