@@ -8,6 +8,7 @@ are skipped where it is absent; but on CI (`CI` set) a skipped data test fails t
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,13 @@ import pytest
 from command_line import surroundings
 
 from evalharness.cli import main
+
+
+for _number in (signal.SIGINT, signal.SIGHUP):
+    # Under `nohup`, or in the background of a script, they arrive ignored, and what is started here would inherit
+    # that. A handler is not inherited: children begin as in a terminal, and this process still does not end.
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, lambda *_: None)
 
 
 def _source() -> tuple[Path, bool]:

@@ -247,7 +247,7 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
     """A vLLM of our own: everything that can be checked is checked before it is started."""
     from evalharness.server.arguments import option_names
     from evalharness.server.checkpoint import check_checkpoint, is_local
-    from evalharness.server.demo import ensure_demo
+    from evalharness.server.demo import DEMO, DEMO_BASE, ensure_demo
     from evalharness.server.lora import is_adapter
     from evalharness.server.placement import data_parallel_doubt
 
@@ -272,22 +272,22 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
             raise UserError("--chat-template and --vllm-args name a chat template each; leave one out")
         path, identity["chat_template_sha256"] = _chat_template(config.chat_template)
         extra += ["--chat-template", str(path)]
-    if config.lora is not None or is_adapter(config.model):
+    if config.lora is not None or config.model == DEMO or is_adapter(config.model):
         servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
         adapter, to_serve = adapted(config, extra, on_status)
         return Prepared(identity | adapter, _opening(config, serve, servers_of, to_serve))
     if config.lora_serve:
         raise UserError("--lora-serve needs an adapter: --lora DIR")
     model = config.model
-    hub_id = config.model != "demo" and not is_local(config.model)
+    hub_id = config.model != DEMO_BASE and not is_local(config.model)
     if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
         raise UserError(
             f"--model {config.model}: no such directory; give a checkpoint directory, a hub id such as org/name, "
-            "demo, oracle, random, replay:RUN, or http://host:port/v1"
+            "demo, demo-base, oracle, random, replay:RUN, or http://host:port/v1"
         )
-    checkpoint = None if hub_id or config.model == "demo" else check_checkpoint(config.model)
+    checkpoint = None if hub_id or config.model == DEMO_BASE else check_checkpoint(config.model)
     servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
-    if config.model == "demo":
+    if config.model == DEMO_BASE:
         checkpoint = check_checkpoint(ensure_demo(on_status))
     if checkpoint is None:
         identity["hub_id"] = config.model
