@@ -18,7 +18,7 @@ from evalharness.errors import UserError
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import turn_limits
 from evalharness.records.store import EpisodeKey, read_manifest
-from evalharness.report.table import notes, warnings
+from evalharness.report.table import notes, performance_lines, token_lines, warnings
 from evalharness.report.viewer.prompts import Prompts
 from evalharness.report.viewer.records import (
     COLUMNS,
@@ -165,6 +165,7 @@ def run_entry(folder: Path, behaviour: Behaviour = no_behaviour) -> dict[str, An
         "evalharness": manifest["sessions"][-1]["evalharness"],
         "summary": summary,
         "notes": notes(summary, titles),
+        "details": [*token_lines(summary, titles), *performance_lines(summary.get("performance"))],
         "warnings": warnings(summary, titles),
         "behaviour": [list(row) for row in behaviour(folder)],
     }
