@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evalharness.analysis.difference import SAME, Difference, Pair, adjusted, difference_of
+from evalharness.analysis.run_labels import letter
 from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
 from evalharness.errors import UserError
@@ -28,6 +29,8 @@ class Comparison:
     """Task ids with more success in the run than in the baseline."""
     lost: tuple[str, ...]
     notes: tuple[str, ...]
+    letters: tuple[str, str] = ("A", "B")
+    """Of the baseline and the run: the same in every comparison that was made with it."""
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each difference."""
@@ -80,7 +83,7 @@ def compare_runs(runs: Sequence[ScoredRun]) -> list[Comparison]:
     if len(runs) < 2:
         raise UserError("a comparison needs two runs: evalharness compare BASELINE RUN")
     require_comparable(list(runs))
-    comparisons = [_compare(runs[0], run) for run in runs[1:]]
+    comparisons = [_compare(runs[0], run, (letter(0), letter(i))) for i, run in enumerate(runs[1:], start=1)]
     corrected = iter(adjusted([d for c in comparisons for d in c.differences]))
     return [replace(c, differences=tuple(next(corrected) for _ in c.differences)) for c in comparisons]
 
@@ -104,7 +107,7 @@ def require_comparable(runs: list[ScoredRun]) -> None:
                 )
 
 
-def _compare(baseline: ScoredRun, run: ScoredRun) -> Comparison:
+def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> Comparison:
     pairs: dict[str, list[Pair]] = {}
     for task_id, first in baseline.tasks.items():
         second = run.tasks.get(task_id)
@@ -133,7 +136,8 @@ def _compare(baseline: ScoredRun, run: ScoredRun) -> Comparison:
         differences=tuple(differences),
         gained=tuple(a.task_id for a, b in all_pairs if b.success - a.success > SAME),
         lost=tuple(a.task_id for a, b in all_pairs if b.success - a.success < -SAME),
-        notes=tuple(_notes(baseline, run, all_pairs, bool(held_out))),
+        notes=tuple(_notes(baseline, run, all_pairs, bool(held_out), letters)),
+        letters=letters,
     )
 
 
@@ -154,7 +158,9 @@ def _held_out_pairs(
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
 
 
-def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out: bool) -> list[str]:
+def _notes(
+    baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out: bool, letters: tuple[str, str]
+) -> list[str]:
     """What a reader must know before believing the table."""
     notes = []
     changed = [
@@ -172,17 +178,19 @@ def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out:
         changed.append(f"the prompts of {', '.join(prompts)}")
     if changed:
         notes.append(f"the runs also differ in: {'; '.join(changed)}")
-    for name, one, other in (("first", baseline, run), ("second", run, baseline)):
+    first, second = letters
+    for name, one, other in ((first, baseline, run), (second, run, baseline)):
         alone = sum(task_id not in other.tasks for task_id in one.tasks)
         if alone:
-            notes.append(f"{alone} tasks that only the {name} run has played are left out")
+            counted = "1 task that" if alone == 1 else f"{alone} tasks that"
+            notes.append(f"{counted} only {name} has played {'is' if alone == 1 else 'are'} left out")
     uneven = sum(a.samples != b.samples for a, b in pairs)
     if uneven:
         notes.append(
             f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once, and p comes "
             "from dealing the attempts of each task to both runs again"
         )
-    notes += _notes_of_attempts(baseline, run, pairs)
+    notes += _notes_of_attempts(baseline, run, pairs, letters)
     if not held_out and len({a.family for a, _ in pairs}) > 1:
         notes.append(
             "held-out score withheld: not every attempt at every task of every held-out family was played in both runs"
@@ -190,20 +198,22 @@ def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out:
     return notes
 
 
-def _notes_of_attempts(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair]) -> list[str]:
+def _notes_of_attempts(
+    baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], letters: tuple[str, str]
+) -> list[str]:
     """Whether it was measured how far another run of the same model would move."""
-    once = [letter for i, letter in enumerate("AB") if sum(pair[i].samples > 1 for pair in pairs) < 2]
+    once = [name for i, name in enumerate(letters) if sum(pair[i].samples > 1 for pair in pairs) < 2]
     notes = []
     if once:
         notes.append(
             f"between-run variance not measured: one attempt of each task in {' and in '.join(once)}; play the same "
             "tasks again with another --seed (and -o), and compare A1,A2 B1,B2"
         )
-    for letter, one in (("A", baseline), ("B", run)):
+    for name, one in zip(letters, (baseline, run), strict=True):
         seeds = [repeat.config["seed"] for repeat in one.repeats]
         if len(set(seeds)) < len(seeds) and one.config["temperature"] > 0:
             notes.append(
-                f"repeats of {letter} share a seed: a server may repeat its replies, and the between-run "
+                f"repeats of {name} share a seed: a server may repeat its replies, and the between-run "
                 "variance is then too small"
             )
     return notes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness.analysis.published import MAIN, family_columns, load_table
+from evalharness.analysis.run_labels import labels_of
 from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
 from evalharness.analysis.task_range import (
     load_ranges,
@@ -49,7 +50,10 @@ def make_leaderboard(
     ranges = load_ranges(PUBLISHED_SUITE)
     standings = [published_row(row, benchmark, ranges) for row in rows]
     declared = held_in or {}
-    standings += [own_row(run, benchmark.prompts, declared.get(run.folder, ())) for run in runs]
+    standings += [
+        own_row(run, label, benchmark.prompts, declared.get(run.folder, ()))
+        for run, label in zip(runs, labels_of(runs), strict=True)
+    ]
     listed = {family for run in runs for family in run.manifest["counts"]} - benchmark.apart
     order = [*family_columns(rows), *sorted(listed - set(family_columns(rows)))]
     names = dict(benchmark.titles)
@@ -103,7 +107,7 @@ def make_own_leaderboard(
         titles={spec.family: spec.title},
         standings=(
             *(published_apart(row, spec, n, limit) for row in rows),
-            *(own_row(run, prompts, ()) for run in runs),
+            *(own_row(run, label, prompts, ()) for run, label in zip(runs, labels_of(runs), strict=True)),
         ),
         sorted_by=None,
         held_out=(),
