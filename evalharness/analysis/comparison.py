@@ -75,17 +75,41 @@ def _describe(run: ScoredRun) -> dict[str, Any]:
     }
 
 
-def compare_runs(runs: Sequence[ScoredRun]) -> list[Comparison]:
-    """Every run against the first. Holm's correction is over all tests of all of them.
+def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> list[Comparison]:
+    """Every run against the first. Holm's correction is over all tests of all of them. `numbers`: the runs' places
+    among those that a person sees, where these are more; their letters follow from it.
 
     Raises UserError where a comparison would mean nothing: other suites, turn limits, labels or contents of tasks.
     """
     if len(runs) < 2:
         raise UserError("a comparison needs two runs: evalharness compare BASELINE RUN")
     require_comparable(list(runs))
-    comparisons = [_compare(runs[0], run, (letter(0), letter(i))) for i, run in enumerate(runs[1:], start=1)]
+    letters = [letter(number) for number in numbers or range(len(runs))]
+    comparisons = [
+        _compare(runs[0], run, (letters[0], name)) for run, name in zip(runs[1:], letters[1:], strict=True)
+    ]
     corrected = iter(adjusted([d for c in comparisons for d in c.differences]))
     return [replace(c, differences=tuple(next(corrected) for _ in c.differences)) for c in comparisons]
+
+
+def comparable_groups(runs: Sequence[ScoredRun]) -> tuple[list[list[int]], dict[int, str]]:
+    """(groups of positions, each comparable with the first of its group; position -> why it is not in the group of the
+    first run). A run of another protocol stands apart and takes nothing from the others."""
+    groups: list[list[int]] = []
+    why: dict[int, str] = {}
+    for position, run in enumerate(runs):
+        for group in groups:
+            try:
+                require_comparable([runs[group[0]], run])
+                _pairs(runs[group[0]], run)
+            except UserError as error:
+                why.setdefault(position, str(error))
+            else:
+                group.append(position)
+                break
+        else:
+            groups.append([position])
+    return groups, why
 
 
 def require_comparable(runs: list[ScoredRun]) -> None:
@@ -107,7 +131,9 @@ def require_comparable(runs: list[ScoredRun]) -> None:
                 )
 
 
-def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> Comparison:
+def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
+    """Family -> the tasks that both have played. Raises UserError where a task is not the same in both, or there is none.
+    """
     pairs: dict[str, list[Pair]] = {}
     for task_id, first in baseline.tasks.items():
         second = run.tasks.get(task_id)
@@ -121,6 +147,11 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
         pairs.setdefault(first.family, []).append((first, second))
     if not pairs:
         raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
+    return pairs
+
+
+def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> Comparison:
+    pairs = _pairs(baseline, run)
     differences = [
         difference_of(family, measure, [listed]) for measure in MEASURES for family, listed in pairs.items()
     ]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness.analysis.published import MAIN, family_columns, load_table
 from evalharness.analysis.run_labels import labels_of
-from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
+from evalharness.analysis.scored_run import ScoredRun, of_family, require_same, require_same_turns
 from evalharness.analysis.task_range import (
     load_ranges,
 )
@@ -86,7 +86,7 @@ def make_own_leaderboard(
     table = spec.published
     if table is None:
         raise UserError(f"--table {spec.family}: {spec.title} is in the main table; leave --table out")
-    runs = [_only(run, spec.family) for run in runs]
+    runs = [of_family(run, spec.family) for run in runs]
     rows = load_table(table.name) if published else []
     if published:
         for run in runs:
@@ -115,16 +115,6 @@ def make_own_leaderboard(
         notes=(table.note,) if published and table.note else (),
     )
     return _sorted(board, sort) if sort else board
-
-
-def _only(run: ScoredRun, family: str) -> ScoredRun:
-    """The run as if it had played that family alone."""
-    if not (scores := tuple(score for score in run.scores if score.family == family)):
-        raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
-    parts = ("counts", "expected", "titles", "labels")
-    kept = {part: {family: run.manifest[part][family]} for part in parts}
-    kept["draw"] = {f: draw for f, draw in run.manifest.get("draw", {}).items() if f == family}
-    return replace(run, scores=scores, manifest={**run.manifest, **kept, "held_out": {}})
 
 
 def require_one_table(runs: list[ScoredRun], published: bool) -> None:

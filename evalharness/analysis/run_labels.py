@@ -23,6 +23,7 @@ _TELLS: Mapping[str, Callable[[Any], str]] = {
     "seed": lambda value: f"seed {value}",
     "temperature": lambda value: f"temperature {value:g}",
     "samples": lambda value: f"{value} samples",
+    "max_turns": lambda value: f"at most {value} turns",
     "action_interface": lambda value: str(value or "react"),
 }
 """Options that tell runs of one model apart, as a person says them, in the order in which they are tried."""
