@@ -132,8 +132,7 @@ def require_comparable(runs: list[ScoredRun]) -> None:
 
 
 def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
-    """Family -> the tasks that both have played. Raises UserError where a task is not the same in both, or there is none.
-    """
+    """Family -> the tasks that both have played. Raises UserError where one is not the same task, or there is none."""
     pairs: dict[str, list[Pair]] = {}
     for task_id, first in baseline.tasks.items():
         second = run.tasks.get(task_id)

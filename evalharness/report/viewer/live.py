@@ -257,7 +257,7 @@ def wait_for_run(
 ) -> None:
     """Until a run that has just begun has written what it is: its folder is there first, and a model's server can take
     minutes to start. A folder that is no run's is left to who reads it."""
-    if (folder / MANIFEST).exists() or not ((folder / SERVER_LOG).exists() or (folder / LOCK).exists()):
+    if (folder / MANIFEST).exists() or not ((folder / "server.log").exists() or (folder / LOCK).exists()):
         return
     on_wait(f"evalharness: {folder} has only just begun; waiting for its first line (Ctrl-C ends it)")
     while not (folder / MANIFEST).exists():

@@ -1,18 +1,18 @@
 // Every task of every run at a glance: a column of cells a task, a cell a run, in the order of the runs' letters.
 
-const STATE = { solved: 'solved', part: 'in part', not: 'not solved', absent: 'not played' };
+const STATE = { solved: 'solved', 'in-part': 'in part', not: 'not solved', absent: 'not played' };
 
 function stateOf(run, task) {
   const success = run.mean(task, 'success');
   if (success === null) return 'absent';
   if (success > 1 - 1e-9) return 'solved';
-  return run.mean(task, 'progress') > 0 ? 'part' : 'not';
+  return run.mean(task, 'progress') > 0 ? 'in-part' : 'not';
 }
 
 function gridCell(run, task) {
   const state = stateOf(run, task), episodes = run.byTask.get(task) || [];
   // Height says it without colour, too: full, as far as it got, empty.
-  const fill = state === 'solved' ? 1 : state === 'part' ? Math.max(0.25, Math.min(0.75, run.mean(task, 'progress'))) : 0;
+  const fill = state === 'solved' ? 1 : state === 'in-part' ? Math.max(0.25, Math.min(0.75, run.mean(task, 'progress'))) : 0;
   const said = episodes.length > 1 ? `${episodes.filter(i => run.column.success[i]).length} of ${episodes.length} solved` : STATE[state];
   return [h(`span.square.${state}`, {}, h('span.fill', { 'height%': fill })), said];
 }
@@ -37,5 +37,5 @@ function taskGrid(data, runs) {
 }
 
 const gridLegend = runs => h('p.soft.legend', {},
-  Object.entries(STATE).map(([state, words]) => [h(`span.square.${state}`, {}, h('span.fill', { 'height%': { solved: 1, part: 0.5 }[state] || 0 })), ` ${words} `]),
+  Object.entries(STATE).map(([state, words]) => [h(`span.square.${state}`, {}, h('span.fill', { 'height%': { solved: 1, 'in-part': 0.5 }[state] || 0 })), ` ${words} `]),
   runs.length > 1 && ['· from above: ', runs.map(run => chip(run))]);

@@ -58,9 +58,8 @@ const troubled = run => errorShare(run) >= 0.5;
 
 function trouble(run) {
   if (!troubled(run)) return null;
-  const kinds = Object.entries(run.summary.format_error_kinds || {}).sort((a, b) => b[1] - a[1]);
   return h('p.trouble', { role: 'alert' }, h('b', {}, `${percent(errorShare(run), 0)} % of the turns have a format error`),
-    kinds.length > 0 && `: ${kinds.map(([kind, n]) => `${words(kind)} ${count(n)}`).join(', ')}. `,
+    ': the scores say more about the form of the replies than about the model. ',
     h('a', { href: address({ family: 'all', run: run.number || undefined, trouble: 'format' }) }, 'look at them'));
 }
 
