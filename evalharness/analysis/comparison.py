@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from evalharness.analysis.difference import SAME, Difference, Pair, adjusted, difference_of
+from evalharness.analysis.difference import SAME, SIGNIFICANT, Difference, Pair, adjusted, difference_of
+from evalharness.analysis.html_table import html_table, percent
 from evalharness.analysis.run_labels import letter
 from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
@@ -31,6 +32,37 @@ class Comparison:
     notes: tuple[str, ...]
     letters: tuple[str, str] = ("A", "B")
     """Of the baseline and the run: the same in every comparison that was made with it."""
+
+    def __repr__(self) -> str:
+        """One line; the records of both runs are hundreds of thousands of characters."""
+        solved = f"{len(self.gained)} tasks solved more, {len(self.lost)} less"
+        return f"<Comparison of {self.run.name!r} with {self.baseline.name!r}: {len(self.differences)} tests, {solved}>"
+
+    def _repr_html_(self) -> str:
+        """A row for each difference."""
+        titles = {**self.baseline.titles, **self.run.titles, HELD_OUT: "held-out"}
+        rows = []
+        for d in self.differences:
+            p, holm, (low, high) = d.shown
+            rows.append(
+                [
+                    titles.get(d.family, d.family),
+                    d.measure,
+                    str(d.n),
+                    percent(d.baseline),
+                    percent(d.run),
+                    f"{100 * d.difference:+.1f} [{100 * low:.1f}, {100 * high:.1f}]",
+                    f"{p:.4f}",
+                    f"{holm:.4f}" + (" *" if holm < SIGNIFICANT else ""),
+                    f"{d.wins}/{d.ties}/{d.losses}",
+                ]
+            )
+        a, b = self.letters
+        caption = (
+            f"{a}: {self.baseline.name} ({self.baseline.folder}); {b}: {self.run.name} ({self.run.folder})"
+        )
+        headings = ["", "measure", "n", a, b, f"{b} - {a} [95 % CI]", "p", "Holm", "w/t/l"]
+        return html_table(caption, headings, rows, "* Holm-adjusted p below 0.05")
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each difference."""
