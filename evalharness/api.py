@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.analysis.comparison import Comparison, compare_runs
+from evalharness.analysis.html_table import html_table, percent
 from evalharness.analysis.leaderboards import make_leaderboard, make_own_leaderboard, own_table
 from evalharness.analysis.repeats import join_repeats
+from evalharness.analysis.score import MEASURES
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.analysis.standing_rows import Benchmark
 from evalharness.analysis.standings import Leaderboard
@@ -32,6 +34,35 @@ class Run:
     """A run folder. What it reads it keeps; load it again to see what a running evaluation has added since."""
 
     folder: Path
+
+    def __repr__(self) -> str:
+        """One line: what was run, and how far."""
+        families = self.summary["families"].values()
+        played = sum(entry["episodes"] for entry in families)
+        of = sum(entry["episodes_selected"] for entry in families)
+        return (
+            f"<Run {self.manifest['model_name']!r}, suite {self.summary['suite']}, {played}/{of} episodes, "
+            f"{str(self.folder)!r}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Success and progress of each family, with 95 % intervals."""
+        titles = self.manifest["titles"]
+        named = [(titles.get(family, family), entry) for family, entry in self.summary["families"].items()]
+        if self.summary["held_out"]:
+            named.append(("held-out", self.summary["held_out"]))
+        rows = [
+            [
+                title,
+                f"{entry['n']}/{entry.get('expected', entry['n'])}",
+                *(
+                    percent(entry.get(f"{measure}_rate"), entry.get(f"{measure}_rate_ci95"))
+                    for measure in MEASURES
+                ),
+            ]
+            for title, entry in named
+        ]
+        return html_table(repr(self), ["", "tasks", *(f"{m} % [95 % CI]" for m in MEASURES)], rows)
 
     @cached_property
     def manifest(self) -> Mapping[str, Any]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from evalharness.analysis.difference import SAME, Difference, Pair, adjusted, difference_of
+from evalharness.analysis.difference import SAME, SIGNIFICANT, Difference, Pair, adjusted, difference_of
+from evalharness.analysis.html_table import html_table, percent
+from evalharness.analysis.run_labels import letter
 from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
 from evalharness.errors import UserError
@@ -28,6 +30,39 @@ class Comparison:
     """Task ids with more success in the run than in the baseline."""
     lost: tuple[str, ...]
     notes: tuple[str, ...]
+    letters: tuple[str, str] = ("A", "B")
+    """Of the baseline and the run: the same in every comparison that was made with it."""
+
+    def __repr__(self) -> str:
+        """One line; the records of both runs are hundreds of thousands of characters."""
+        solved = f"{len(self.gained)} tasks solved more, {len(self.lost)} less"
+        return f"<Comparison of {self.run.name!r} with {self.baseline.name!r}: {len(self.differences)} tests, {solved}>"
+
+    def _repr_html_(self) -> str:
+        """A row for each difference."""
+        titles = {**self.baseline.titles, **self.run.titles, HELD_OUT: "held-out"}
+        rows = []
+        for d in self.differences:
+            p, holm, (low, high) = d.shown
+            rows.append(
+                [
+                    titles.get(d.family, d.family),
+                    d.measure,
+                    str(d.n),
+                    percent(d.baseline),
+                    percent(d.run),
+                    f"{100 * d.difference:+.1f} [{100 * low:.1f}, {100 * high:.1f}]",
+                    f"{p:.4f}",
+                    f"{holm:.4f}" + (" *" if holm < SIGNIFICANT else ""),
+                    f"{d.wins}/{d.ties}/{d.losses}",
+                ]
+            )
+        a, b = self.letters
+        caption = (
+            f"{a}: {self.baseline.name} ({self.baseline.folder}); {b}: {self.run.name} ({self.run.folder})"
+        )
+        headings = ["", "measure", "n", a, b, f"{b} - {a} [95 % CI]", "p", "Holm", "w/t/l"]
+        return html_table(caption, headings, rows, "* Holm-adjusted p below 0.05")
 
     def rows(self) -> list[dict[str, Any]]:
         """A flat row for each difference."""
@@ -72,17 +107,41 @@ def _describe(run: ScoredRun) -> dict[str, Any]:
     }
 
 
-def compare_runs(runs: Sequence[ScoredRun]) -> list[Comparison]:
-    """Every run against the first. Holm's correction is over all tests of all of them.
+def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> list[Comparison]:
+    """Every run against the first. Holm's correction is over all tests of all of them. `numbers`: the runs' places
+    among those that a person sees, where these are more; their letters follow from it.
 
     Raises UserError where a comparison would mean nothing: other suites, turn limits, labels or contents of tasks.
     """
     if len(runs) < 2:
         raise UserError("a comparison needs two runs: evalharness compare BASELINE RUN")
     require_comparable(list(runs))
-    comparisons = [_compare(runs[0], run) for run in runs[1:]]
+    letters = [letter(number) for number in numbers or range(len(runs))]
+    comparisons = [
+        _compare(runs[0], run, (letters[0], name)) for run, name in zip(runs[1:], letters[1:], strict=True)
+    ]
     corrected = iter(adjusted([d for c in comparisons for d in c.differences]))
     return [replace(c, differences=tuple(next(corrected) for _ in c.differences)) for c in comparisons]
+
+
+def comparable_groups(runs: Sequence[ScoredRun]) -> tuple[list[list[int]], dict[int, str]]:
+    """(groups of positions, each comparable with the first of its group; position -> why it is not in the group of the
+    first run). A run of another protocol stands apart and takes nothing from the others."""
+    groups: list[list[int]] = []
+    why: dict[int, str] = {}
+    for position, run in enumerate(runs):
+        for group in groups:
+            try:
+                require_comparable([runs[group[0]], run])
+                _pairs(runs[group[0]], run)
+            except UserError as error:
+                why.setdefault(position, str(error))
+            else:
+                group.append(position)
+                break
+        else:
+            groups.append([position])
+    return groups, why
 
 
 def require_comparable(runs: list[ScoredRun]) -> None:
@@ -104,7 +163,8 @@ def require_comparable(runs: list[ScoredRun]) -> None:
                 )
 
 
-def _compare(baseline: ScoredRun, run: ScoredRun) -> Comparison:
+def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
+    """Family -> the tasks that both have played. Raises UserError where one is not the same task, or there is none."""
     pairs: dict[str, list[Pair]] = {}
     for task_id, first in baseline.tasks.items():
         second = run.tasks.get(task_id)
@@ -118,6 +178,11 @@ def _compare(baseline: ScoredRun, run: ScoredRun) -> Comparison:
         pairs.setdefault(first.family, []).append((first, second))
     if not pairs:
         raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
+    return pairs
+
+
+def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> Comparison:
+    pairs = _pairs(baseline, run)
     differences = [
         difference_of(family, measure, [listed]) for measure in MEASURES for family, listed in pairs.items()
     ]
@@ -133,7 +198,8 @@ def _compare(baseline: ScoredRun, run: ScoredRun) -> Comparison:
         differences=tuple(differences),
         gained=tuple(a.task_id for a, b in all_pairs if b.success - a.success > SAME),
         lost=tuple(a.task_id for a, b in all_pairs if b.success - a.success < -SAME),
-        notes=tuple(_notes(baseline, run, all_pairs, bool(held_out))),
+        notes=tuple(_notes(baseline, run, all_pairs, bool(held_out), letters)),
+        letters=letters,
     )
 
 
@@ -154,7 +220,9 @@ def _held_out_pairs(
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
 
 
-def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out: bool) -> list[str]:
+def _notes(
+    baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out: bool, letters: tuple[str, str]
+) -> list[str]:
     """What a reader must know before believing the table."""
     notes = []
     changed = [
@@ -172,17 +240,19 @@ def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out:
         changed.append(f"the prompts of {', '.join(prompts)}")
     if changed:
         notes.append(f"the runs also differ in: {'; '.join(changed)}")
-    for name, one, other in (("first", baseline, run), ("second", run, baseline)):
+    first, second = letters
+    for name, one, other in ((first, baseline, run), (second, run, baseline)):
         alone = sum(task_id not in other.tasks for task_id in one.tasks)
         if alone:
-            notes.append(f"{alone} tasks that only the {name} run has played are left out")
+            counted = "1 task that" if alone == 1 else f"{alone} tasks that"
+            notes.append(f"{counted} only {name} has played {'is' if alone == 1 else 'are'} left out")
     uneven = sum(a.samples != b.samples for a, b in pairs)
     if uneven:
         notes.append(
             f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once, and p comes "
             "from dealing the attempts of each task to both runs again"
         )
-    notes += _notes_of_attempts(baseline, run, pairs)
+    notes += _notes_of_attempts(baseline, run, pairs, letters)
     if not held_out and len({a.family for a, _ in pairs}) > 1:
         notes.append(
             "held-out score withheld: not every attempt at every task of every held-out family was played in both runs"
@@ -190,20 +260,22 @@ def _notes(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out:
     return notes
 
 
-def _notes_of_attempts(baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair]) -> list[str]:
+def _notes_of_attempts(
+    baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], letters: tuple[str, str]
+) -> list[str]:
     """Whether it was measured how far another run of the same model would move."""
-    once = [letter for i, letter in enumerate("AB") if sum(pair[i].samples > 1 for pair in pairs) < 2]
+    once = [name for i, name in enumerate(letters) if sum(pair[i].samples > 1 for pair in pairs) < 2]
     notes = []
     if once:
         notes.append(
             f"between-run variance not measured: one attempt of each task in {' and in '.join(once)}; play the same "
             "tasks again with another --seed (and -o), and compare A1,A2 B1,B2"
         )
-    for letter, one in (("A", baseline), ("B", run)):
+    for name, one in zip(letters, (baseline, run), strict=True):
         seeds = [repeat.config["seed"] for repeat in one.repeats]
         if len(set(seeds)) < len(seeds) and one.config["temperature"] > 0:
             notes.append(
-                f"repeats of {letter} share a seed: a server may repeat its replies, and the between-run "
+                f"repeats of {name} share a seed: a server may repeat its replies, and the between-run "
                 "variance is then too small"
             )
     return notes

@@ -11,7 +11,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from random import Random
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evalharness.analysis.run_labels import NamedRun, run_labels
 from evalharness.errors import UserError
 from evalharness.protocol import react
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
@@ -79,6 +80,17 @@ def read_thoughts(path: Path, limit: int | None = None) -> Source:
             if role == "assistant" and _LABELLED.search(text)
         ]
     return _drawn(name, [text.strip() for text in found if text.strip()], limit, path, "thought")
+
+
+def told_apart(sources: Sequence[Source], paths: Sequence[Path]) -> list[Source]:
+    """The same texts by labels of which no two are alike: runs of one model, files of one name."""
+    named = [
+        NamedRun.of(path, read_manifest(path))
+        if (path / MANIFEST).exists()
+        else NamedRun(path.name, path, {})
+        for path in paths
+    ]
+    return [replace(source, name=label) for source, label in zip(sources, run_labels(named), strict=True)]
 
 
 def read_instructions(path: Path, limit: int) -> Source:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness.analysis.published import MAIN, family_columns, load_table
-from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
+from evalharness.analysis.run_labels import labels_of
+from evalharness.analysis.scored_run import ScoredRun, of_family, require_same, require_same_turns
 from evalharness.analysis.task_range import (
     load_ranges,
 )
@@ -49,7 +50,10 @@ def make_leaderboard(
     ranges = load_ranges(PUBLISHED_SUITE)
     standings = [published_row(row, benchmark, ranges) for row in rows]
     declared = held_in or {}
-    standings += [own_row(run, benchmark.prompts, declared.get(run.folder, ())) for run in runs]
+    standings += [
+        own_row(run, label, benchmark.prompts, declared.get(run.folder, ()))
+        for run, label in zip(runs, labels_of(runs), strict=True)
+    ]
     listed = {family for run in runs for family in run.manifest["counts"]} - benchmark.apart
     order = [*family_columns(rows), *sorted(listed - set(family_columns(rows)))]
     names = dict(benchmark.titles)
@@ -82,7 +86,7 @@ def make_own_leaderboard(
     table = spec.published
     if table is None:
         raise UserError(f"--table {spec.family}: {spec.title} is in the main table; leave --table out")
-    runs = [_only(run, spec.family) for run in runs]
+    runs = [of_family(run, spec.family) for run in runs]
     rows = load_table(table.name) if published else []
     if published:
         for run in runs:
@@ -103,7 +107,7 @@ def make_own_leaderboard(
         titles={spec.family: spec.title},
         standings=(
             *(published_apart(row, spec, n, limit) for row in rows),
-            *(own_row(run, prompts, ()) for run in runs),
+            *(own_row(run, label, prompts, ()) for run, label in zip(runs, labels_of(runs), strict=True)),
         ),
         sorted_by=None,
         held_out=(),
@@ -111,16 +115,6 @@ def make_own_leaderboard(
         notes=(table.note,) if published and table.note else (),
     )
     return _sorted(board, sort) if sort else board
-
-
-def _only(run: ScoredRun, family: str) -> ScoredRun:
-    """The run as if it had played that family alone."""
-    if not (scores := tuple(score for score in run.scores if score.family == family)):
-        raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
-    parts = ("counts", "expected", "titles", "labels")
-    kept = {part: {family: run.manifest[part][family]} for part in parts}
-    kept["draw"] = {f: draw for f, draw in run.manifest.get("draw", {}).items() if f == family}
-    return replace(run, scores=scores, manifest={**run.manifest, **kept, "held_out": {}})
 
 
 def require_one_table(runs: list[ScoredRun], published: bool) -> None:

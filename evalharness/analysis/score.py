@@ -6,6 +6,7 @@ held-out score is AgentRefine's (ICLR 2025): families weighted by their number o
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from hashlib import blake2b
@@ -77,6 +78,8 @@ class EpisodeScore:
     cached_tokens: int = 0
     uncounted: int = 0
     """Turns without token counts."""
+    format_error_kinds: Mapping[str, int] = field(default_factory=dict)
+    """Kind -> turns that have it; a turn can have several."""
 
     @classmethod
     def of(cls, episode: Any) -> EpisodeScore:
@@ -105,6 +108,9 @@ class EpisodeScore:
             context_full=episode.ended_by == "context_full",
             cached_tokens=episode.cached_tokens,
             uncounted=sum(turn.prompt_tokens is None for turn in episode.turns),
+            format_error_kinds=Counter(
+                str(kind) for turn in episode.turns for kind in set(turn.format_errors)
+            ),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,16 @@ def load_scored_run(folder: Path) -> ScoredRun:
         raise UserError(f"{folder} holds no finished episode yet; continue it with `evalharness run`")
     scores.sort(key=lambda s: (s.family, s.task_id, s.sample))
     return ScoredRun(folder, manifest, tuple(scores))
+
+
+def of_family(run: ScoredRun, family: str) -> ScoredRun:
+    """The run as if it had played that family alone. Raises UserError where it has played nothing of it."""
+    if not (scores := tuple(score for score in run.scores if score.family == family)):
+        raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
+    parts = ("counts", "expected", "titles", "labels")
+    kept = {part: {family: run.manifest[part][family]} for part in parts}
+    kept["draw"] = {f: draw for f, draw in run.manifest.get("draw", {}).items() if f == family}
+    return replace(run, scores=scores, manifest={**run.manifest, **kept, "held_out": {}})
 
 
 def require_same(runs: list[ScoredRun], what: str, value: Callable[[ScoredRun], object], advice: str) -> None:

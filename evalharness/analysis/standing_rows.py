@@ -197,7 +197,8 @@ def _attempts(ranges: Mapping[str, TaskRange], families: Iterable[str]) -> int:
     return sum(row.floor_samples for id_, row in ranges.items() if id_.split("/")[0] in families)
 
 
-def own_row(run: ScoredRun, prompts: Mapping[str, str], held_in: Sequence[str]) -> Standing:
+def own_row(run: ScoredRun, label: str, prompts: Mapping[str, str], held_in: Sequence[str]) -> Standing:
+    """`label`: what tells the run from the others of the table."""
     manifest = run.manifest
     samples = int(run.config["samples"])
     groups = group_by_family(run.scores)
@@ -231,7 +232,7 @@ def own_row(run: ScoredRun, prompts: Mapping[str, str], held_in: Sequence[str]) 
     parts = {family: played(groups.get(family, ()), n, samples) for family, n in manifest["expected"].items()}
     leaves = deviations(manifest["identity"], prompts, run.titles)
     return Standing(
-        name=run.name,
+        name=label,
         series=OURS,
         held_in=tuple(held_in),
         values=values,

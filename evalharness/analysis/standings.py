@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from evalharness.analysis.completeness import Played
+from evalharness.analysis.html_table import html_table, percent
 from evalharness.analysis.score import HELD_OUT, MEASURES
 
 if TYPE_CHECKING:
@@ -82,6 +83,36 @@ class Leaderboard:
     """`success` and `progress` -> what the table calls them."""
     notes: tuple[str, ...] = ()
     """What has to be known to read the table as a whole."""
+
+    def __repr__(self) -> str:
+        ours = sum(standing.ours for standing in self.standings)
+        by = f", sorted by {self.sorted_by}" if self.sorted_by else ""
+        return f"<Leaderboard of {len(self.standings)} rows, {ours} of own runs, {len(self.titles)} families{by}>"
+
+    def _repr_html_(self) -> str:
+        """Rates in percent; a dagger marks a part of a family, a star one that the model was trained on."""
+        headings = [
+            "",
+            *(
+                f"{self.titles.get(f, 'held-out')} {self.measures[m]} %"
+                for f in self.groups
+                for m in MEASURES
+            ),
+        ]
+        rows = [
+            [standing.name, *(self._cell(standing, column) for column in self.columns)]
+            for standing in self.standings
+        ]
+        return html_table(
+            "Leaderboard", headings, rows, "* trained on this family, \u2020 a part of the family"
+        )
+
+    def _cell(self, standing: Standing, column: str) -> str:
+        value = standing.values.get(column)
+        if value is None:
+            return "-"
+        held_in = "*" if self.is_held_in(standing, column) else ""
+        return percent(value) + held_in + ("\u2020" if standing.is_incomplete(column) else "")
 
     @property
     def groups(self) -> tuple[str, ...]:

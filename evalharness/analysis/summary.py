@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -87,6 +88,7 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         "held_out_withheld": withheld,
         "turns": sum(s.turns for s in scores),
         "format_error_turns": sum(s.format_errors for s in scores),
+        "format_error_kinds": _error_kinds(scores),
         "tells_stop": tells_stop(manifest),
         "trimmed_episodes": sum(s.trimmed for s in scores),
         "context_full_episodes": sum(s.context_full for s in scores),
@@ -99,6 +101,14 @@ def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str
         **(timing or {}),
         **_cost(groups, timing or {}),
     }
+
+
+def _error_kinds(scores: Iterable[EpisodeScore]) -> dict[str, int]:
+    """Kind of format error -> turns that have it, by name."""
+    counts: Counter[str] = Counter()
+    for score in scores:
+        counts.update(score.format_error_kinds)
+    return dict(sorted(counts.items()))
 
 
 def _cost(groups: Mapping[str, list[EpisodeScore]], timing: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.analysis.behaviour import behaviour_rows, difference_rows, load_behaviour
     from evalharness.analysis.behaviour.rows import SCHEMA
     from evalharness.errors import UserError, nearest
-    from evalharness.report.behaviour import print_behaviour, print_differences
+    from evalharness.report.behaviour import print_behaviour, print_differences, print_runs
     from evalharness.report.terminal import make_console
 
     runs = [load_behaviour(folder) for folder in args.runs]
@@ -55,10 +55,11 @@ def run(args: argparse.Namespace) -> int:
     console = make_console(stderr="-" in (args.json, args.csv))
     if len(runs) == 1:
         print_behaviour(console, runs[0], rows[0])
-    for other, listed in zip(runs[1:], differences, strict=True):
-        print_differences(console, runs[0], other, listed)
-        if other is not runs[-1]:
-            console.print()
+    if len(runs) > 1:
+        print_runs(console, runs)
+    for number, listed in enumerate(differences, start=1):
+        console.print()
+        print_differences(console, runs, number, listed)
     write_csv(
         args.csv,
         [

@@ -33,11 +33,12 @@ def run(args: argparse.Namespace) -> int:
 
     from evalharness.analysis.comparison import SCHEMA, compare_runs
     from evalharness.analysis.repeats import load_repeats
-    from evalharness.report.comparison import print_comparison, print_method
+    from evalharness.report.comparison import print_comparison, print_method, print_runs
     from evalharness.report.terminal import make_console
 
     comparisons = compare_runs([load_repeats(folder) for folder in (args.baseline, *args.runs)])
     console = make_console(stderr="-" in (args.json, args.csv))
+    print_runs(console, comparisons)
     for comparison in comparisons:
         print_comparison(console, comparison)
         console.print()

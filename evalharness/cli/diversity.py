@@ -75,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
     if args.what == "thoughts":
         if not args.sources:
             raise UserError("diversity thoughts needs a run folder or training file")
-        sources = [diversity.read_thoughts(path, args.limit) for path in args.sources]
+        read = [diversity.read_thoughts(path, args.limit) for path in args.sources]
+        sources = diversity.told_apart(read, args.sources)
         drawn = [source for source in diversity.pooled(sources, args.pool, args.seed) if source.texts]
         rows, lines, name = diversity.thought_map(drawn, args.embedding)
         for line in lines:

@@ -48,6 +48,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from envs import specs
     from evalharness.analysis import curves
+    from evalharness.analysis.run_labels import labels_of
     from evalharness.analysis.scored_run import load_scored_run
     from evalharness.engine.study import run_folders
     from evalharness.errors import UserError
@@ -56,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
 
     plots.style()  # before the work, not after it: raises where matplotlib is missing
     runs = [load_scored_run(folder) for folder in run_folders(args.runs)]
-    labels = _labels(runs)
+    labels = labels_of(runs)
     labelled = list(zip(labels, runs, strict=True))
     tables: dict[str, list[Row]] = {
         "progress_by_turn": [
@@ -90,19 +91,6 @@ def run(args: argparse.Namespace) -> int:
             plots.save_figure(plots.DRAW[name](rows, titles), stem)
         say(f"wrote {stem}.png, .svg, .csv")
     return 0
-
-
-def _labels(runs: list[ScoredRun]) -> list[str]:
-    """The model's name, made distinct where several runs are of one model: by perturbation, else by folder."""
-    names = [run.name for run in runs]
-    labels = []
-    for run in runs:
-        same = [other for other in runs if other.name == run.name]
-        if len(same) > 1 and len({other.perturbation for other in same}) == len(same):
-            labels.append(f"{run.name} ({run.perturbation or 'own words'})")
-        else:
-            labels.append(run.name if names.count(run.name) == 1 else f"{run.name} ({run.folder.name})")
-    return labels
 
 
 def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> list[Row]:
@@ -157,6 +145,7 @@ def _scaling(runs: list[ScoredRun], over: str) -> list[Row]:
 def _perturbations(runs: list[ScoredRun]) -> list[Row]:
     """Of each model that was run under a perturbation."""
     from evalharness.analysis import curves
+    from evalharness.analysis.run_labels import short_name
 
     groups: dict[str, list[ScoredRun]] = {}
     for run in runs:
@@ -165,7 +154,7 @@ def _perturbations(runs: list[ScoredRun]) -> list[Row]:
         row
         for name, group in groups.items()
         if any(run.perturbation for run in group)
-        for row in curves.by_perturbation(name, group)
+        for row in curves.by_perturbation(short_name(name), group)
     ]
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalharness.report.viewer.bundle import Chosen
 
 _DESCRIPTION = """\
 Write runs as one HTML file that needs nothing else: scores with intervals, floors and ceilings, every trajectory turn
@@ -38,6 +42,18 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the folder that the runs were given as `run --prompts DIR`; the page then shows these prompts",
     )
+    parser.add_argument("--family", metavar="NAME", help="a page about this family alone")
+    parser.add_argument(
+        "--only-failures",
+        action="store_true",
+        help="trajectories of episodes without success alone (a smaller page); the numbers stay those of all",
+    )
+
+
+def chosen(args: argparse.Namespace) -> Chosen:
+    from evalharness.report.viewer.bundle import Chosen
+
+    return Chosen(args.family, args.only_failures)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,7 +67,11 @@ def run(args: argparse.Namespace) -> int:
     broken: dict[Path, list[BrokenLine]] = {}
     with opened(args.runs, broken) as folders:
         bundle = load_bundle(
-            folders, prompts=args.prompts, behaviour=behaviour_figures, judgements=judgements_of
+            folders,
+            prompts=args.prompts,
+            behaviour=behaviour_figures,
+            judgements=judgements_of,
+            chosen=chosen(args),
         )
     for path, lines in broken.items():
         for line in say_broken(path, lines):

@@ -22,11 +22,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.options import add_run_options
+    from evalharness.cli.seeds import add_seeds_option
 
     add_run_options(parser)
+    add_seeds_option(parser.add_argument_group("a study"))
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.seeds is not None:
+        from evalharness.cli.seeds import run_seeds
+
+        return run_seeds(args)
     from evalharness.cli.common import titles
     from evalharness.cli.options import config_of
     from evalharness.engine import evaluation

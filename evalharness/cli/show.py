@@ -8,40 +8,60 @@ from pathlib import Path
 from evalharness.cli.common import add_json_option, write_json
 from evalharness.errors import UserError
 
+_DESCRIPTION = """\
+Print a run's scores: a row a family with success and progress, each with its 95 % interval, the floor that chance
+reaches and the score between that and the best known plans; on a wide terminal also ceilings and grounding. With
+TASK_ID one trajectory, on a terminal through $PAGER (PAGER=cat: not).
+"""
+
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "show", help="print a run's table, or one of its trajectories", description="Print a run's results."
+        "show", help="print a run's table, or one of its trajectories", description=_DESCRIPTION
     )
     parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
     parser.add_argument("task", nargs="?", metavar="TASK_ID", help="print this task's trajectory")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="which attempt (default: 0)")
+    parser.add_argument(
+        "-v",
+        "--verbose",
+        action="store_true",
+        help="also intervals over kinds of tasks, the error between attempts, where the time went, the server's part",
+    )
+    parser.add_argument(
+        "--raw", action="store_true", help="of a trajectory: the replies as they came, and long texts whole"
+    )
     add_json_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    from rich.text import Text
 
     from evalharness.analysis.summary import earlier_timing, summarize
     from evalharness.analysis.tables import sorted_episodes
     from evalharness.errors import nearest
     from evalharness.records.store import read_manifest
+    from evalharness.report.pager import print_paged
     from evalharness.report.table import print_summary
     from evalharness.report.terminal import make_console
+    from evalharness.report.text import printable
     from evalharness.report.trajectory import trajectory
 
     manifest = read_manifest(args.folder)
     console = make_console(stderr=args.json == "-")
     if args.task is None:
         summary = summarize(args.folder, earlier_timing(args.folder))
-        print_summary(console, summary, manifest["titles"])
+        print_summary(console, summary, manifest["titles"], verbose=args.verbose)
+        if not args.verbose:
+            more = f"more: evalharness show {args.folder} --verbose"
+            console.print(Text(printable(more, single_line=True), style="dim"), soft_wrap=True)
         write_json(args.json, summary)
         return 0
     seen = []
     for episode in sorted_episodes(args.folder):
         if episode.task_id == args.task and episode.sample == args.sample:
-            for line in trajectory(episode):
-                console.print(line)
+            print_paged(console, trajectory(episode, raw=args.raw))
             write_json(args.json, episode.to_json())
             return 0
         seen.append(episode.task_id)

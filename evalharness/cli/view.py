@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.report import add_page_arguments
+from evalharness.cli.report import add_page_arguments, chosen
 
 _DESCRIPTION = """\
 Serve the page of `evalharness report` on this machine's loopback address, for a run in progress: what is finished
@@ -29,5 +29,5 @@ def run(args: argparse.Namespace) -> int:
 
     if not 0 <= args.port <= 65535:
         raise UserError(f"--port {args.port}: a port is a number up to 65535, or 0 for a free one")
-    serve(args.runs, port=args.port, prompts=args.prompts)
+    serve(args.runs, port=args.port, prompts=args.prompts, chosen=chosen(args))
     return 0

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evalharness.analysis.behaviour import ALL, FIGURES, BehaviourRow, DifferenceRow, Figure, RunBehaviour
+from evalharness.analysis.run_labels import labels_of, letter
 from evalharness.report.text import printable
 
 _BY_NAME = {figure.name: figure for figure in FIGURES}
@@ -23,8 +24,8 @@ def _interval(figure: Figure, low: float, high: float) -> str:
     return f"[{figure_value(figure, low)},{figure_value(figure, high)}]"
 
 
-def _head(console: Console, letter: str, run: RunBehaviour) -> None:
-    text = f"{letter}{printable(run.name, single_line=True)}  {printable(str(run.folder), single_line=True)}"
+def _head(console: Console, name: str, run: RunBehaviour) -> None:
+    text = f"{printable(name, single_line=True)}  {printable(str(run.folder), single_line=True)}"
     console.print(Text(text, style="bold"), soft_wrap=True)
 
 
@@ -41,7 +42,7 @@ def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[Behaviou
     families = list(dict.fromkeys(row.family for row in rows))
     titles = run.manifest["titles"]
     first = families[0]
-    _head(console, "", run)
+    _head(console, run.name, run)
     others = [family for family in families if family != first]
     table = _table(
         "",
@@ -84,18 +85,25 @@ def _brief(figure: Figure, value: float) -> str:
     return f"{100 * value:.0f}" if figure.share else f"{value:.1f}"
 
 
+def print_runs(console: Console, runs: Sequence[RunBehaviour]) -> None:
+    """Which run each letter is."""
+    for number, (label, run) in enumerate(zip(labels_of(runs), runs, strict=True)):
+        _head(console, f"{letter(number)}  {label}", run)
+
+
 def print_differences(
-    console: Console, baseline: RunBehaviour, run: RunBehaviour, rows: Sequence[DifferenceRow]
+    console: Console, runs: Sequence[RunBehaviour], number: int, rows: Sequence[DifferenceRow]
 ) -> None:
-    """Of all families together, or of the one there is; bold where the interval excludes 0."""
+    """Of that run from the first, over all families or the one there is; bold where the interval excludes 0."""
+    a, b = letter(0), letter(number)
     family = rows[0].family if rows else ALL
     shown = [row for row in rows if row.family == family]
-    _head(console, "A  ", baseline)
-    _head(console, "B  ", run)
     count = shown[0].n if shown else 0
     where = "all families" if family == ALL else family
-    console.print(Text(f"{where}, {count} tasks that both have played, paired by task", style="dim"))
-    table = _table("", "A", "B", "B - A", "95 % CI")
+    console.print(
+        Text(f"{b} against {a}: {where}, {count} tasks that both have played, paired by task", style="dim")
+    )
+    table = _table("", a, b, f"{b} - {a}", "95 % CI")
     for row in shown:
         figure = _BY_NAME[row.figure]
         signed = f"{100 * row.difference:+.1f}" if figure.share else f"{row.difference:+.1f}"

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from evalharness.analysis.comparison import Comparison
 from evalharness.analysis.difference import SIGNIFICANT, Difference
+from evalharness.analysis.run_labels import labels_of
 from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.report.text import printable
 from evalharness.stats import ENOUGH_KINDS
@@ -49,7 +50,8 @@ def _row(d: Difference, titles: Mapping[str, str]) -> list[str]:
 
 def _table(comparison: Comparison, titles: Mapping[str, str]) -> Table:
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("", "n", "A", "B", "B - A [95 % CI]", "p", "Holm", "MDD", "w/t/l"):
+    a, b = comparison.letters
+    for name in ("", "n", a, b, f"{b} - {a} [95 % CI]", "p", "Holm", "MDD", "w/t/l"):
         table.add_column(name, justify="left" if name == "" else "right", no_wrap=True)
     for measure in MEASURES:
         table.add_row(Text(f"{measure} %", style="bold"))
@@ -84,7 +86,8 @@ def _disagreements(comparison: Comparison, titles: Mapping[str, str]) -> Iterato
 def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Table | None:
     """The variance components, where some task was attempted more than once; None where none was."""
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    for name in ("standard error, points", "other tasks", "another run of A", "another run of B"):
+    others = (f"another run of {letter}" for letter in comparison.letters)
+    for name in ("standard error, points", "other tasks", *others):
         table.add_column(name, justify="right" if table.columns else "left", no_wrap=True)
     for d in comparison.differences:
         parts = (d.standard_error_tasks, d.standard_error_attempts_baseline, d.standard_error_attempts_run)
@@ -94,16 +97,25 @@ def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Ta
     return table if table.row_count else None
 
 
-def print_comparison(console: Console, comparison: Comparison) -> None:
-    titles = {**comparison.baseline.titles, **comparison.run.titles}
-    for letter, run in (("A", comparison.baseline), ("B", comparison.run)):
+def print_runs(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """Which run each letter is."""
+    runs = [comparisons[0].baseline, *(comparison.run for comparison in comparisons)]
+    letters = [comparisons[0].letters[0], *(comparison.letters[1] for comparison in comparisons)]
+    for letter, label, run in zip(letters, labels_of(runs), runs, strict=True):
         folders = ", ".join(str(one.folder) for one in run.repeats or (run,))
-        line = f"{letter}  {printable(run.name, single_line=True)}  {printable(folders, single_line=True)}"
+        line = f"{letter}  {printable(label, single_line=True)}  {printable(folders, single_line=True)}"
         if run.repeats:
             line += f"  ({len(run.repeats)} repeats read as one run)"
         console.print(Text(line, style="bold"), soft_wrap=True)
+
+
+def print_comparison(console: Console, comparison: Comparison) -> None:
+    titles = {**comparison.baseline.titles, **comparison.run.titles}
+    a, b = comparison.letters
     console.print(
-        Text(f"suite {comparison.run.suite}, at most {comparison.run.max_turns} turns, paired by task"),
+        Text(
+            f"{b} against {a}: suite {comparison.run.suite}, at most {comparison.run.max_turns} turns, paired by task"
+        ),
         style="dim",
     )
     for note in comparison.notes:
@@ -116,7 +128,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
         console.print()
         console.print(parts)
     console.print()
-    for word, ids in (("solved more by B", comparison.gained), ("solved more by A", comparison.lost)):
+    for word, ids in ((f"solved more by {b}", comparison.gained), (f"solved more by {a}", comparison.lost)):
         console.print(Text(f"{word}: {len(ids)}", style="bold"))
         for line in compact_ids(ids):
             console.print(Padding(Text(line), (0, 0, 0, 2)), highlight=False)
@@ -137,11 +149,12 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
         success += "; where one run has more attempts of a task, these are dealt again within tasks"
     bold = "; bold where below 0.05" if console.color_system else ""
     count = sum(len(c.differences) for c in comparisons)
+    letters = [c.letters[1] for c in comparisons]
     console.print(
         Text(
             f"p: {success}. Holm: adjusted over the {count} tests shown{bold}. "
             "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
-            "w/t/l: tasks won, tied, lost by B."
+            f"w/t/l: tasks won, tied, lost by {' or '.join(letters) if len(letters) < 3 else 'the later run'}."
         ),
         style="dim",
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import logging
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,11 +43,37 @@ def style() -> AbstractContextManager[None]:
         from matplotlib import rc_context
     except ImportError:
         raise UserError("plots need matplotlib; install it with: pip install 'evalharness[plots]'") from None
-    return rc_context(_STYLE)
+
+    @contextmanager
+    def drawing() -> Iterator[None]:
+        log = logging.getLogger("matplotlib")
+        level = log.level
+        with rc_context(_STYLE), warnings.catch_warnings():
+            # A glyph that the font lacks is drawn as a box: a person sees that in the picture, and no line of
+            # somebody else's code in the terminal.
+            warnings.simplefilter("ignore")
+            log.setLevel(logging.ERROR)
+            try:
+                yield
+            finally:
+                log.setLevel(level)
+
+    return drawing()
+
+
+_LONGEST_LABEL = 60
+"""Characters; a figure is not made wider for a name."""
+_INCH_A_CHARACTER = 0.075
+"""Of the size of letters that labels have."""
 
 
 def _label(text: str) -> str:
-    return printable(text, single_line=True)
+    """One line, its middle left out where it is very long: names of models differ at their ends."""
+    text = printable(text, single_line=True)
+    if len(text) <= _LONGEST_LABEL:
+        return text
+    head = (_LONGEST_LABEL - 1) // 2
+    return f"{text[:head]}…{text[-(_LONGEST_LABEL - 1 - head) :]}"
 
 
 def _colour(i: int) -> str:
@@ -89,11 +117,11 @@ def _family_panels(
 
 
 def _measure_panels(
-    rows: Sequence[Row], titles: Mapping[str, str], title: str, height: float
+    rows: Sequence[Row], titles: Mapping[str, str], title: str, height: float, beside: float = 0.0
 ) -> tuple[Figure, dict[tuple[str, str], Axes]]:
-    """Success above, progress below; a column a family."""
+    """Success above, progress below; a column a family. `beside`: inches that the panels' labels take."""
     families, measures = _values(rows, "family"), _values(rows, "measure")
-    figure = _figure(max(5.0, 1.6 + 1.7 * len(families)), height, title)
+    figure = _figure(max(5.0, 1.6 + 1.7 * len(families), beside + 1.7 * len(families)), height, title)
     grid = figure.subplots(len(measures), len(families), sharex=True, sharey=True, squeeze=False)
     for axes, family in zip(grid[0], families, strict=True):
         axes.set_title(_label(titles.get(family, family)))
@@ -110,7 +138,13 @@ def _legend(figure: Figure) -> None:
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             shown.setdefault(label, handle)
-    figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=min(3, len(shown)))
+    if not shown:
+        return
+    widest = max(map(len, shown)) * _INCH_A_CHARACTER + 0.6
+    columns = int(max(1, min(3, len(shown), figure.get_figwidth() // widest)))
+    figure.legend(list(shown.values()), list(shown), loc="outside lower center", ncols=columns)
+    # Entries below each other take their room from nobody else.
+    figure.set_figheight(figure.get_figheight() + 0.17 * (-(-len(shown) // columns) - 1))
 
 
 def _curve(axes: Axes, rows: Sequence[Row], x: str, y: str, colour: str, dashes: str, label: str) -> None:
@@ -172,11 +206,15 @@ def _points(axes: Axes, rows: Sequence[Row], xs: Sequence[float], i: int, label:
 def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """Bars a row a model: our runs in colour with intervals, published rows in grey; held-in bars hatched."""
     runs = _values(rows, "run")
+    marks = ["lines: 95 %"]
+    marks += ["hatched: trained on it"] if any(row["held_in"] for row in rows) else []
+    marks += ["\u2020: a part of the family"] if any(row["incomplete"] for row in rows) else []
     figure, panels = _measure_panels(
         rows,
         {**titles, "held_out": "held-out"},
-        "Success and progress by family (lines: 95 %; hatched: trained on it; \u2020: a part of the family)",
+        f"Success and progress by family ({'; '.join(marks)})",
         1.4 + 0.5 * len(runs),
+        beside=max(len(_label(run)) for run in runs) * _INCH_A_CHARACTER,
     )
     published = [row["run"] for row in rows if row["source"] == "published"]
     ours = [run for run in runs if run not in published]
@@ -193,11 +231,11 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
                 end = max(x, high)
             part = "\u2020" if row["incomplete"] else ""
             axes.annotate(
-                f"{x:.0f}{part}", (end, y), (2, 0), textcoords="offset points", va="center", fontsize=7
+                f"{x:.1f}{part}", (end, y), (2, 0), textcoords="offset points", va="center", fontsize=7
             )
         axes.set_yticks(range(len(runs)), [_label(run) for run in runs])
         axes.set_ylim(len(runs) - 0.5, -0.5)
-        axes.set_xlim(0, 112)
+        axes.set_xlim(0, 124)
         axes.set_xticks([0, 50, 100])
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
@@ -240,7 +278,9 @@ def spread(values: Sequence[float], apart: float, low: float, high: float) -> li
 
 def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """A slope from the unperturbed rate to the rate under each perturbation; a row a run and family."""
-    panels = list(dict.fromkeys((row["run"], row["family"]) for row in rows))
+    panels = list(
+        dict.fromkeys((row["run"], row["family"]) for row in rows if row["perturbation"] != UNPERTURBED)
+    )
     measures = _values(rows, "measure")
     figure = _figure(
         3.6 * len(measures), 3.1 * len(panels) + 0.4, "Scores without and with the perturbation (%)"

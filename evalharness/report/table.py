@@ -1,75 +1,16 @@
-"""The family table of a run, for a terminal."""
+"""What a run's scores are of and what to know of them, for a terminal. The scores themselves: `score_table`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.analysis.completeness import Played
+from evalharness.report.score_table import USUAL, ScoreTable, percent
 from evalharness.report.text import duration, printable
-
-
-def _percent(value: float | None, interval: Sequence[float] | None = None) -> str:
-    if value is None:
-        return "-"
-    text = f"{100 * value:5.1f}"
-    if interval is not None:
-        text += f" [{100 * interval[0]:.1f},{100 * interval[1]:.1f}]"
-    return text
-
-
-def _rates(entry: Mapping[str, Any], *names: str) -> list[str]:
-    return [_percent(entry.get(name), entry.get(f"{name}_ci95")) for name in names]
-
-
-def _scores_table(
-    names: Mapping[str, Any], families: Mapping[str, Any], titles: Mapping[str, str], samples: int
-) -> Table:
-    """Families whose scores go by the same names."""
-    table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("family", no_wrap=True)
-    table.add_column("tasks", justify="right", min_width=6)
-    for name in (f"{names['success']} %", f"{names['progress']} %", "grounding %"):
-        table.add_column(f"{name} [95% CI]", no_wrap=True)
-    for family, entry in families.items():
-        count = str(Played(entry["n"], entry["expected"], entry["episodes"], samples))
-        rates = _rates(entry, "success_rate", "progress_rate", "grounding_accuracy")
-        table.add_row(titles.get(family, family), count, *rates)
-    return table
-
-
-def family_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType:
-    """Success, progress and grounding in percent, each with its 95 % interval; what the numbers are not, below.
-
-    A family whose scores have names of their own stands in a table of its own.
-    """
-    apart = summary.get("scores", {})
-    usual = {family: entry for family, entry in summary["families"].items() if family not in apart}
-    table = _scores_table(_USUAL, usual, titles, summary["samples"])
-    if summary["held_out"]:
-        score = summary["held_out"]
-        table.add_section()
-        table.add_row(
-            Text("held-out", style="bold"),
-            str(score["n"]),
-            *_rates(score, "success_rate", "progress_rate"),
-            "",
-        )
-    others = [
-        _scores_table(apart[f], {f: entry}, titles, summary["samples"])
-        for f, entry in summary["families"].items()
-        if f in apart
-    ]
-    tables: list[RenderableType] = [table, *others] if usual else [*others]
-    return Group(
-        *(part for each in tables for part in (each, "")),
-        *(Text(note, style="dim") for note in notes(summary, titles)),
-        *(Text(warning, style="yellow") for warning in warnings(summary, titles)),
-    )
 
 
 def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
@@ -89,14 +30,7 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
             f"{titles.get(family, family)}: {draw['tasks']} tasks drawn from the suite with seed {draw['seed']}"
         )
     found += _figures(summary, titles)
-    tokens = summary["tokens"]
-    if tokens["completion"]:
-        reasoning = f" (reasoning: {tokens['reasoning']:,})" if tokens.get("reasoning") else ""
-        found.append(f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion" + reasoning)
-    found += cost_lines(summary, titles)
-    if summary["turns"] and summary["format_error_turns"]:
-        share = 100 * summary["format_error_turns"] / summary["turns"]
-        found.append(f"format errors in {summary['format_error_turns']} turns ({share:.1f} %)")
+    found += format_error_lines(summary)
     if summary["trimmed_episodes"]:
         found.append(f"{summary['trimmed_episodes']} episodes outgrew the model's context and lost old turns")
     if summary.get("tells_stop") is False:
@@ -118,7 +52,28 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
         found.append(f"labels: ours for {', '.join(ours)}")
     if not summary["held_out"] and len(summary["families"]) > 1:
         found.append(f"held-out score withheld: {summary['held_out_withheld']}")
-    return found + performance_lines(summary.get("performance"))
+    return found
+
+
+def format_error_lines(summary: Mapping[str, Any]) -> list[str]:
+    """In how many turns, and how many of each kind; a turn can have several."""
+    if not summary["turns"] or not summary["format_error_turns"]:
+        return []
+    share = 100 * summary["format_error_turns"] / summary["turns"]
+    line = f"format errors in {summary['format_error_turns']} of {summary['turns']} turns ({share:.1f} %)"
+    kinds = sorted(summary.get("format_error_kinds", {}).items(), key=lambda item: (-item[1], item[0]))
+    listed = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in kinds)
+    return [f"{line}: {listed}" if listed else line]
+
+
+def token_lines(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
+    """Tokens, and what they cost where prices were given."""
+    tokens = summary["tokens"]
+    if not tokens["completion"]:
+        return cost_lines(summary, titles)
+    reasoning = f" (reasoning: {tokens['reasoning']:,})" if tokens.get("reasoning") else ""
+    line = f"tokens: {tokens['prompt']:,} prompt, {tokens['completion']:,} completion" + reasoning
+    return [line, *cost_lines(summary, titles)]
 
 
 def _figures(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
@@ -127,7 +82,7 @@ def _figures(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]
     for family, names in summary.get("scores", {}).items():
         entry = summary["families"].get(family, {})
         parts = [
-            f"{title} {_percent(entry['figures'][name]['mean'], entry['figures'][name]['ci95']).strip()} %"
+            f"{title} {percent(entry['figures'][name]['mean'], entry['figures'][name]['ci95']).strip()} %"
             for name, title in names["figures"].items()
             if name in entry.get("figures", {})
         ]
@@ -224,41 +179,14 @@ def performance_lines(performance: Mapping[str, Any] | None) -> list[str]:
         printable(f"{event['event']} (after {duration(event['at_s'])})", single_line=True)
         for event in performance["events"]
     ]
-    if performance["advice"]:
-        lines.append(f"advice: {printable(performance['advice'], single_line=True)}")
-    return lines
+    return lines + advice_lines(performance)
 
 
-FLOOR_NOTE = (
-    "floor: a random choice among the valid actions, which it is handed at every turn and a model is not; the interval "
-    "holds the floor's own error, too"
-)
-
-
-def range_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
-    """Score between floor (chance) and ceiling (best known plans), in percent, with the corrected score's 95 %
-    interval; None where no floor and ceiling are stored."""
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("family", no_wrap=True)
-    table.add_column("rate", no_wrap=True)
-    for column in ("floor", "score", "ceiling"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("chance-corrected [95% CI]", no_wrap=True)
-    for family, entry in summary["families"].items():
-        task_range = entry.get("reference")
-        if task_range is None:
-            continue
-        names = summary.get("scores", {}).get(family, {})
-        for rate, name in (("success_rate", "success"), ("progress_rate", "progress")):
-            table.add_row(
-                titles.get(family, family) if name == "success" else "",
-                names.get(name, name),
-                _percent(task_range["floor"][rate]),
-                _percent(entry[rate]),
-                _percent(task_range["ceiling"][rate]),
-                _percent(task_range["chance_corrected"][rate], task_range["chance_corrected_ci95"][rate]),
-            )
-    return Group(table, "", Text(FLOOR_NOTE, style="dim")) if table.row_count else None
+def advice_lines(performance: Mapping[str, Any] | None) -> list[str]:
+    """What would make the run faster, where that is known."""
+    if not performance or not performance["advice"]:
+        return []
+    return [f"advice: {printable(performance['advice'], single_line=True)}"]
 
 
 def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> RenderableType | None:
@@ -274,22 +202,19 @@ def kinds_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Render
         )
         if None not in intervals and intervals != by_task:
             rates = [
-                _percent(entry[f"{m}_rate"], i)
+                percent(entry[f"{m}_rate"], i)
                 for m, i in zip(("success", "progress"), intervals, strict=True)
             ]
             rows.append((title, str(entry["kinds"]), *rates))
     apart = {titles.get(family, family): names for family, names in summary.get("scores", {}).items()}
-    shown = [apart.get(title, _USUAL) for title, *_ in rows]
-    alike = shown[0] if shown and all(_called(names) == _called(shown[0]) for names in shown) else _USUAL
+    shown = [apart.get(title, USUAL) for title, *_ in rows]
+    alike = shown[0] if shown and all(_called(names) == _called(shown[0]) for names in shown) else USUAL
     for name in _called(alike):
         table.add_column(f"{name} % [95% CI]", no_wrap=True)
     for (title, *cells), names in zip(rows, shown, strict=True):
         also = "" if _called(names) == _called(alike) else f" ({', '.join(_called(names))})"
         table.add_row(title + also, *cells)
     return table if rows else None
-
-
-_USUAL: Mapping[str, Any] = {"success": "success", "progress": "progress"}
 
 
 def _called(names: Mapping[str, Any]) -> tuple[str, str]:
@@ -306,7 +231,7 @@ def errors_table(summary: Mapping[str, Any], titles: Mapping[str, str]) -> Rende
         for measure in ("success", "progress"):
             if (found := entry.get(f"{measure}_rate_variance")) is not None:
                 table.add_row(
-                    f"{title}, {apart.get(title, _USUAL)[measure]}",
+                    f"{title}, {apart.get(title, USUAL)[measure]}",
                     f"{found['repeats']:g}",
                     f"{100 * found['standard_error_tasks']:.1f}",
                     f"{100 * found['standard_error_runs']:.1f}",
@@ -321,8 +246,20 @@ def _with_held_out(
     return [*rows, ("held-out", summary["held_out"])] if summary["held_out"] else rows
 
 
-def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[str, str]) -> None:
-    console.print(family_table(summary, titles))
+def print_summary(
+    console: Console, summary: Mapping[str, Any], titles: Mapping[str, str], *, verbose: bool = False
+) -> None:
+    """The scores and what to know of them; `verbose`: also what they are worth for other kinds of tasks and another
+    run, where the time went, and what the server did."""
+    console.print(ScoreTable(summary, titles))
+    performance = summary.get("performance")
+    more = performance_lines(performance) if verbose else advice_lines(performance)
+    for note in (*notes(summary, titles), *token_lines(summary, titles), *more):
+        console.print(Text(note, style="dim"))
+    for warning in warnings(summary, titles):
+        console.print(Text(warning, style="yellow"))
+    if not verbose:
+        return
     if (kinds := kinds_table(summary, titles)) is not None:
         console.print()
         console.print(kinds)
@@ -330,6 +267,3 @@ def print_summary(console: Console, summary: Mapping[str, Any], titles: Mapping[
     if (errors := errors_table(summary, titles)) is not None:
         console.print()
         console.print(errors)
-    if (ranges := range_table(summary, titles)) is not None:
-        console.print()
-        console.print(ranges)

@@ -78,7 +78,7 @@ def test_held_out_counts_every_task_once_and_needs_all_of_them(tmp_path: Path) -
     [partial] = compared(a, short)
     assert not any(d.family == "held_out" for d in partial.differences)
     assert any("held-out score withheld" in note for note in partial.notes)
-    assert any("1 tasks that only the first run has played" in note for note in partial.notes)
+    assert any("1 task that only A has played" in note for note in partial.notes)
 
 
 def test_samples_of_a_task_are_averaged_before_anything_else(tmp_path: Path) -> None:

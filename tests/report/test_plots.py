@@ -63,6 +63,27 @@ def test_each_plot_is_png_svg_and_csv_with_the_numbers_it_shows(tmp_path: Path) 
     assert published["held_out"] == pytest.approx(0.4575, abs=1e-4)
 
 
+def test_marks_are_explained_where_they_are_and_names_fit(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Also a glyph that no font has draws no warning into the terminal."""
+    whole = make_run(tmp_path / "whole", {"jericho": [SOLVED] * 7 + [NOTHING] * 13}, name="模型 " + "x" * 90)
+    out = tmp_path / "out"
+    assert main(["plot", str(whole), "-o", str(out)]) == 0
+    text = "".join(ElementTree.fromstring((out / "families.svg").read_text(encoding="utf-8")).itertext())
+    assert "hatched" not in text
+    assert "†" not in text
+    assert "35.0" in text
+    assert "x" * 20 in text
+    assert "x" * 60 not in text
+    part = make_run(tmp_path / "part", {"jericho": [SOLVED]}, name="part")
+    assert main(["plot", str(part), "-o", str(out), "--against", "LLaMA-3-8B/AgentRefine"]) == 0
+    text = "".join(ElementTree.fromstring((out / "families.svg").read_text(encoding="utf-8")).itertext())
+    assert "†: a part of the family" in text
+    errors = capfd.readouterr().err.splitlines()
+    assert all(line.startswith("wrote ") for line in errors), errors
+
+
 def test_curves_over_k_where_tasks_were_sampled(tmp_path: Path) -> None:
     run = make_run(
         tmp_path / "run", {"pddl": [[SOLVED, NOTHING, HALF], [NOTHING] * 3]}, samples=3, temperature=1.0

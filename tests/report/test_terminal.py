@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
 import shlex
 import shutil
@@ -11,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from command_line import command
+from command_line import command, in_a_terminal
 from made_runs import make_run
 
 from evalharness.cli import main
@@ -89,32 +88,6 @@ def test_a_terminal_can_ask_for_no_colour(variable: str, value: str, small: list
     assert codes <= ({"0", "1", "2", "3"} if variable == "NO_COLOR" else set())
     assert "Observation a room" in re.sub(r"\x1b\[[\d;]*m", "", output)
     assert re.search(r"\x1b\[[\d;]*3[0-7]m", in_a_terminal(small, {}))
-
-
-def in_a_terminal(arguments: list[str], variables: dict[str, str]) -> str:
-    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
-    master, slave = pty.openpty()
-    with os.fdopen(master, "rb", buffering=0) as reader:
-        process = subprocess.Popen(
-            command(*arguments),
-            env={**environment, "TERM": "xterm-256color", **variables},
-            stdin=slave,
-            stdout=slave,
-            stderr=slave,
-        )
-        os.close(slave)
-        output = b""
-        while chunk := _read(reader):
-            output += chunk
-        assert process.wait(60) == 0, output
-    return output.decode().replace("\r\n", "\n")
-
-
-def _read(reader: object) -> bytes:
-    try:
-        return os.read(reader.fileno(), 65536)  # type: ignore[attr-defined]
-    except OSError:  # the other side has closed
-        return b""
 
 
 def test_a_terminal_of_another_encoding_does_not_end_a_command(small: list[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -67,3 +68,29 @@ def frames(folder: Path) -> list[pd.DataFrame]:
 def assert_same_results(first: Path, second: Path) -> None:
     for one, other in zip(frames(first), frames(second), strict=True):
         pd.testing.assert_frame_equal(one, other)
+
+
+def in_a_terminal(arguments: list[str], variables: dict[str, str]) -> str:
+    environment = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")}
+    master, slave = pty.openpty()
+    with os.fdopen(master, "rb", buffering=0) as reader:
+        process = subprocess.Popen(
+            command(*arguments),
+            env={**environment, "TERM": "xterm-256color", "PAGER": "cat", **variables},
+            stdin=slave,
+            stdout=slave,
+            stderr=slave,
+        )
+        os.close(slave)
+        output = b""
+        while chunk := _read(reader):
+            output += chunk
+        assert process.wait(60) == 0, output
+    return output.decode().replace("\r\n", "\n")
+
+
+def _read(reader: object) -> bytes:
+    try:
+        return os.read(reader.fileno(), 65536)  # type: ignore[attr-defined]
+    except OSError:  # the other side has closed
+        return b""

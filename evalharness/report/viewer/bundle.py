@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.analysis.behaviour import ALL, FIGURES, behaviour_rows, load_behaviour
-from evalharness.analysis.comparison import compare_runs
-from evalharness.analysis.scored_run import ScoredRun, load_scored_run, require_same
+from evalharness.analysis.comparison import comparable_groups, compare_runs
+from evalharness.analysis.run_labels import labels_of, letter
+from evalharness.analysis.scored_run import ScoredRun, load_scored_run, of_family, require_same
 from evalharness.analysis.summary import earlier_timing, summarize
 from evalharness.analysis.tables import sorted_episodes
-from evalharness.errors import UserError
+from evalharness.errors import UserError, nearest
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import turn_limits
 from evalharness.records.store import EpisodeKey, read_manifest
-from evalharness.report.table import notes, warnings
+from evalharness.report.table import notes, performance_lines, token_lines, warnings
 from evalharness.report.viewer.prompts import Prompts
 from evalharness.report.viewer.records import (
     COLUMNS,
@@ -72,6 +73,19 @@ def gzip_text(text: str) -> bytes:
     return gzip.compress(text.encode(), compresslevel=6, mtime=0)
 
 
+LEFT_OUT = -1
+"""Block of an episode whose trajectory is not in the page (`--only-failures`); it counts in every number."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What of the runs the page is about."""
+
+    family: str | None = None
+    only_failures: bool = False
+    """Trajectories of episodes without success alone."""
+
+
 @dataclass
 class TaskTable:
     """The tasks of all runs, each once."""
@@ -105,12 +119,19 @@ class RunRecords:
     """Family -> turns of its episodes at most."""
     acts_by_tools: bool = False
     judged: EpisodeJudgements = field(default_factory=dict)
+    chosen: Chosen = field(default_factory=lambda: Chosen())
     rows: list[tuple[float, ...]] = field(default_factory=list)
     _closed: list[bytes] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
     _curves: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, episode: Episode) -> None:
+        if self.chosen.family not in (None, episode.family):
+            return
+        self._count_progress(episode)
+        if self.chosen.only_failures and episode.success:
+            self.rows.append(list_row(episode, self.tasks.position(episode), LEFT_OUT, LEFT_OUT))
+            return
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
         prompt = self.prompts.of(episode, self.limits.get(episode.family, self.max_turns), self.acts_by_tools)
@@ -119,7 +140,6 @@ class RunRecords:
         if sum(map(len, self._open)) >= BLOCK_BYTES:
             self._closed.append(self._packed())
             self._open = []
-        self._count_progress(episode)
 
     def blocks(self) -> list[bytes]:
         """Trajectories as gzipped JSON lists."""
@@ -147,13 +167,20 @@ class RunRecords:
         }
 
 
-def run_entry(folder: Path, behaviour: Behaviour = no_behaviour) -> dict[str, Any]:
-    """What the page says about a run as a whole, its episodes excepted."""
+def run_entry(
+    folder: Path, label: str, family: str | None = None, behaviour: Behaviour = no_behaviour
+) -> dict[str, Any]:
+    """What the page says about a run as a whole, its episodes excepted. `label`: what tells it from the others."""
     manifest = read_manifest(folder)
     summary = summarize(folder, earlier_timing(folder))
+    rows = [list(row) for row in behaviour(folder) if family in (None, row[1])]
+    if family is not None:
+        families = {name: entry for name, entry in summary["families"].items() if name == family}
+        summary |= {"families": families, "held_out": None}
     titles = manifest["titles"]
     return {
         "name": manifest["model_name"],
+        "label": label,
         "folder": str(folder),
         "suite": manifest["suite"],
         "suite_seed": manifest["identity"]["config"]["suite_seed"],
@@ -165,8 +192,9 @@ def run_entry(folder: Path, behaviour: Behaviour = no_behaviour) -> dict[str, An
         "evalharness": manifest["sessions"][-1]["evalharness"],
         "summary": summary,
         "notes": notes(summary, titles),
+        "details": [*token_lines(summary, titles), *performance_lines(summary.get("performance"))],
         "warnings": warnings(summary, titles),
-        "behaviour": [list(row) for row in behaviour(folder)],
+        "behaviour": rows,
     }
 
 
@@ -181,17 +209,22 @@ def load_comparable(folders: Sequence[Path]) -> list[ScoredRun]:
     return runs
 
 
-Comparisons = tuple[list[dict[str, Any]], str | None]
-"""(every run against the first, None), or (nothing, why a comparison would mean nothing)"""
+Comparisons = tuple[list[dict[str, Any]], list[str]]
+"""(differences, each with the positions of its two runs; why some runs have none)"""
 
 
-def comparisons(runs: Sequence[ScoredRun]) -> Comparisons:
-    if len(runs) < 2:
-        return [], None
-    try:
-        return [comparison.to_json() for comparison in compare_runs(runs)], None
-    except UserError as error:
-        return [], str(error)
+def comparisons(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> Comparisons:
+    """Every run against the first that it can be compared with: one of another protocol leaves the others theirs.
+    `numbers`: the runs' places among all of the page."""
+    places = list(numbers or range(len(runs)))
+    groups, reasons = comparable_groups(runs)
+    found = []
+    for group in groups:
+        named = [places[i] for i in group]
+        compared = compare_runs([runs[i] for i in group], named) if len(group) > 1 else []
+        for number, comparison in zip(named[1:], compared, strict=True):
+            found.append({"numbers": [named[0], number], **comparison.to_json()})
+    return found, [f"{letter(places[position])}: {why}" for position, why in reasons.items()]
 
 
 def make_index(
@@ -200,6 +233,7 @@ def make_index(
     tasks: TaskTable,
     titles: dict[str, str],
     compared: Comparisons,
+    chosen: Chosen,
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -213,6 +247,8 @@ def make_index(
         ],
         "comparisons": compared[0],
         "not_compared": compared[1],
+        "family": chosen.family,
+        "only_failures": chosen.only_failures,
     }
 
 
@@ -231,9 +267,14 @@ def load_bundle(
     prompts: Path | None = None,
     behaviour: Behaviour = no_behaviour,
     judgements: JudgementsOf = no_judgements,
+    chosen: Chosen | None = None,
 ) -> Bundle:
     """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
+    chosen = chosen or Chosen()
     runs = load_comparable(folders)
+    if chosen.family is not None:
+        require_family(chosen.family, [run.manifest for run in runs])
+        runs = [of_family(run, chosen.family) for run in runs]
     tasks, worded = TaskTable(), Prompts(prompts)
     records: list[RunRecords] = []
     titles: dict[str, str] = {}
@@ -241,9 +282,20 @@ def load_bundle(
         titles |= dict(run.titles)
         by_tools = run.action_interface == "tools"
         limits = turn_limits(run.manifest)
-        record = RunRecords(tasks, worded, run.max_turns, limits, by_tools, judgements(run.folder))
+        record = RunRecords(tasks, worded, run.max_turns, limits, by_tools, judgements(run.folder), chosen)
         for episode in sorted_episodes(run.folder):
             record.add(episode)
         records.append(record)
-    entries = [run_entry(folder, behaviour) for folder in folders]
-    return Bundle(make_index(entries, records, tasks, titles, comparisons(runs)), records, worded)
+    labels = labels_of(runs)
+    entries = [
+        run_entry(folder, label, chosen.family, behaviour)
+        for folder, label in zip(folders, labels, strict=True)
+    ]
+    return Bundle(make_index(entries, records, tasks, titles, comparisons(runs), chosen), records, worded)
+
+
+def require_family(family: str, manifests: Sequence[Mapping[str, Any]]) -> None:
+    """Raises UserError where a run has none of `--family`."""
+    known = sorted({name for manifest in manifests for name in manifest["counts"]})
+    if family not in known:
+        raise UserError(f"--family {family}: no such family here{nearest(family, known)}")

@@ -11,19 +11,22 @@ from typing import Any
 
 from aiohttp import web
 
-from evalharness.analysis.scored_run import ScoredRun, load_scored_run
+from evalharness.analysis.run_labels import NamedRun, letter, run_labels
+from evalharness.analysis.scored_run import ScoredRun, load_scored_run, of_family
 from evalharness.errors import UserError
 from evalharness.records.manifest import turn_limits
 from evalharness.records.shapes import read_episode
-from evalharness.records.store import EPISODES, EpisodeKey, read_manifest
+from evalharness.records.store import EPISODES, LOCK, MANIFEST, EpisodeKey, read_manifest
 from evalharness.report.terminal import say
 from evalharness.report.viewer.bundle import (
+    Chosen,
     Comparisons,
     RunRecords,
     TaskTable,
     comparisons,
     compressed,
     make_index,
+    require_family,
     run_entry,
 )
 from evalharness.report.viewer.page import live_page
@@ -80,11 +83,13 @@ class Viewed:
 
     folders: Sequence[Path]
     prompts: Prompts
+    chosen: Chosen = field(default_factory=Chosen)
     tasks: TaskTable = field(default_factory=TaskTable)
     feeds: list[Feed] = field(default_factory=list)
     version: int = 0
     _index: bytes = b""
     _titles: dict[str, str] = field(default_factory=dict)
+    _labels: list[str] = field(default_factory=list)
     _next: float = 0.0
     _written: list[int] = field(default_factory=list)
 
@@ -94,11 +99,18 @@ class Viewed:
         seeds = {(m["suite"], m["identity"]["config"]["suite_seed"]) for m in manifests}
         if len(seeds) > 1:
             raise UserError("these runs are of different suites; look at each by itself")
+        if self.chosen.family is not None:
+            require_family(self.chosen.family, manifests)
+        self._labels = run_labels(
+            [NamedRun.of(folder, m) for folder, m in zip(self.folders, manifests, strict=True)]
+        )
         for folder, manifest in zip(self.folders, manifests, strict=True):
             self._titles |= manifest["titles"]
             limits = turn_limits(manifest)
             by_tools = manifest["identity"]["config"].get("action_interface") == "tools"
-            records = RunRecords(self.tasks, self.prompts, max(limits.values()), limits, by_tools)
+            records = RunRecords(
+                self.tasks, self.prompts, max(limits.values()), limits, by_tools, chosen=self.chosen
+            )
             self.feeds.append(Feed(folder, records))
         self.refresh()
 
@@ -119,20 +131,28 @@ class Viewed:
             feed.read()
         self._written = sizes
         self.version += 1
-        entries = [run_entry(folder) for folder in self.folders]
+        entries = [
+            run_entry(folder, label, self.chosen.family)
+            for folder, label in zip(self.folders, self._labels, strict=True)
+        ]
         records = [feed.records for feed in self.feeds]
-        index = make_index(entries, records, self.tasks, self._titles, self._compared())
+        index = make_index(entries, records, self.tasks, self._titles, self._compared(), self.chosen)
         self._index = compressed({**index, "version": self.version})
         self._next = time.monotonic() + (time.thread_time() - started) / SHARE_OF_TIME
 
     def _compared(self) -> Comparisons:
         if len(self.folders) < 2:
-            return [], None
-        try:
-            scored: list[ScoredRun] = [load_scored_run(folder) for folder in self.folders]
-        except UserError as error:
-            return [], str(error)
-        return comparisons(scored)
+            return [], []
+        scored: dict[int, ScoredRun] = {}
+        for number, (folder, feed) in enumerate(zip(self.folders, self.feeds, strict=True)):
+            if not feed.records.rows:
+                continue  # it has only just begun
+            try:
+                run = load_scored_run(folder)
+                scored[number] = run if self.chosen.family is None else of_family(run, self.chosen.family)
+            except UserError as error:
+                return [], [f"{letter(number)}: {error}"]
+        return comparisons(list(scored.values()), list(scored))
 
     def index(self) -> bytes:
         return self._index
@@ -232,17 +252,32 @@ async def serve_application(app: web.Application, port: int, ready: Callable[[st
         await runner.cleanup()
 
 
+def wait_for_run(
+    folder: Path, *, on_wait: Callable[[str], Any] = say, pause: Callable[[float], Any] = time.sleep
+) -> None:
+    """Until a run that has just begun has written what it is: its folder is there first, and a model's server can take
+    minutes to start. A folder that is no run's is left to who reads it."""
+    if (folder / MANIFEST).exists() or not ((folder / "server.log").exists() or (folder / LOCK).exists()):
+        return
+    on_wait(f"evalharness: {folder} has only just begun; waiting for its first line (Ctrl-C ends it)")
+    while not (folder / MANIFEST).exists():
+        pause(0.5)
+
+
 def serve(
     folders: Sequence[Path],
     *,
     port: int = 0,
     prompts: Path | None = None,
+    chosen: Chosen | None = None,
     ready: Callable[[str], Any] = lambda url: say(f"{url}   (Ctrl-C ends it)", stderr=False),
 ) -> None:
     """Until Ctrl-C. Raises UserError when a folder holds no run or the port is taken."""
-    viewed = Viewed(folders, Prompts(prompts))
-    viewed.open()
+    viewed = Viewed(folders, Prompts(prompts), chosen or Chosen())
     try:
+        for folder in folders:
+            wait_for_run(folder)
+        viewed.open()
         asyncio.run(serve_application(application(viewed), port, ready))
     except KeyboardInterrupt:
         return

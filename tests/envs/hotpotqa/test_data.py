@@ -414,6 +414,7 @@ def test_kinds_and_repeats_say_em_and_f1(
 ) -> None:
     run = ["run", "--model", "random", "--suite", "open", "--tasks", "hotpotqa", "--limit", "12"]
     assert main([*run, "--samples", "2", "--temperature", "1", "-o", str(tmp_path / "run")]) == 0
+    assert main(["show", str(tmp_path / "run"), "--verbose"]) == 0
     shown = capsys.readouterr().out
     assert "by kind" in shown
     assert "HotpotQA, EM" in shown

@@ -32,6 +32,8 @@ function h(tag, attributes, ...children) {
     if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
     else if (key === 'value') element.value = value;
     else if (key === 'width%') element.style.width = `${100 * value}%`;
+    else if (key === 'height%') element.style.height = `${100 * value}%`;
+    else if (key === 'run') element.style.setProperty('--hue', hueOf(value));
     else element.setAttribute(key, value === true ? '' : String(value));
   }
   append(element, children);

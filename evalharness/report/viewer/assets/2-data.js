@@ -82,11 +82,6 @@ class Run {
     for (const listed of this.byTask.values()) listed.sort((a, b) => this.column.sample[a] - this.column.sample[b]);
   }
 
-  label() {
-    const names = this.data.runs.map(run => run.name);
-    return names.filter(name => name === this.name).length > 1 ? `${this.name} (${this.folder})` : this.name;
-  }
-
   task(episode) {
     return this.data.index.tasks[this.column.task[episode]];
   }
@@ -104,6 +99,11 @@ class Run {
   mean(taskNumber, column) {
     const listed = this.byTask.get(taskNumber);
     return listed ? listed.reduce((sum, i) => sum + this.column[column][i], 0) / listed.length : null;
+  }
+
+  // Its trajectory is not in the page: made with --only-failures.
+  isLeftOut(episode) {
+    return this.column.block[episode] < 0;
   }
 
   outcome(episode) {
@@ -125,6 +125,16 @@ class Run {
       run: this.number || undefined, ...more });
   }
 }
+
+const letter = run => (run.number >= 26 ? String.fromCharCode(64 + Math.floor(run.number / 26)) : '')
+  + String.fromCharCode(65 + run.number % 26);
+
+// Hues that nothing else in the page has: red is an error, amber a warning, green success.
+const HUES = [255, 55, 310, 205, 350, 105, 280, 230];
+const hueOf = run => HUES[run.number] ?? 180 + (run.number * 137.5) % 170;
+
+// A run's letter in its colour: the same run has the same on every page.
+const chip = (run, more = '') => h('span.letter', { run, title: run.label }, letter(run) + more);
 
 // The part of the page's address behind `#`; what is undefined or empty is left out.
 function address(values) {

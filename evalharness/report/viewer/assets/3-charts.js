@@ -33,12 +33,12 @@ function curve(runs, family) {
   const x = turn => L + (W - L - 4) * (turns === 1 ? 0 : (turn - 1) / (turns - 1)), y = v => 6 + (H - B - 6) * (1 - v);
   const lines = runs.filter(run => run.curves[family]).map(run => {
     const values = run.curves[family], last = values[values.length - 1];
-    return h('polyline', { class: `curve run${run.number % 6}`,
+    return h('polyline', { class: 'curve', run,
       points: values.map((v, i) => `${x(i + 1).toFixed(1)},${y(v).toFixed(1)}`).join(' ') },
-    h('text', {}, `${run.label()}: ${percent(last)} % at the end`));
+    h('text', {}, `${run.label}: ${percent(last)} % at the end`));
   });
   const label = runs.filter(run => run.curves[family]).map(run =>
-    `${run.label()} ${percent(run.curves[family][run.curves[family].length - 1])} % after turn ${run.max_turns}`);
+    `${run.label} ${percent(run.curves[family][run.curves[family].length - 1])} % after turn ${run.max_turns}`);
   return h('svg', { viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': 'mean progress by turn: ' + label.join('; ') },
     [0, 0.5, 1].map(v => [
       h('line', { class: 'grid', x1: L, x2: W - 4, y1: y(v), y2: y(v) }),

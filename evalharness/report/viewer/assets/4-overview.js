@@ -3,18 +3,21 @@
 function overview(app) {
   const { data } = app, runs = data.runs, several = runs.length > 1;
   return h('div.page', {},
+    data.index.only_failures && h('p.warning', {}, 'This page holds the trajectories of failures only (--only-failures); every number counts all episodes.'),
+    section(several ? 'Runs' : 'Scores', standings(data, runs)),
     runs.map(run => heading(run, several)),
-    section('Scores', scores(data, runs),
+    several && section('Differences', differences(app)),
+    section('Tasks', taskGrid(data, runs), gridLegend(runs)),
+    section(several ? 'Scores' : 'Scores, their intervals and bounds', scores(data, runs),
       h('p.soft.legend', {},
         'Percent. ', h('span.key.success', {}), ' success, ', h('span.key.progress', {}),
         ' progress; whisker: 95 % interval; ticks: ', h('span.key-tick.floor', {}), ' chance, ',
         h('span.key-tick.ceiling', {}), ' best known plans. ',
         'Corrected: 0 is chance, 100 the best known plans.')),
-    several && section('Differences', differences(app)),
     section('Progress by turn', h('div.curves', {}, data.families.filter(family => runs.some(run => run.curves[family])).map(family =>
       h('figure', {}, h('figcaption', {}, h('a', { href: address({ family }) }, data.title(family))),
         curve(runs, family)))),
-    several && h('p.soft.legend', {}, runs.map(run => [h('span.key-line', { class: `key-line run${run.number % 6}` }), ` ${run.label()}  `]))),
+    several && h('p.soft.legend', {}, runs.map(run => [h('span.key-line', { run }), ` ${letter(run)} ${oneLine(run.label)}  `]))),
     section('How episodes ended', endings(data, runs), h('p.soft.legend', {},
       h('span.key.success', {}), ' success ', h('span.key.partial', {}), ' some progress ',
       h('span.key.none', {}), ' no progress')),
@@ -27,6 +30,48 @@ function overview(app) {
 
 const section = (title, ...children) => h('section', {}, h('h2', {}, title), ...children);
 
+// Runs x families: success, and progress below it; the held-out score last.
+function standings(data, runs) {
+  const several = runs.length > 1, held = runs.some(run => run.summary.held_out);
+  let partial = false;
+  const cell = (entry, part) => {
+    if (!entry || entry.success_rate === undefined || entry.success_rate === null) return h('td.n', {}, '–');
+    partial ||= part;
+    return h('td.n', { title: part ? `${entry.n} of ${entry.expected} tasks` : null }, h('b', {}, percent(entry.success_rate), part && '†'),
+      h('small', {}, percent(entry.progress_rate)));
+  };
+  const rows = runs.map(run => h('tr', { class: troubled(run) ? 'trouble' : '' },
+    h('th', { scope: 'row' }, several && chip(run), h('span.run-name', {}, oneLine(run.label)), troubled(run) && h('small.why-trouble', {}, `format errors in ${percent(errorShare(run), 0)} % of turns`)),
+    data.families.map(family => {
+      const entry = run.summary.families[family];
+      return cell(entry, Boolean(entry) && (entry.n !== entry.expected || entry.episodes !== entry.expected * run.summary.samples));
+    }), held && cell(run.summary.held_out, false)));
+  return [scrolled(h('table.standings', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''),
+    data.families.map(family => h('th.n', { scope: 'col' }, h('a', { href: address({ family }) }, data.title(family)))),
+    held && h('th.n', { scope: 'col' }, 'Held-out'))), h('tbody', {}, rows))),
+  h('p.soft.legend', {}, 'Success %, and below it progress %.', partial && ' † of a part of the family only.')];
+}
+
+const errorShare = run => (run.summary.turns ? run.summary.format_error_turns / run.summary.turns : 0);
+// From here on a score says more about the form of the replies than about the model's skill.
+const troubled = run => errorShare(run) >= 0.5;
+
+function trouble(run) {
+  if (!troubled(run)) return null;
+  return h('p.trouble', { role: 'alert' }, h('b', {}, `${percent(errorShare(run), 0)} % of the turns have a format error`),
+    ': the scores say more about the form of the replies than about the model. ',
+    h('a', { href: address({ family: 'all', run: run.number || undefined, trouble: 'format' }) }, 'look at them'));
+}
+
+// How far a run in progress is.
+function doing(run) {
+  const families = Object.values(run.summary.families);
+  const all = families.reduce((sum, family) => sum + family.episodes_selected, 0);
+  if (!run.data.source.live || run.size >= all) return null;
+  return h('p.doing', {}, h('progress', { max: all, value: run.size, 'aria-label': 'episodes finished' }),
+    ` ${count(run.size)} of ${plural(all, 'episode')}`);
+}
+
 function heading(run, several) {
   const held = run.summary.held_out;
   const facts = [`suite ${run.suite}${run.suite_seed ? `, seed ${run.suite_seed}` : ''}`,
@@ -35,18 +80,20 @@ function heading(run, several) {
     `started ${new Date(1000 * run.started).toISOString().slice(0, 16).replace('T', ' ')} UTC`];
   return h('header.run', {},
     h('div', {},
-      h('h1', {}, several && h('span.letter', { class: `letter run${run.number % 6}` }, letter(run)), oneLine(run.name)),
+      h('h1', {}, several && chip(run), oneLine(run.label)),
       h('p.soft', {}, facts.filter(Boolean).join(' · ')),
+      run.label !== run.name && h('p.soft', {}, oneLine(run.name)),
       h('p.soft', {}, h('code', {}, oneLine(run.folder)))),
     held && h('dl.held', {}, ['success', 'progress'].map(measure => h('div', {},
       h('dt', {}, `held-out ${measure}`),
-      h('dd', {}, h(`strong.${measure}`, {}, percent(held[`${measure}_rate`])),
+      h('dd', {}, h('strong', {}, percent(held[`${measure}_rate`])),
         h('small', {}, `${percent(held[`${measure}_rate_ci95`][0])}–${percent(held[`${measure}_rate_ci95`][1])}`))))),
+    doing(run), trouble(run),
     h('ul.notes', {}, run.warnings.map(text => h('li.warning', {}, text)),
-      run.notes.slice(1).map(text => h('li', {}, text))));
+      run.notes.slice(1).map(text => h('li', {}, text))),
+    run.details.length > 0 && h('details.folded', {}, h('summary', {}, 'tokens and efficiency'),
+      h('ul.notes', {}, run.details.map(text => h('li', {}, text)))));
 }
-
-const letter = run => String.fromCharCode(65 + run.number);
 
 // Chance-corrected, with an interval that holds the floor's own error.
 function corrected(reference, measure) {
@@ -75,7 +122,7 @@ function scoreTable(data, runs, families, names) {
         reference?.floor[measure], reference?.ceiling[measure]);
       body.append(h('tr', { class: i ? 'same' : '' },
         h('th', { scope: 'row' }, i ? '' : h('a', { href: address({ family }) }, data.title(family))),
-        several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))),
+        several && h('td', {}, chip(run)),
         h('td', {}, rate('success_rate', 'success')), h('td', {}, rate('progress_rate', 'progress')),
         h('td.n', {}, (entry.n === entry.expected ? `${entry.n}` : `${entry.n}/${entry.expected}`)
           + (run.summary.samples > 1 ? ` × ${run.summary.samples}` : '')),
@@ -86,7 +133,7 @@ function scoreTable(data, runs, families, names) {
   for (const run of runs.filter(run => names === USUAL && run.summary.held_out)) {
     const held = run.summary.held_out;
     body.append(h('tr.total', {}, h('th', { scope: 'row' }, 'Held-out'),
-      several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))),
+      several && h('td', {}, chip(run)),
       h('td', {}, rateBar('success', held.success_rate, held.success_rate_ci95)),
       h('td', {}, rateBar('progress', held.progress_rate, held.progress_rate_ci95)), h('td.n', {}, held.n), h('td', {}), h('td', {})));
   }
@@ -101,10 +148,9 @@ function scoreTable(data, runs, families, names) {
 const scrolled = table => h('div.scroll', { tabindex: 0 }, table);
 
 function differences(app) {
-  const { data } = app, { comparisons, not_compared: why } = data.index;
-  if (why) return h('p.warning', {}, why);
-  return comparisons.map((comparison, i) => {
-    const a = data.runs[0], b = data.runs[i + 1];
+  const { data } = app, { comparisons, not_compared: apart } = data.index;
+  const found = comparisons.map(comparison => {
+    const [a, b] = comparison.numbers.map(number => data.runs[number]);
     // The cautious of the two questions: these tasks, or kinds of tasks like these.
     const shown = d => d.cautious === 'kinds' ? [d.p_by_kind_holm, d.ci95_by_kind, '*'] : [d.p_holm, d.ci95, ''];
     const row = (d, [p, interval, mark] = shown(d)) => h('tr', { class: p < 0.05 ? 'significant' : '' },
@@ -116,17 +162,17 @@ function differences(app) {
     const flips = (name, ids, outcome) => h('p', {}, `${name}: `, ids.length
       ? h('a', { href: address({ family: 'all', run: b.number, outcome }) }, plural(ids.length, 'task')) : 'none');
     return h('div', {},
-      h('h3', {}, h('span', { class: `letter run${b.number % 6}` }, letter(b)), ` ${oneLine(b.label())} against `,
-        h('span', { class: 'letter run0' }, 'A'), ` ${oneLine(a.label())}`),
+      h('h3', {}, chip(b), ` ${oneLine(b.label)} against `, chip(a), ` ${oneLine(a.label)}`),
       h('ul.notes', {}, comparison.notes.map(text => h('li', {}, text))),
       scrolled(h('table', {}, h('thead', {}, h('tr', {}, ['family', 'measure'].map(name => h('th', { scope: 'col' }, name)),
-        ['n', 'A', letter(b), 'difference', '95 % interval', 'p (Holm)', 'won / tied / lost'].map(name =>
+        ['n', letter(a), letter(b), 'difference', '95 % interval', 'p (Holm)', 'won / tied / lost'].map(name =>
           h('th.n', { scope: 'col' }, name)))), h('tbody', {}, comparison.differences.map(d => row(d))))),
       comparison.differences.some(d => d.cautious === 'kinds') &&
         h('p.soft', {}, '* significant over tasks, not over their kinds: the interval and p of the kinds are shown'),
       flips(`solved more by ${letter(b)}`, comparison.gained, 'gained'),
-      flips(`solved more by A`, comparison.lost, 'lost'));
+      flips(`solved more by ${letter(a)}`, comparison.lost, 'lost'));
   });
+  return [found, apart.map(why => h('p.warning', {}, `not compared: ${why}`))];
 }
 
 // (family, run, its episodes) for every pair that has some.
@@ -148,7 +194,7 @@ function perGroup(data, runs, headings, cells) {
     before = family;
     return h('tr', { class: first ? '' : 'same' },
       h('th', { scope: 'row' }, first && h('a', { href: address({ family }) }, data.title(family))),
-      several && h('td', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run))),
+      several && h('td', {}, chip(run)),
       cells(run, listed, family));
   });
   return scrolled(h('table', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
@@ -169,7 +215,7 @@ function endings(data, runs) {
     return [h('td', {}, stack(Object.entries(by).map(([kind, n]) => [kind, n, OUTCOME[kind]]), count)),
       h('td.n', {}, (turns / listed.length).toFixed(1)),
       h('td.n', {}, percent(listed.filter(i => run.column.ended_by[i] === limit).length / listed.length) + ' %'),
-      h('td.n', {}, share('format_error_turns')), h('td.n', {}, share('invalid_turns'))];
+      h('td', { class: total(run, listed, 'format_error_turns') >= turns / 2 ? 'n alarming' : 'n' }, share('format_error_turns')), h('td.n', {}, share('invalid_turns'))];
   });
 }
 
@@ -187,21 +233,4 @@ function times(data, runs) {
   const walls = runs.filter(run => run.summary.wall_s).map(run => h('li', {},
     runs.length > 1 && `${letter(run)}: `, `${duration(run.summary.wall_s)} of wall time`));
   return [table, h('ul.notes', {}, walls)];
-}
-
-// rows: [figure, family, value, low, high]; a family of '' is all together.
-function behaviour(data, runs) {
-  return runs.filter(run => run.behaviour.length).map(run => {
-    const figures = [...new Set(run.behaviour.map(row => row[0]))], families = [...new Set(run.behaviour.map(row => row[1]))].sort();
-    const cell = new Map(run.behaviour.map(([figure, family, ...values]) => [figure + '\n' + family, values]));
-    const number = value => value.toFixed(1);
-    return h('div', {}, runs.length > 1 && h('h3', {}, h('span', { class: `letter run${run.number % 6}` }, letter(run)), ` ${oneLine(run.label())}`),
-      scrolled(h('table.behaviour', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''), families.map(family =>
-        h('th.n', { scope: 'col' }, family ? data.title(family) : 'all')))),
-      h('tbody', {}, figures.map(figure => h('tr', {}, h('th', { scope: 'row' }, words(figure)), families.map(family => {
-        const [value, low, high] = cell.get(figure + '\n' + family) || [];
-        return h('td.n', {}, value === undefined || value === null ? '–' : number(value),
-          h('small', {}, low === null || low === undefined ? '' : `${number(low)}–${number(high)}`));
-      })))))));
-  });
 }

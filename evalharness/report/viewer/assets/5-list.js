@@ -90,10 +90,11 @@ function filtered(data, run, values, found) {
   const index = data.index, needle = (values.q || '').toLowerCase();
   const trouble = values.trouble && index.troubles.indexOf(values.trouble);
   const format = index.troubles.map((name, bit) => bit).slice(0, index.troubles.indexOf('not_valid'));
-  const other = data.runs.find(one => one !== run && one.number === (run.number === 0 ? 1 : 0));
+  const other = comparedWith(data, run);
   const result = [];
   for (let i = 0; i < run.size; i++) {
     const task = run.task(i);
+    if (run.isLeftOut(i)) continue;
     if (values.family !== 'all' && task.family !== values.family) continue;
     if (values.level && task.difficulty !== values.level) continue;
     if (values.kind && task.kind !== values.kind) continue;
@@ -106,6 +107,13 @@ function filtered(data, run, values, found) {
   }
   const sort = SORTS[values.sort] || SORTS.task, down = values.down ? -1 : 1;
   return values.sort || values.down ? result.sort((a, b) => down * sort(run, a, b) || SORTS.task(run, a, b)) : result;
+}
+
+// The run that its differences are from; of a baseline the first that was compared with it.
+function comparedWith(data, run) {
+  const own = data.index.comparisons.find(one => one.numbers[1] === run.number);
+  const numbers = own ? own.numbers : data.index.comparisons.find(one => one.numbers[0] === run.number)?.numbers;
+  return numbers && data.runs[numbers[own ? 0 : 1]];
 }
 
 const matches = (task, needle) => `${task.id} ${task.kind} ${task.goal}`.toLowerCase().includes(needle);
@@ -149,7 +157,7 @@ class List {
     this.count = h('span.count', { role: 'status' });
     return h('form.controls', { onsubmit: event => { event.preventDefault(); this.rows.element.focus(); } },
       h('label.search', {}, this.search), this.inTurns,
-      data.runs.length > 1 && select('run', data.runs.map(one => [one.number ? String(one.number) : '', `${letter(one)} ${oneLine(one.label())}`])),
+      data.runs.length > 1 && select('run', data.runs.map(one => [one.number ? String(one.number) : '', `${letter(one)} ${oneLine(one.label)}`])),
       select('outcome', [['', 'any outcome'], ['success', '✓ success'], ['unsolved', 'no success'], ['partial', '◐ some progress'],
         ['none', '○ no progress'], ...(data.runs.length > 1 ? [['gained', 'solved more'], ['lost', 'solved less']] : [])]),
       select('level', [['', 'easy and hard'], ['easy', 'easy'], ['hard', 'hard']]),
@@ -227,6 +235,7 @@ class List {
     this.inTurns.hidden = true;
     const blocks = new Map();
     for (let i = 0; i < run.size; i++) {
+      if (run.isLeftOut(i)) continue;
       if (!blocks.has(run.column.block[i])) blocks.set(run.column.block[i], []);
       blocks.get(run.column.block[i]).push(i);
     }

@@ -78,7 +78,11 @@ class Trajectory {
     this.episode = this.run.find(values.task, Number(values.sample || 0));
     this.turn = 0;
     this.element = h('div.page.trajectory', {});
-    if (this.episode === undefined) {
+    if (this.episode !== undefined && this.run.isLeftOut(this.episode)) {
+      this.episode = undefined;
+      replace(this.element, h('p', {}, `${values.task} was solved; this page holds failures only (--only-failures).`),
+        h('p', {}, h('a', { href: '#' }, 'Overview')));
+    } else if (this.episode === undefined) {
       replace(this.element, h('p.warning', {}, `${this.run.name} has no finished episode of ${values.task}, sample ${values.sample || 0}.`),
         h('p', {}, h('a', { href: '#' }, 'Overview')));
     }
@@ -114,8 +118,8 @@ class Trajectory {
         h('button', { type: 'button', title: 'previous in the list: [', onclick: () => this.beside(-1) }, '‹ previous'),
         h('button', { type: 'button', title: 'next in the list: ]', onclick: () => this.beside(1) }, 'next ›')),
       h('h1', {}, mark(outcome), ' ', task.id),
-      h('p.soft', {}, this.app.data.runs.length > 1 && h('span', { class: `letter run${run.number % 6}` }, letter(run)),
-        ` ${oneLine(run.name)} · `, facts.filter(Boolean).map(oneLine).join(' · ')),
+      h('p.soft', {}, this.app.data.runs.length > 1 && chip(run),
+        ` ${oneLine(run.label)} · `, facts.filter(Boolean).map(oneLine).join(' · ')),
       record.solved !== record.success && h('p.warning', {}, record.solved
         ? "The simulator takes the task for solved; the suite's labels do not." : "The suite's labels take the task for solved; the simulator does not."));
   }
@@ -125,16 +129,17 @@ class Trajectory {
     const playedBy = this.app.data.runs.filter(run => run.samplesOf(task.id).length);
     if (playedBy.length < 2 && playedBy[0].samplesOf(task.id).length < 2) return null;
     return h('div.strips', {}, playedBy.map(run => h('div', {},
-      this.app.data.runs.length > 1 && h('span', { class: `letter run${run.number % 6}`, title: run.label() }, letter(run)),
+      this.app.data.runs.length > 1 && chip(run),
       strip(run, task.id, run === this.run ? this.episode : undefined))),
-    h('a.button', { href: this.compareAddress() }, 'side by side'));
+    this.compareAddress() && h('a.button', { href: this.compareAddress() }, 'side by side'));
   }
 
   compareAddress() {
     const id = this.record.task_id, mine = [this.run.number, this.record.sample];
-    const others = this.app.data.runs.flatMap(run => run.samplesOf(id).map(i => [run.number, run.column.sample[i]]))
+    const others = this.app.data.runs.flatMap(run => run.samplesOf(id).filter(i => !run.isLeftOut(i)).map(i => [run.number, run.column.sample[i]]))
       .filter(([run, sample]) => run !== mine[0] || sample !== mine[1]);
     const other = others.find(([run, sample]) => run !== mine[0] && sample === mine[1]) || others[0];
+    if (!other) return null;
     const [a, b] = mine[0] <= other[0] ? [mine, other] : [other, mine];
     return address({ compare: id, a: a.join('.'), b: b.join('.') });
   }
@@ -223,7 +228,7 @@ class Trajectory {
     else if (event.key === '[') this.beside(-1);
     else if (event.key === '.') this.sample(1);
     else if (event.key === ',') this.sample(-1);
-    else if (event.key === 'c' && this.element.querySelector('.strips')) location.hash = this.compareAddress();
+    else if (event.key === 'c' && this.element.querySelector('.strips a.button')) location.hash = this.compareAddress();
     else if (event.key === 'p' && this.promptBox) this.promptBox.open = !this.promptBox.open;
     else if (event.key === 'r') {
       const raw = this.element.querySelector(`#turn-${this.turn || 1} .raw`);

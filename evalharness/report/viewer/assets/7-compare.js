@@ -27,7 +27,7 @@ class SideBySide {
 
   async start() {
     const id = this.values.compare, a = this.side(this.values.a, '0.0'), b = this.side(this.values.b, this.app.data.runs.length > 1 ? '1.0' : '0.1');
-    const sides = [a, b], missing = sides.find(side => side.episode === undefined);
+    const sides = [a, b], missing = sides.find(side => side.episode === undefined || side.run.isLeftOut(side.episode));
     if (missing) {
       replace(this.element, h('p.warning', {}, `There is no finished episode ${missing.value} of ${id}.`), h('p', {}, h('a', { href: '#' }, 'Overview')));
       return;
@@ -42,7 +42,7 @@ class SideBySide {
       if (number === this.difference) rows.push(h('div.parting', { id: 'first-difference', tabindex: -1 }, `first difference: turn ${number}`));
       rows.push(h('div', { class: this.difference && number >= this.difference ? 'pair' : 'pair alike' }, sides.map((side, i) => {
         const step = side.steps[number - 1];
-        return h('div.half', {}, h('span', { class: `letter who run${i}` }, 'AB'[i]),
+        return h('div.half', {}, h('span.who', {}, this.chip(side)),
           step ? turnCard(step, `turn-${i}-${number}`) : h('p.soft', {}, number === side.steps.length + 1 ? `ended: ${ENDS[side.record.ended_by]}` : ''));
       })));
     }
@@ -62,13 +62,18 @@ class SideBySide {
 
   head(side, i) {
     const outcome = side.run.outcome(side.episode), choices = this.app.data.runs.flatMap(run =>
-      run.samplesOf(this.values.compare).map(episode => [`${run.number}.${run.column.sample[episode]}`,
-        run.label() + (run.samples > 1 ? ` #${run.column.sample[episode]}` : '')]));
-    return h('div.half', {}, h('label', {}, h('span', { class: `letter run${i}` }, 'AB'[i]),
-      h('select', { 'aria-label': `episode ${'AB'[i]}`, onchange: event => { location.hash = address({ ...this.values, [i ? 'b' : 'a']: event.target.value }); } },
+      run.samplesOf(this.values.compare).filter(episode => !run.isLeftOut(episode)).map(episode => [`${run.number}.${run.column.sample[episode]}`,
+        `${letter(run)} ${run.label}` + (run.samples > 1 ? ` #${run.column.sample[episode]}` : '')]));
+    return h('div.half', {}, h('label', {}, this.chip(side),
+      h('select', { 'aria-label': i ? 'right episode' : 'left episode', onchange: event => { location.hash = address({ ...this.values, [i ? 'b' : 'a']: event.target.value }); } },
         choices.map(([value, label]) => h('option', { value, selected: value === side.value }, oneLine(label))))),
     h('p', {}, mark(outcome), ` progress ${percent(side.record.progress, 0)} % · ${plural(side.steps.length, 'turn')} · `,
       h('a', { href: side.run.address(side.episode) }, 'open')));
+  }
+
+  // The run's own letter, with the sample where that is what tells the sides apart.
+  chip(side) {
+    return chip(side.run, side.run.samples > 1 ? ` #${side.run.column.sample[side.episode]}` : '');
   }
 
   jump() {
