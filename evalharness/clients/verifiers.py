@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import verifiers.v1 as vf
 from verifiers.v1.harnesses.null import NullHarness
+from verifiers.v1.runtimes import SubprocessConfig
 
 from evalharness.clients.session import AsyncSession, tasks
 
@@ -52,7 +53,8 @@ class WorldTaskset(vf.Taskset[WorldTask, WorldConfig]):  # type: ignore[misc]
 
 
 class WorldEnvConfig(vf.EnvConfig):  # type: ignore[misc]
-    player: vf.AgentConfig = vf.AgentConfig()
+    # The harness only talks to the model and runs no code of its: a process here is enough.
+    player: vf.AgentConfig = vf.AgentConfig(runtime=SubprocessConfig())
 
 
 class WorldEnv(vf.Env[WorldEnvConfig]):  # type: ignore[misc]
