@@ -71,7 +71,9 @@ async def play(url: str, sessions: int, episodes: int) -> dict[str, Any]:
 
 def quantiles(seconds: Sequence[float]) -> dict[str, float]:
     ordered = sorted(seconds)
-    return {name: 1000 * ordered[int(share * (len(ordered) - 1))] for name, share in (("p50", 0.5), ("p95", 0.95))}
+    return {
+        name: 1000 * ordered[int(share * (len(ordered) - 1))] for name, share in (("p50", 0.5), ("p95", 0.95))
+    }
 
 
 def memory(pid: int) -> tuple[int, int]:
@@ -93,7 +95,9 @@ async def connections(url: str, count: int) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("family")
     parser.add_argument("--sessions", type=int, default=256)
     parser.add_argument("--episodes", type=int, default=512)

@@ -62,7 +62,7 @@ def rollout(
     context: int | None = None,
     template: dict[str, Any] | None = None,
 ) -> Callable[[list[str], Any], dict[str, Any]]:
-    """A `rollout_func`. `context`: tokens after which an episode is cut off (the model's own limit); `template`: keywords
+    """A `rollout_func`. `context`: tokens after which an episode is cut off (the model's own limit). `template`: keywords
     for the chat template, as `{"enable_thinking": False}`. A reply's length is the trainer's `max_completion_length`.
     """
 
@@ -89,7 +89,9 @@ def rollout(
                 if not fits:
                     break
                 # One reply of each, by whatever engine the trainer has: transformers, or vLLM with its logprobs.
-                sampled, logprobs = trainer._generate_single_turn([rollouts[i].ids for i in fits], None, {}, 1)
+                sampled, logprobs = trainer._generate_single_turn(
+                    [rollouts[i].ids for i in fits], None, {}, 1
+                )
                 for place, i in enumerate(fits):
                     ids = list(sampled[place])
                     rollouts[i].add(ids, None if logprobs is None else logprobs[place], sampled=True)

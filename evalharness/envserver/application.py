@@ -66,7 +66,7 @@ def _host(request: web.Request) -> str:
     return host if host.endswith("]") else host.rsplit(":", 1)[0]
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """An error as the client gets it: one of OpenEnv's codes, what is wrong, and the status over HTTP."""
 
     def __init__(self, code: str, text: str, status: int) -> None:
@@ -74,33 +74,33 @@ class Refused(Exception):
         self.code, self.status = code, status
 
 
-def _refused(error: Exception) -> Refused:
+def _refused(error: Exception) -> RefusedError:
     match error:
-        case Refused():
+        case RefusedError():
             return error
         case ValidationError():
             # Not pydantic's own text: that repeats the input, which can be a megabyte.
             wrong = [f"{'.'.join(map(str, e['loc'])) or 'message'}: {e['msg']}" for e in error.errors()[:5]]
-            return Refused("VALIDATION_ERROR", "; ".join(wrong), 422)
+            return RefusedError("VALIDATION_ERROR", "; ".join(wrong), 422)
         case UnknownTaskError():
-            return Refused("VALIDATION_ERROR", str(error), 400)
+            return RefusedError("VALIDATION_ERROR", str(error), 400)
         case NoEpisodeOpenError():
-            return Refused("EXECUTION_ERROR", str(error), 409)
+            return RefusedError("EXECUTION_ERROR", str(error), 409)
         case BusyError() | FullError():
-            return Refused("CAPACITY_REACHED", str(error), 429)
+            return RefusedError("CAPACITY_REACHED", str(error), 429)
         case EvalharnessError():
-            return Refused("EXECUTION_ERROR", f"{error}; the episode is void: reset", 500)
+            return RefusedError("EXECUTION_ERROR", f"{error}; the episode is void: reset", 500)
     _LOG.error("a session failed: %s: %s", type(error).__name__, error)
-    return Refused("EXECUTION_ERROR", f"the session failed ({type(error).__name__}): reset", 500)
+    return RefusedError("EXECUTION_ERROR", f"the session failed ({type(error).__name__}): reset", 500)
 
 
 def _parsed(raw: str | bytes) -> dict[str, Any]:
     try:
         value = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        raise Refused("INVALID_JSON", f"not JSON: {str(error)[:200]}", 400) from None
+        raise RefusedError("INVALID_JSON", f"not JSON: {str(error)[:200]}", 400) from None
     if not isinstance(value, dict):
-        raise Refused("INVALID_JSON", "a message is a JSON object", 400)
+        raise RefusedError("INVALID_JSON", "a message is a JSON object", 400)
     return value
 
 
@@ -119,10 +119,10 @@ async def _answer(session: ClientSession, raw: str) -> dict[str, Any] | None:
             return {"type": "state", "data": session.state()}
         case "close":
             return None
-    raise Refused("UNKNOWN_TYPE", f"unknown message type {str(kind)[:40]!r}", 400)
+    raise RefusedError("UNKNOWN_TYPE", f"unknown message type {str(kind)[:40]!r}", 400)
 
 
-def _error(refused: Refused) -> dict[str, Any]:
+def _error(refused: RefusedError) -> dict[str, Any]:
     return {"type": "error", "data": {"message": str(refused), "code": refused.code}}
 
 
@@ -166,7 +166,9 @@ def application(service: Service, door: Door) -> web.Application:
 
     async def websocket(request: web.Request) -> web.StreamResponse:
         if "session_id" in request.query:
-            raise web.HTTPForbidden(text="a session belongs to the connection that opened it; there are no ids")
+            raise web.HTTPForbidden(
+                text="a session belongs to the connection that opened it; there are no ids"
+            )
         async with door.gate.session():
             socket = web.WebSocketResponse(max_msg_size=MOST_BYTES, heartbeat=_PING_S, compress=False)
             await socket.prepare(request)
@@ -192,7 +194,7 @@ def application(service: Service, door: Door) -> web.Application:
                 await session.close()
 
     async def step(request: web.Request) -> web.Response:
-        raise Refused("SESSION_ERROR", "a request has no session: play over the WebSocket /ws", 409)
+        raise RefusedError("SESSION_ERROR", "a request has no session: play over the WebSocket /ws", 409)
 
     async def state(request: web.Request) -> web.Response:
         return web.json_response(service.open().state())

@@ -36,7 +36,9 @@ class Gate:
     async def _enter(self) -> None:
         if self.open >= self.sessions:
             if self.waiting >= self.most_waiting:
-                self._refuse(f"all {self.sessions} sessions are taken and {self.waiting} clients wait for one")
+                self._refuse(
+                    f"all {self.sessions} sessions are taken and {self.waiting} clients wait for one"
+                )
             self.waiting += 1
             try:
                 async with asyncio.timeout(WAIT_S), self._changed:

@@ -44,7 +44,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EnvServer]:
 
 def lines_of(page: str, **constants: str) -> str:
     """The Python of a page, its constants set to these values."""
-    (code,) = re.findall(r"^```python\n(.*?)^```", (PAGES / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE)
+    (code,) = re.findall(
+        r"^```python\n(.*?)^```", (PAGES / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE
+    )
     for name, value in constants.items():
         code, count = re.subn(rf"^{name} = .*$", lambda _, n=name, v=value: f"{n} = {v!r}", code, flags=re.M)
         assert count == 1, name
@@ -233,7 +235,8 @@ async def test_trl_trains_by_grpo_on_the_ids_that_were_sampled_and_the_rewards_t
     code = lines_of("trl", URL=server.url, MODEL=str(model), OUTPUT=str(tmp_path / "grpo"))
     assert code.count("max_steps=200,") == code.count("max_completion_length=256,") == 1
     code = code.replace(
-        "max_steps=200,", "max_steps=2, use_cpu=True, bf16=False, report_to='none', save_strategy='no', seed=1,"
+        "max_steps=200,",
+        "max_steps=2, use_cpu=True, bf16=False, report_to='none', save_strategy='no', seed=1,",
     ).replace("max_completion_length=256,", "max_completion_length=16,")
     said = carry_out(python, _WATCH + _KEEP + code, tmp_path, timeout=400)
 
@@ -260,9 +263,7 @@ async def test_trl_trains_by_grpo_on_the_ids_that_were_sampled_and_the_rewards_t
     assert [step["reward"] for step in steps] == pytest.approx(means)
 
 
-async def _scored(
-    spec: EnvSpec, task_id: str, said: Sequence[Sequence[str]]
-) -> tuple[float, list[Message]]:
+async def _scored(spec: EnvSpec, task_id: str, said: Sequence[Sequence[str]]) -> tuple[float, list[Message]]:
     """(success, the conversation before the last reply) of an evaluation in which a model says the same."""
 
     class Speaker:

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from aiohttp import ClientSession, WSMsgType, WSServerHandshakeError
 from command_line import evalharness, surroundings
-from env_server import COMPASS, EnvServer, connect, notes, serving
+from env_server import COMPASS, EnvServer, Talk, connect, notes, serving
 
 RIGHT = "Thought: that way\nAction: turn right"
 
@@ -161,27 +161,18 @@ async def test_a_flood_waits_in_a_bounded_queue_and_the_rest_gets_429(
     server: EnvServer, client: ClientSession
 ) -> None:
     inside = [await connect(client, server.url) for _ in range(3)]
-    waiting = asyncio.ensure_future(connect(client, server.url))
-    refused = 0
-    for _ in range(50):
-        # Until the one that waits has arrived, one of these waits in its place.
-        try:
-            talk = await asyncio.wait_for(connect(client, server.url), 1)
-        except WSServerHandshakeError as error:
-            assert error.status == 429
-            assert error.headers is not None
-            assert error.headers["Retry-After"] == "1"
-            refused += 1
-        except TimeoutError:
-            continue
-        else:
-            await talk.socket.close()
-            raise AssertionError("a fourth session was opened")
-    assert refused >= 40
-    async with client.post(f"{server.url}/reset", json={"index": 0}) as response:
-        assert response.status == 429
+    knocking = {asyncio.ensure_future(connect(client, server.url)) for _ in range(12)}
+    refused: set[asyncio.Future[Talk]] = set()
+    while len(refused) < 11:
+        done, knocking = await asyncio.wait(knocking, return_when=asyncio.FIRST_COMPLETED)
+        refused |= done
+    for each in refused:
+        error = each.exception()
+        assert isinstance(error, WSServerHandshakeError)
+        assert (error.status, (error.headers or {}).get("Retry-After")) == (429, "1")
     await inside.pop().socket.close()
-    talk = await waiting
+    (waited,) = knocking
+    talk = await waited
     await talk.reset(index=1)
     for each in (talk, *inside):
         await each.socket.close()
@@ -259,7 +250,13 @@ async def test_a_message_that_makes_no_sense_is_answered_and_the_episode_goes_on
 
 async def test_text_of_any_kind_is_survivable(server: EnvServer, client: ClientSession) -> None:
     talk = await connect(client, server.url)
-    for text in ("", "\x00\x1b[31m", "\ud800 Action: turn right", "Action: \u202e\n" * 1000, "<think>" * 50_000):
+    for text in (
+        "",
+        "\x00\x1b[31m",
+        "\ud800 Action: turn right",
+        "Action: \u202e\n" * 1000,
+        "<think>" * 50_000,
+    ):
         await talk.reset(index=1)
         assert (await talk.step(text))["observation"]["text"].startswith("Observation: ")
     await talk.socket.close()
@@ -279,9 +276,7 @@ async def test_an_episode_whose_simulator_dies_is_void_and_no_score(
     await talk.socket.close()
 
 
-async def test_pages_of_the_web_and_other_names_get_nothing(
-    server: EnvServer, client: ClientSession
-) -> None:
+async def test_pages_of_the_web_and_other_names_get_nothing(server: EnvServer, client: ClientSession) -> None:
     for headers in ({"Origin": "http://evil.example"}, {"Origin": server.url}, {"Host": "evil.example"}):
         async with client.get(f"{server.url}/schema", headers=headers) as response:
             assert response.status == 403
@@ -309,13 +304,13 @@ async def test_beyond_this_machine_a_token_is_needed(tmp_path: Path, client: Cli
 
 
 async def test_no_process_is_left_when_it_is_killed(tmp_path: Path, client: ClientSession) -> None:
-    with pytest.raises(AssertionError), serving(surroundings(tmp_path), *COMPASS) as server:
+    with serving(surroundings(tmp_path), *COMPASS, survives=False) as server:
         talk = await connect(client, server.url)
         await talk.reset(index=0)
         workers = psutil.Process(server.pid).children()
         assert workers
         os.kill(server.pid, signal.SIGKILL)
-        gone, alive = await asyncio.to_thread(psutil.wait_procs, workers, 30)
+        _, alive = await asyncio.to_thread(psutil.wait_procs, workers, 30)
         assert alive == []
 
 
@@ -325,7 +320,10 @@ async def test_no_process_is_left_when_it_is_killed(tmp_path: Path, client: Clie
         (("compass", "--train-seeds", "0"), "suite seed 0, which every open evaluation plays"),
         (("compass", "--validation-seeds", "0-3"), "suite seed 0"),
         (("compass", "--suite", "agentboard"), "the published suite 'agentboard'"),
-        (("compass", "--train-seeds", "1-9", "--validation-seeds", "7"), "suite seed 7 is in --train-seeds and in"),
+        (
+            ("compass", "--train-seeds", "1-9", "--validation-seeds", "7"),
+            "suite seed 7 is in --train-seeds and in",
+        ),
         (("compass", "--train-seeds", "1"), "no task is left for"),
         (("compas",), "did you mean 'compass'"),
         (("compass", "--train-seeds", "x"), "give suite seeds as in 1-4,9"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,7 +31,7 @@ def notes(environment: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def serving(environment: Mapping[str, str], *options: object) -> Iterator[EnvServer]:
+def serving(environment: Mapping[str, str], *options: object, survives: bool = True) -> Iterator[EnvServer]:
     """Ctrl-C ends it, and it must end well."""
     # What it notes goes to a file: a pipe that nobody reads would fill up.
     log = notes(environment)
@@ -54,8 +53,9 @@ def serving(environment: Mapping[str, str], *options: object) -> Iterator[EnvSer
         else:
             raise AssertionError(f"it did not start: {said} {log.read_text()}")
         yield EnvServer(line.split()[0], said, server.pid)
-        server.send_signal(signal.SIGINT)
-        assert server.wait(30) == 0
+        if survives:
+            server.send_signal(signal.SIGINT)
+            assert server.wait(30) == 0
     finally:
         server.kill()
         server.wait()
@@ -99,4 +99,3 @@ class Talk:
 async def connect(client: ClientSession, url: str, **more: Any) -> Talk:
     """Raises WSServerHandshakeError."""
     return Talk(await client.ws_connect(f"{url}/ws", **more))
-
