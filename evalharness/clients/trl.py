@@ -62,8 +62,10 @@ def rollout(
     context: int | None = None,
     template: dict[str, Any] | None = None,
 ) -> Callable[[list[str], Any], dict[str, Any]]:
-    """A `rollout_func`. `context`: tokens after which an episode is cut off (the model's own limit). `template`: keywords
-    for the chat template, as `{"enable_thinking": False}`. A reply's length is the trainer's `max_completion_length`.
+    """A `rollout_func`. A reply's length is the trainer's `max_completion_length`.
+
+    `context`: tokens after which an episode is cut off (the model's own limit). `template`: keywords for the chat
+    template, as `{"enable_thinking": False}`.
     """
 
     def play(prompts: list[str], trainer: Any) -> dict[str, Any]:

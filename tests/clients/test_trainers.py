@@ -72,9 +72,15 @@ def carry_out(python: Path, code: str, folder: Path, timeout: float = 300) -> li
     return done.stdout.splitlines()
 
 
-def test_openenv_plays_and_its_validator_passes(server: EnvServer, tmp_path: Path) -> None:
-    python = throwaway.make(tmp_path / "venv", ["openenv==0.10.0"])
-    said = carry_out(python, lines_of("openenv", URL=server.url), tmp_path)
+@pytest.fixture(scope="module")
+def openenv_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return throwaway.make(tmp_path_factory.mktemp("openenv") / "venv", ["openenv==0.10.0"])
+
+
+def test_openenv_plays_and_its_validator_passes(
+    server: EnvServer, openenv_python: Path, tmp_path: Path
+) -> None:
+    said = carry_out(openenv_python, lines_of("openenv", URL=server.url), tmp_path)
     assert said == [
         "Goal: face north",
         "compass/open-0/000 turn_limit reward 0.0, progress 0.0",
@@ -82,13 +88,43 @@ def test_openenv_plays_and_its_validator_passes(server: EnvServer, tmp_path: Pat
         "compass/open-0/001 turn_limit reward 0.0, progress 0.0",
     ]
     done = subprocess.run(
-        [python.with_name("openenv"), "validate", "--url", server.url],
+        [openenv_python.with_name("openenv"), "validate", "--url", server.url],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+_OWN_SERVER = """
+from starlette.testclient import TestClient
+
+with TestClient(app) as client:
+    print(client.get("/babyai/splits").json()[1]["type"])
+    print(client.post("/babyai/num_tasks", json={"split": "train"}).json())
+    print(client.post("/babyai/task", json={"split": "validation", "index": 3}).json()["task"]["goal"])
+    print(client.post("/babyai/task", json={"split": "validation", "index": 99}).status_code)
+    with client.websocket_connect("/ws") as one, client.websocket_connect("/ws") as other:
+        for index, socket in enumerate((one, other)):
+            socket.send_json({"type": "reset", "data": {"split": "train", "index": index}})
+            print(socket.receive_json()["data"]["observation"]["text"].splitlines()[-2])
+        other.send_json({"type": "step", "data": {"text": "Action: turn right"}})
+        print({name: other.receive_json()["data"][name] for name in ("reward",)})
+        one.send_json({"type": "state"})
+        print(one.receive_json()["data"]["step_count"])
+"""
+
+
+def test_openenv_s_own_server_runs_our_environment(
+    server: EnvServer, openenv_python: Path, tmp_path: Path
+) -> None:
+    code = lines_of("openenv", 1, URL=server.url) + _OWN_SERVER
+    said = carry_out(openenv_python, code, tmp_path)
+    assert said == [
+        "validation", "{'num_tasks': 20}", "face west", "400",
+        "Goal: face north", "Goal: face east", "{'reward': 1.0}", "0",
+    ]  # fmt: skip
 
 
 async def test_verifiers_plays_the_taskset_with_our_prompt_and_reward(
