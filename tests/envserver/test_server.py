@@ -230,6 +230,7 @@ async def test_what_is_too_big_is_refused_and_the_server_goes_on(
         ('{"type": "reset", "data": {"index": 1, "task_id": "compass/open-0/001"}}', "VALIDATION_ERROR"),
         ('{"type": "reset", "data": {"family": "chess"}}', "VALIDATION_ERROR"),
         ('{"type": "step", "data": {"text": 3}}', "VALIDATION_ERROR"),
+        ('{"type": "step", "data": {"text": "\\ud800"}}', "VALIDATION_ERROR"),
         ('{"type": "step", "data": {"text": "x", "reward": 1}}', "VALIDATION_ERROR"),
         ('{"type": "mcp", "data": {}}', "UNKNOWN_TYPE"),
         ('{"type": ["reset"]}', "UNKNOWN_TYPE"),
@@ -318,7 +319,7 @@ async def test_no_process_is_left_when_it_is_killed(tmp_path: Path, client: Clie
     ("options", "said"),
     [
         (("compass", "--train-seeds", "0"), "suite seed 0, which every open evaluation plays"),
-        (("compass", "--validation-seeds", "0-3"), "suite seed 0"),
+        (("compass", "--train-seeds", "5", "--validation-seeds", "0-3"), "suite seed 0"),
         (("compass", "--suite", "agentboard"), "the published suite 'agentboard'"),
         (
             ("compass", "--train-seeds", "1-9", "--validation-seeds", "7"),
