@@ -55,7 +55,7 @@ _LABEL = re.compile(
     r"^[ \t>*_#`\-]*+(?P<label>thought|action|observation)[ \t]*+\d*+[ \t]*+[*_`]*+[ \t]*+[:：][*_`]*+",
     re.IGNORECASE | re.MULTILINE,
 )
-_INLINE_ACTION = re.compile(r"(?<!\w)[*_`]{0,8}action[ \t]*+\d*+[*_`]*+[ \t]*+[:：][*_`]*+", re.IGNORECASE)
+_INLINE_ACTION = re.compile(r"(?<!\w)[*_`]{0,32}action[ \t]*+\d*+[*_`]*+[ \t]*+[:：][*_`]*+", re.IGNORECASE)
 _LOOK_BACK = 200
 """Characters before an `Action:` inside a line that say whether it begins an action."""
 _SENTENCE_END = re.compile(r"[.!?;:。！？；：…)\]\"'”’*_`\n][ \t]*\Z")
