@@ -41,6 +41,7 @@ COMMANDS = (
     "perturb",
     "audit",
     "suite",
+    "env",
     "server",
     "data",
     "conform",

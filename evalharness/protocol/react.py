@@ -49,11 +49,15 @@ class ParsedReply:
         return self.kept or "(no reply)"
 
 
+# A model can repeat one character for ten thousand tokens: every search below takes time that grows with the reply's
+# length and no faster. So quantifiers are possessive (`*+`) or bounded, and what comes before is looked at in part.
 _LABEL = re.compile(
-    r"^[ \t>*_#`\-]*(?P<label>thought|action|observation)[ \t]*\d*[ \t]*[*_`]*[ \t]*[:：][*_`]*",
+    r"^[ \t>*_#`\-]*+(?P<label>thought|action|observation)[ \t]*+\d*+[ \t]*+[*_`]*+[ \t]*+[:：][*_`]*+",
     re.IGNORECASE | re.MULTILINE,
 )
-_INLINE_ACTION = re.compile(r"(?<!\w)[*_`]*action[ \t]*\d*[*_`]*[ \t]*[:：][*_`]*", re.IGNORECASE)
+_INLINE_ACTION = re.compile(r"(?<!\w)[*_`]{0,32}action[ \t]*+\d*+[*_`]*+[ \t]*+[:：][*_`]*+", re.IGNORECASE)
+_LOOK_BACK = 200
+"""Characters before an `Action:` inside a line that say whether it begins an action."""
 _SENTENCE_END = re.compile(r"[.!?;:。！？；：…)\]\"'”’*_`\n][ \t]*\Z")
 _NAMES_AN_ACTION = re.compile(
     r"\b(?:an?|the|this|that|my|your|its|our|each|every|any|same|one|other|first|second|third|last|latest|final|"
@@ -66,20 +70,25 @@ _MARKS = "*_`\"'~ \t"
 _REASONING_START, _REASONING_END = "<think>", "</think>"
 _OPENED = re.compile(rf"^[ \t]*{_REASONING_START}", re.MULTILINE)
 _WRAPPERS = ("**", "__", "`", '"', "'", "*")
+_MOST_WRAPPERS = 16
+"""One in the other."""
 
 STOP_SEQUENCES = ("\nObservation:",)
 """Sent with every request, so that a model does not spend tokens on the world's side of the conversation."""
 
 
+def _is_wrapped(text: str, mark: str) -> bool:
+    return len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark)
+
+
 def _unwrap(text: str) -> str:
     """Take off markdown and quotes that wrap a whole action."""
     text = text.strip()
-    unwrapped = True
-    while unwrapped and text:
-        unwrapped = False
-        for mark in _WRAPPERS:
-            if len(text) > 2 * len(mark) and text.startswith(mark) and text.endswith(mark):
-                text, unwrapped = text[len(mark) : -len(mark)].strip(), True
+    for _ in range(_MOST_WRAPPERS):
+        mark = next((mark for mark in _WRAPPERS if _is_wrapped(text, mark)), None)
+        if mark is None:
+            break
+        text = text[len(mark) : -len(mark)].strip()
     return text
 
 
@@ -87,10 +96,12 @@ def _is_label(text: str, match: re.Match[str]) -> bool:
     """Whether an `Action:` inside a line begins the action, and is not prose that speaks of one: it follows the end of
     a sentence, or `next` at the head of a line, or is written with a capital and is no noun ("the previous Action: go
     north failed")."""
-    before = text[: match.start()]
-    if not before.strip() or _SENTENCE_END.search(before) or _NEXT.search(before):
+    end = match.start()
+    part = max(0, end - _LOOK_BACK), end
+    begins = end <= _LOOK_BACK and not text[:end].strip()
+    if begins or _SENTENCE_END.search(text, *part) or _NEXT.search(text, *part):
         return True
-    return match[0].lstrip("*_`")[:1] == "A" and not _NAMES_AN_ACTION.search(before)
+    return match[0].lstrip("*_`")[:1] == "A" and not _NAMES_AN_ACTION.search(text, *part)
 
 
 def _without_reasoning(reply: str) -> tuple[str, str]:

@@ -167,3 +167,29 @@ _word = st.text(alphabet="abcdefghij 123", min_size=1).map(str.strip).filter(boo
 def test_what_is_said_plainly_is_understood(thought: str, action: str) -> None:
     parsed = parse(f"Thought: {thought}\nAction: {action}")
     assert (parsed.thought, parsed.action, parsed.errors) == (thought, action, ())
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "*" * 2_000_000,
+        "_*" * 500_000 + "action",
+        "action" + " " * 1_000_000 + "x",
+        "action 1" + " " * 500_000 + "*" * 500_000,
+        "I think of the action: look. " * 50_000,
+        "the action: " * 100_000,
+        "Action: " + "*" * 2_000_000,
+        "Action: " + "`\"'" * 500_000,
+        "Thought: " * 200_000,
+        "<think>" * 200_000,
+        "\n> " * 500_000 + "x",
+        "```\n" * 300_000,
+    ],
+    ids=lambda reply: f"{reply[:12]!r}",
+)
+def test_a_reply_that_repeats_itself_without_end_is_read_in_time_that_grows_with_its_length(
+    reply: str,
+) -> None:
+    """What grows with its square here takes minutes at the least, and the suite's timeout ends the test."""
+    for truncated in (False, True):
+        assert parse(reply, truncated=truncated).thought in reply

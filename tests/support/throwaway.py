@@ -56,3 +56,17 @@ def overlay(folder: Path, *packages: str) -> Path:
     """A folder for PYTHONPATH: the packages over those of this interpreter."""
     _run(*_uv(), "pip", "install", "-q", "--python", sys.executable, "--target", folder, *packages)
     return folder
+
+
+def layered(folder: Path, below: Path, *packages: str) -> Path:
+    """An environment over that of the interpreter `below`: what it has, and these packages without their own needs."""
+    _run(*_uv(), "venv", "-q", "--python", below, folder)
+    interpreter = folder / "bin" / "python"
+    _run(*_uv(), "pip", "install", "-q", "--no-deps", "--python", interpreter, *packages)
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    shown = [
+        subprocess.run([python, "-I", "-c", where], capture_output=True, text=True, check=True).stdout.strip()
+        for python in (interpreter, below)
+    ]
+    (Path(shown[0]) / "below.pth").write_text(shown[1] + "\n")
+    return interpreter

@@ -1,0 +1,127 @@
+"""Sessions and steps a second of `evalharness env serve`, with clients that answer at once.
+
+    python benchmarks/env_sessions.py babyai --sessions 256 --episodes 512 --turns 10
+
+Starts the server (its tasks are of suite seed 1 and are made first where they are not there), opens all sessions, and
+lets every one play episodes of `--turns` turns. A real trainer's model takes seconds a turn: what is measured is the
+server's own limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import psutil
+from aiohttp import ClientSession, ClientWebSocketResponse
+
+REPLY = "Thought: I look what I can do.\nAction: look around"
+
+
+async def ask(socket: ClientWebSocketResponse, kind: str, **data: Any) -> tuple[dict[str, Any], float]:
+    began = time.perf_counter()
+    await socket.send_json({"type": kind, "data": data})
+    answer = await socket.receive_json()
+    if answer["type"] == "error":
+        raise RuntimeError(answer["data"]["message"])
+    return answer["data"], time.perf_counter() - began
+
+
+async def play(url: str, sessions: int, episodes: int) -> dict[str, Any]:
+    numbers = iter(range(episodes))
+    resets: list[float] = []
+    steps: list[float] = []
+
+    async def client(session: ClientSession, ready: asyncio.Barrier) -> None:
+        async with session.ws_connect(f"{url}/ws") as socket:
+            await ready.wait()  # all sessions are open
+            for _ in numbers:
+                answer, took = await ask(socket, "reset")
+                resets.append(took)
+                while not answer["done"]:
+                    answer, took = await ask(socket, "step", text=REPLY)
+                    steps.append(took)
+
+    opening = time.perf_counter()
+    ready = asyncio.Barrier(sessions + 1)
+    async with ClientSession() as session, asyncio.TaskGroup() as clients:
+        for _ in range(sessions):
+            clients.create_task(client(session, ready))
+        await ready.wait()
+        began = time.perf_counter()
+    ended = time.perf_counter()
+    return {
+        "sessions": sessions,
+        "episodes": len(resets),
+        "steps": len(steps),
+        "open_s": began - opening,
+        "wall_s": ended - began,
+        "episodes_per_s": len(resets) / (ended - began),
+        "steps_per_s": len(steps) / (ended - began),
+        "reset_ms": quantiles(resets),
+        "step_ms": quantiles(steps),
+    }
+
+
+def quantiles(seconds: Sequence[float]) -> dict[str, float]:
+    ordered = sorted(seconds)
+    return {
+        name: 1000 * ordered[int(share * (len(ordered) - 1))] for name, share in (("p50", 0.5), ("p95", 0.95))
+    }
+
+
+def memory(pid: int) -> tuple[int, int]:
+    """(processes, resident bytes) of the server and its workers."""
+    server = psutil.Process(pid)
+    family = [server, *server.children(recursive=True)]
+    return len(family), sum(process.memory_info().rss for process in family)
+
+
+async def connections(url: str, count: int) -> float:
+    """Sessions opened and closed a second, without an episode."""
+    began = time.perf_counter()
+    async with ClientSession() as session:
+        for _ in range(count):
+            async with session.ws_connect(f"{url}/ws") as socket:
+                await socket.send_json({"type": "state"})
+                await socket.receive_json()
+    return count / (time.perf_counter() - began)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("family")
+    parser.add_argument("--sessions", type=int, default=256)
+    parser.add_argument("--episodes", type=int, default=512)
+    parser.add_argument("--turns", type=int, default=10)
+    args = parser.parse_args()
+    options = ["--port", 0, "--sessions", args.sessions, "--max-turns", args.turns]
+    server = subprocess.Popen(
+        [sys.executable, "-m", "evalharness", "env", "serve", args.family, *map(str, options)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert server.stdout
+        url = next(line.split()[0] for line in server.stdout if line.startswith("http"))
+        opened = asyncio.run(connections(url, 200))
+        result = asyncio.run(play(url, args.sessions, args.episodes))
+        processes, resident = memory(server.pid)
+        result |= {"sessions_opened_per_s": opened, "processes": processes, "resident_mb": resident / 2**20}
+        print(json.dumps({"family": args.family, "turns": args.turns, **result}, indent=2))
+    finally:
+        server.terminate()
+        server.wait(30)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

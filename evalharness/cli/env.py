@@ -1,0 +1,130 @@
+"""`evalharness env`: the environments for other people's trainers."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from evalharness.cli.common import add_data_option, data_folder
+
+_SERVE = """\
+Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. An episode is played by the same
+code as an evaluation's: prompt, worked example, parser, corrections and scores are the same. An action has one
+required field, `text`: the model's whole reply.
+
+Tasks are of open suites. `train` and `validation` come from different suite seeds, and no task is served that is the
+same as one of suite seed 0 or of the published suite, up to renaming. A suite that is not made yet is made first,
+which can take minutes (ahead of time: evalharness suite build --suite-seed N). Ctrl-C ends it.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "env", help="serve the environments to a trainer (OpenEnv)", description="Environments for trainers."
+    )
+    actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    serve = actions.add_parser("serve", help="serve one family or all of them", description=_SERVE)
+    serve.add_argument("family", metavar="FAMILY", help="babyai, alfworld, ...; or all")
+    serve.add_argument(
+        "--train-seeds", default="1", metavar="SEEDS", help="suite seeds of the split `train`, 1-8,12 (1)"
+    )
+    serve.add_argument(
+        "--validation-seeds",
+        default="1001",
+        metavar="SEEDS",
+        help="suite seeds of the split `validation` (1001)",
+    )
+    serve.add_argument(
+        "--suite",
+        default="open",
+        metavar="SUITE",
+        help="where `train` comes from (open); any other is an evaluation's and needs --allow-eval-tasks",
+    )
+    serve.add_argument(
+        "--allow-eval-tasks",
+        action="store_true",
+        help="serve suite seed 0 or a published suite, which is refused otherwise; every episode's state says so",
+    )
+    serve.add_argument(
+        "--reward",
+        choices=("success", "progress_gain"),
+        default="success",
+        help="success: 1 at the end of a solved task; progress_gain: what each turn adds to the progress rate "
+        "(success); a client's reset may name another",
+    )
+    serve.add_argument("--max-turns", type=int, metavar="N", help="turns of an episode (the family's own)")
+    serve.add_argument("--perturb", metavar="NAME", help="other words for the actions, as `run --perturb`")
+    serve.add_argument("--prompts", type=Path, metavar="DIR", help="prompt files, as `run --prompts`")
+    serve.add_argument(
+        "--history-thinking",
+        choices=("strip", "keep"),
+        default="strip",
+        help="whether reasoning is in `kept`, the reply as the conversation goes on, as in `run` (strip)",
+    )
+    serve.add_argument("--sessions", type=int, default=256, metavar="N", help="at the same time (256)")
+    serve.add_argument(
+        "--waiting",
+        type=int,
+        default=64,
+        metavar="N",
+        help="clients that may wait for a session; one more gets status 429 (64)",
+    )
+    serve.add_argument(
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on (127.0.0.1); on any other, clients need the token that is printed, or that "
+        "of $EVALHARNESS_ENV_TOKEN",
+    )
+    serve.add_argument("--port", type=int, default=8000, metavar="N", help="port (8000; 0: a free one)")
+    add_data_option(serve)
+    serve.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from envs import specs
+    from evalharness.envserver.serving import Ready, ServeOptions, make_service, serve
+    from evalharness.envserver.tasks import parse_seeds
+    from evalharness.errors import UserError
+    from evalharness.policy.event_loop import run_to_end
+    from evalharness.report.terminal import say
+
+    if not 0 <= args.port <= 65535:
+        raise UserError(f"--port {args.port}: a port is a number up to 65535, or 0 for a free one")
+    for name, value, least in (
+        ("--sessions", args.sessions, 1),
+        ("--waiting", args.waiting, 0),
+        ("--max-turns", 1 if args.max_turns is None else args.max_turns, 1),
+    ):
+        if value < least:
+            raise UserError(f"{name} {value}: give {least} or more")
+    options = ServeOptions(
+        families=args.family,
+        suite=args.suite,
+        train_seeds=parse_seeds("--train-seeds", args.train_seeds) if args.suite == "open" else (),
+        validation_seeds=parse_seeds("--validation-seeds", args.validation_seeds),
+        allow_eval_tasks=args.allow_eval_tasks,
+        reward=args.reward,
+        max_turns=args.max_turns,
+        perturb=args.perturb,
+        prompts=args.prompts,
+        keep_thinking=args.history_thinking == "keep",
+        sessions=args.sessions,
+        waiting=args.waiting,
+        host=args.host,
+        port=args.port,
+    )
+
+    def ready(found: Ready) -> None:
+        counts = ", ".join(f"{len(tasks)} {split} tasks" for split, tasks in found.table.splits.items())
+        say(f"serving {args.family}: {counts}, up to {args.sessions} sessions", stderr=False)
+        if found.token is not None:
+            say(f"token: {found.token}", stderr=False)
+        say(f"{found.url}   (Ctrl-C ends it)", stderr=False)
+
+    service = make_service(options, specs(), data_folder(args), lambda text: say(f"evalharness: {text}"))
+    try:
+        run_to_end(serve(service, options, ready))
+    except KeyboardInterrupt:
+        return 0
+    return 0

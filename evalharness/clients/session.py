@@ -1,0 +1,192 @@
+"""A session of `evalharness env serve`, for threads (`Session`) and for asyncio (`AsyncSession`)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection as SyncConnection
+from websockets.sync.client import connect as connect_sync
+
+TOKEN = "EVALHARNESS_ENV_TOKEN"
+"""Variable with the server's token, where it asks for one."""
+_BUSY = 429
+
+
+class SessionError(RuntimeError):
+    """The server refused something, or is full."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What the server says to a reset or a reply."""
+
+    text: str
+    """The task, or the observation: the last of `messages`."""
+    messages: list[dict[str, str]]
+    """To be appended to the conversation; after a reset the system and the first user message."""
+    kept: str | None
+    """The reply as an evaluation's conversation goes on with it."""
+    done: bool
+    reward: float
+
+
+def tasks(url: str, split: str = "train", *, token: str | None = None) -> list[dict[str, Any]]:
+    """All tasks of a split: `id`, `goal`, `family`, `kind`, `difficulty`, `system_prompt`, ..."""
+    (name,) = _http(url, "/list_environments", None, token)
+    listed: list[dict[str, Any]] = _http(url, f"/{name}/tasks", {"split": split}, token)["tasks"]
+    return listed
+
+
+class Session:
+    """One episode at a time: `reset`, then `step` with each whole reply of the model until `done`."""
+
+    def __init__(
+        self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0
+    ) -> None:
+        """`patience_s`: how long to try again while all sessions of the server are taken."""
+        self._timeout_s = timeout_s
+        deadline = time.monotonic() + patience_s
+        while True:
+            try:
+                self._socket: SyncConnection = connect_sync(
+                    _socket_url(url),
+                    additional_headers=_headers(token),
+                    open_timeout=30,
+                    max_size=None,
+                    compression=None,
+                    proxy=None,
+                )
+                return
+            except InvalidStatus as error:
+                _refuse_unless_busy(error, deadline)
+                time.sleep(1)
+
+    def reset(self, **which: Any) -> Turn:
+        """`index` or `task_id`, `split`, `seed`, `family`, `reward`, `episode_id`; without any, the next task."""
+        return _turn(self._ask({"type": "reset", "data": which}))
+
+    def step(self, text: str, **more: Any) -> Turn:
+        """`reasoning`, `finish_reason`, `stopped_by`, where the engine says them."""
+        return _turn(self._ask({"type": "step", "data": {"text": text, **more}}))
+
+    def state(self) -> dict[str, Any]:
+        """Scores and counts: success, progress, format errors."""
+        return self._ask({"type": "state"})
+
+    def close(self) -> None:
+        self._socket.close()
+
+    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._socket.send(json.dumps(message))
+        return _data(self._socket.recv(timeout=self._timeout_s))
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class AsyncSession:
+    """`Session` with `await`; connects on `async with`."""
+
+    def __init__(
+        self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0
+    ) -> None:
+        self._url, self._token = url, token
+        self._patience_s, self._timeout_s = patience_s, timeout_s
+        self._socket: ClientConnection | None = None
+
+    async def reset(self, **which: Any) -> Turn:
+        return _turn(await self._ask({"type": "reset", "data": which}))
+
+    async def step(self, text: str, **more: Any) -> Turn:
+        return _turn(await self._ask({"type": "step", "data": {"text": text, **more}}))
+
+    async def state(self) -> dict[str, Any]:
+        return await self._ask({"type": "state"})
+
+    async def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        assert self._socket is not None, "use it as: async with AsyncSession(url) as session"
+        await self._socket.send(json.dumps(message))
+        return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s))
+
+    async def __aenter__(self) -> AsyncSession:
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                self._socket = await connect(
+                    _socket_url(self._url),
+                    additional_headers=_headers(self._token),
+                    open_timeout=30,
+                    max_size=None,
+                    compression=None,
+                    proxy=None,
+                )
+                return self
+            except InvalidStatus as error:
+                _refuse_unless_busy(error, deadline)
+                await asyncio.sleep(1)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._socket is not None:
+            await self._socket.close()
+
+
+def _headers(token: str | None) -> dict[str, str]:
+    token = token or os.environ.get(TOKEN)
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _socket_url(url: str) -> str:
+    return "ws" + url.rstrip("/").removeprefix("http") + "/ws"
+
+
+def _refuse_unless_busy(error: InvalidStatus, deadline: float) -> None:
+    response = error.response
+    if response.status_code != _BUSY or time.monotonic() > deadline:
+        said = (response.body or b"").decode(errors="replace")[:300]
+        raise SessionError(f"the server refused a session ({response.status_code}): {said}") from None
+
+
+def _data(raw: str | bytes) -> dict[str, Any]:
+    answer = json.loads(raw)
+    data: dict[str, Any] = answer["data"]
+    if answer["type"] == "error":
+        raise SessionError(f"{data['message']} ({data['code']})")
+    return data
+
+
+def _turn(data: dict[str, Any]) -> Turn:
+    seen = data["observation"]
+    return Turn(seen["text"], seen["messages"], seen["kept"], data["done"], data["reward"] or 0.0)
+
+
+def _http(url: str, path: str, body: dict[str, Any] | None, token: str | None) -> Any:
+    request = urllib.request.Request(
+        url.rstrip("/") + path,
+        None if body is None else json.dumps(body).encode(),
+        {"Content-Type": "application/json", **_headers(token)},
+    )
+    try:
+        # As for sockets: what a machine's web traffic goes through does not lead to a server of one's own.
+        direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with direct.open(request, timeout=60) as response:
+            return json.load(response)
+    except urllib.error.HTTPError as error:
+        said = error.read(300).decode(errors="replace")
+        raise SessionError(f"{path}: {error.code}: {said}") from None

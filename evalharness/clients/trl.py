@@ -1,0 +1,161 @@
+"""TRL: `GRPOTrainer(rollout_func=rollout(url), reward_funcs=episode_reward, train_dataset=data_set(url))`.
+
+The ids that are trained on are those that were sampled: a conversation's text is never tokenized again. Only what the
+environment says between two replies is, and those tokens are masked (`env_mask`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalharness.clients.session import Session, tasks
+
+Ids = list[int]
+_REPLY, _OBSERVATION = "REPLY", "OBSERVATION"
+
+
+class TemplateError(ValueError):
+    """The chat template rewrites what came before, so that sampled ids cannot be continued."""
+
+
+@dataclass
+class _Rollout:
+    """One episode as the trainer gets it."""
+
+    prompt_ids: Ids
+    completion_ids: Ids = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+    env_mask: list[int] = field(default_factory=list)
+    """1: sampled by the model; 0: said by the environment."""
+    reward: float = 0.0
+    done: bool = False
+
+    @property
+    def ids(self) -> Ids:
+        return self.prompt_ids + self.completion_ids
+
+    def add(self, ids: Ids, logprobs: Sequence[float] | None, *, sampled: bool) -> None:
+        self.completion_ids += ids
+        self.logprobs += logprobs if logprobs is not None else [0.0] * len(ids)
+        self.env_mask += [int(sampled)] * len(ids)
+
+
+def data_set(url: str, split: str = "train") -> Any:
+    """A data set whose prompts are the ids of tasks: the text of the prompt is the server's."""
+    from datasets import Dataset
+
+    return Dataset.from_list([{"prompt": task["id"]} for task in tasks(url, split)])
+
+
+def episode_reward(completions: Sequence[Any], episode_reward: Sequence[float], **_: Any) -> list[float]:
+    """What the server gave, summed over the turns."""
+    return list(episode_reward)
+
+
+def rollout(
+    url: str,
+    *,
+    split: str = "train",
+    reward: str | None = None,
+    context: int | None = None,
+    template: dict[str, Any] | None = None,
+) -> Callable[[list[str], Any], dict[str, Any]]:
+    """A `rollout_func`. A reply's length is the trainer's `max_completion_length`.
+
+    `context`: tokens after which an episode is cut off (the model's own limit). `template`: keywords for the chat
+    template, as `{"enable_thinking": False}`.
+    """
+
+    def play(prompts: list[str], trainer: Any) -> dict[str, Any]:
+        tokenizer = trainer.processing_class
+        limit = context or int(trainer.model.config.max_position_embeddings)
+        between = _Between(tokenizer, template or {})
+        sessions = [Session(url) for _ in prompts]
+        try:
+            rollouts: list[_Rollout] = []
+            for session, task_id in zip(sessions, prompts, strict=True):
+                turn = session.reset(split=split, task_id=task_id, reward=reward)
+                rollouts.append(_Rollout(between.opening(turn.messages)))
+            room = trainer.args.max_completion_length
+            while running := [i for i, r in enumerate(rollouts) if not r.done]:
+                fits = [i for i in running if len(rollouts[i].ids) + room <= limit]
+                for i in set(running) - set(fits):
+                    if not rollouts[i].completion_ids:
+                        raise ValueError(
+                            f"{prompts[i]}: {len(rollouts[i].ids)} tokens of prompt and {room} of a reply are more "
+                            f"than the context of {limit}"
+                        )
+                    rollouts[i].done = True  # the context is full: the episode ends unsolved
+                if not fits:
+                    break
+                # One reply of each, by whatever engine the trainer has: transformers, or vLLM with its logprobs.
+                sampled, logprobs = trainer._generate_single_turn(
+                    [rollouts[i].ids for i in fits], None, {}, 1
+                )
+                for place, i in enumerate(fits):
+                    ids = list(sampled[place])
+                    rollouts[i].add(ids, None if logprobs is None else logprobs[place], sampled=True)
+                    text, ended = between.said(ids)
+                    turn = sessions[i].step(text, finish_reason="stop" if ended else "length")
+                    rollouts[i].reward += turn.reward
+                    rollouts[i].done = turn.done
+                    if not turn.done:
+                        rollouts[i].add(between.ids(turn.text, ended=ended), None, sampled=False)
+        finally:
+            for session in sessions:
+                session.close()
+        with_logprobs = trainer.use_vllm
+        return {
+            "prompt_ids": [r.prompt_ids for r in rollouts],
+            "completion_ids": [r.completion_ids for r in rollouts],
+            "logprobs": [r.logprobs for r in rollouts] if with_logprobs else None,
+            "env_mask": [r.env_mask for r in rollouts],
+            "episode_reward": [r.reward for r in rollouts],
+        }
+
+    return play
+
+
+class _Between:
+    """What the chat template puts around texts, as ids."""
+
+    def __init__(self, tokenizer: Any, keywords: dict[str, Any]) -> None:
+        self._tokenizer, self._keywords = tokenizer, keywords
+        ends = tokenizer.eos_token_id
+        self._ends = set(ends if isinstance(ends, list) else [ends])
+        start = [{"role": "user", "content": "."}, {"role": "assistant", "content": _REPLY}]
+        before = self._rendered(start, prompt=False)
+        after = self._rendered([*start, {"role": "user", "content": _OBSERVATION}], prompt=True)
+        closing = before[before.rindex(_REPLY) + len(_REPLY) :]
+        if not after.startswith(before) or after.count(_OBSERVATION) != 1:
+            raise TemplateError(
+                "this chat template changes earlier messages when one is appended; give a template that only appends"
+            )
+        self._head, self._tail = after[len(before) :].split(_OBSERVATION)
+        self._closing = closing
+
+    def opening(self, messages: list[dict[str, str]]) -> Ids:
+        return self._encoded(self._rendered(messages, prompt=True))
+
+    def said(self, ids: Ids) -> tuple[str, bool]:
+        """(text, whether the model ended it itself)"""
+        ended = bool(ids) and ids[-1] in self._ends
+        return self._tokenizer.decode(ids, skip_special_tokens=True), ended
+
+    def ids(self, observation: str, *, ended: bool) -> Ids:
+        """From the end of a reply to the beginning of the next one."""
+        closing, end = self._closing, self._tokenizer.eos_token
+        if ended and closing.startswith(end):
+            closing = closing[len(end) :]
+        return self._encoded(closing + self._head + observation + self._tail)
+
+    def _rendered(self, messages: list[dict[str, str]], *, prompt: bool) -> str:
+        text = self._tokenizer.apply_chat_template(
+            messages, tokenize=False, add_generation_prompt=prompt, **self._keywords
+        )
+        return str(text)
+
+    def _encoded(self, text: str) -> Ids:
+        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])

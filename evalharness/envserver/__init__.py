@@ -1,0 +1,1 @@
+"""The environments for other people's trainers: an OpenEnv server over our workers."""

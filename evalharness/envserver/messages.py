@@ -1,0 +1,130 @@
+"""What OpenEnv's clients send and get: the shapes of openenv 0.10's protocol, one required text in an action.
+
+The package itself is not used: its server imports a web interface (14 s, measured), pins that exclude verifiers',
+and has neither a token nor a bound on what waits. Its clients are what the tests talk to this server with.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+MOST_CHARACTERS = 400_000
+"""Of a reply: four times what a model with 32,768 tokens of output writes."""
+Metadata = Annotated[dict[str, Any], Field(default_factory=dict)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class TextAction(_Strict):
+    """A model's whole reply. Only `text` is required, so that clients that pass plain text find where it goes."""
+
+    text: str = Field(max_length=MOST_CHARACTERS, description="The model's whole reply, thought and action")
+    reasoning: str = Field(
+        default="",
+        max_length=MOST_CHARACTERS,
+        description="What the model reasoned, where the engine gives that apart from the reply",
+    )
+    finish_reason: Literal["stop", "length"] = Field(
+        default="stop", description="`length`: the token limit cut the reply off"
+    )
+    stopped_by: str | None = Field(
+        default=None, max_length=100, description="The stop sequence that ended the reply, which is not in it"
+    )
+    metadata: Metadata
+
+
+class TextObservation(_Strict):
+    """What the agent may see, and nothing else: scores are in the state."""
+
+    text: str = Field(description="The last of `messages`: the task, or the answer to the last action")
+    messages: list[dict[str, str]] = Field(
+        description="Chat messages to append to the conversation, as an evaluation sends them"
+    )
+    kept: str | None = Field(
+        default=None, description="The last reply as an evaluation's conversation goes on with it"
+    )
+    done: bool = False
+    reward: float | None = None
+    metadata: Metadata
+
+
+class EpisodeState(_Strict):
+    """Everything that is known of the episode. Not for the agent's eyes."""
+
+    episode_id: str | None = None
+    step_count: int = Field(default=0, ge=0)
+    task_id: str | None = None
+    family: str | None = None
+    split: str | None = None
+    done: bool = False
+    ended_by: str | None = Field(
+        default=None, description="success, environment or turn_limit, as in an evaluation's records"
+    )
+    success: bool = False
+    solved: bool = Field(default=False, description="The simulator's own verdict")
+    progress: float = Field(default=0.0, description="Progress rate, 0..1")
+    progress_gain: float = Field(default=0.0, description="Progress since the reset")
+    valid_actions: int = Field(default=0, description="Turns whose action was grounded")
+    format_errors: dict[str, int] = Field(default_factory=dict, description="Kind -> turns")
+    max_turns: int = 0
+    evaluation_tasks: bool = Field(
+        default=False, description="Tasks of evaluations are served (--allow-eval-tasks)"
+    )
+
+
+class ResetRequest(_Strict):
+    """Which task. `index` or `task_id`; else one drawn by `seed`; else the next one of a shuffled order."""
+
+    seed: int | None = Field(default=None, ge=0)
+    episode_id: str | None = Field(default=None, max_length=255)
+    split: str = Field(default="train", max_length=40)
+    index: int | None = None
+    task_id: str | None = Field(default=None, max_length=200)
+    family: str | None = Field(default=None, max_length=40)
+    reward: Literal["success", "progress_gain"] | None = None
+
+
+class SplitRequest(_Strict):
+    split: str = Field(max_length=40)
+
+
+class TaskRequest(SplitRequest):
+    index: int
+
+
+class TaskRangeRequest(SplitRequest):
+    start: int | None = None
+    stop: int | None = None
+
+
+def schemas() -> dict[str, Any]:
+    return {
+        "action": TextAction.model_json_schema(),
+        "observation": TextObservation.model_json_schema(),
+        "reset_observation": TextObservation.model_json_schema(),
+        "state": EpisodeState.model_json_schema(),
+    }
+
+
+def openapi(title: str, version: str) -> dict[str, Any]:
+    """As much of OpenAPI as tools look at: `openenv validate --url` reads version and paths."""
+    said = {"responses": {"200": {"description": "JSON"}}}
+    paths: dict[str, Any] = {
+        path: {"get": said}
+        for path in ("/health", "/metadata", "/schema", "/state", "/list_environments", "/{env_name}/splits")
+    }
+    for path in ("/reset", "/step", "/mcp", *(f"/{{env_name}}/{call}" for call in TASK_CALLS)):
+        paths[path] = {"post": said}
+    description = f"evalharness {version} speaking OpenEnv; episodes are played over the WebSocket /ws"
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": "1.0.0", "description": description},
+        "paths": paths,
+    }
+
+
+TASK_CALLS = ("tasks", "num_tasks", "task", "task_range")

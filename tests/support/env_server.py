@@ -1,0 +1,101 @@
+"""`evalharness env serve` in a process of its own, as a trainer finds it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aiohttp import ClientSession, ClientWebSocketResponse
+from command_line import command
+
+COMPASS = ("compass", "--train-seeds", "0", "--validation-seeds", "1", "--allow-eval-tasks")
+"""Compass has the same four goals under every seed; real families refuse this."""
+
+
+@dataclass(frozen=True)
+class EnvServer:
+    url: str
+    said: Sequence[str]
+    """Lines on standard output before the address."""
+    pid: int
+
+
+def notes(environment: Mapping[str, str]) -> Path:
+    """What the server writes on standard error."""
+    return Path(environment["EVALHARNESS_HOME"]).parent / "env-server.log"
+
+
+@contextmanager
+def serving(environment: Mapping[str, str], *options: object, survives: bool = True) -> Iterator[EnvServer]:
+    """Ctrl-C ends it, and it must end well."""
+    # What it notes goes to a file: a pipe that nobody reads would fill up.
+    log = notes(environment)
+    with log.open("ab") as errors:
+        server = subprocess.Popen(
+            command("env", "serve", *options, "--port", 0),
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            env=dict(environment),
+        )
+    try:
+        assert server.stdout
+        said: list[str] = []
+        for line in server.stdout:
+            if line.startswith("http"):
+                break
+            said.append(line.strip())
+        else:
+            raise AssertionError(f"it did not start: {said} {log.read_text()}")
+        yield EnvServer(line.split()[0], said, server.pid)
+        if survives:
+            server.send_signal(signal.SIGINT)
+            assert server.wait(30) == 0
+    finally:
+        server.kill()
+        server.wait()
+
+
+class Talk:
+    """A connection at the level of the protocol."""
+
+    def __init__(self, socket: ClientWebSocketResponse) -> None:
+        self.socket = socket
+
+    async def ask(self, kind: str, **data: Any) -> dict[str, Any]:
+        """The whole answer: `type` and `data`."""
+        await self.socket.send_json({"type": kind, **({"data": data} if kind != "state" else {})})
+        answer: dict[str, Any] = await self.socket.receive_json(timeout=60)
+        return answer
+
+    async def reset(self, **which: Any) -> dict[str, Any]:
+        answer = await self.ask("reset", **which)
+        assert answer["type"] == "observation", answer
+        data: dict[str, Any] = answer["data"]
+        return data
+
+    async def step(self, text: str, **more: Any) -> dict[str, Any]:
+        answer = await self.ask("step", text=text, **more)
+        assert answer["type"] == "observation", answer
+        data: dict[str, Any] = answer["data"]
+        return data
+
+    async def state(self) -> dict[str, Any]:
+        data: dict[str, Any] = (await self.ask("state"))["data"]
+        return data
+
+    def vanish(self) -> None:
+        """As a killed process does: no close handshake."""
+        transport = self.socket._response.connection and self.socket._response.connection.transport
+        assert transport is not None
+        transport.abort()
+
+
+async def connect(client: ClientSession, url: str, **more: Any) -> Talk:
+    """Raises WSServerHandshakeError."""
+    return Talk(await client.ws_connect(f"{url}/ws", **more))
