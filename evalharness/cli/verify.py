@@ -46,9 +46,17 @@ def run(args: argparse.Namespace) -> int:
     require_writable("--json", args.json)
     if args.max_findings < 0:
         raise UserError(f"--max-findings {args.max_findings}: give 0 or more")
-    folders = [run for folder in args.folders for run in found_runs(folder)]
     console, names, shown = make_console(stderr=args.json == "-"), titles(), make_console(stderr=True)
+    folders: list[Path] = []
     verdicts, status = [], 0
+    for folder in args.folders:
+        try:
+            folders += found_runs(folder)
+        except UserError as error:
+            if len(args.folders) == 1:
+                raise
+            say(f"evalharness: {error}")
+            status = 2
     for folder in folders:
         try:
             verdict = verify(
