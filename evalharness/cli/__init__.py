@@ -22,6 +22,7 @@ COMMANDS = (
     "bon",
     "checkpoints",
     "show",
+    "runs",
     "verify",
     "compare",
     "leaderboard",
