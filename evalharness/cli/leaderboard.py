@@ -19,7 +19,8 @@ The main results table of AgentRefine (ICLR 2025), grouped by series as publishe
 are marked, the held-out score is computed for every row that has its four families, your runs come with intervals and
 chance-corrected scores. A dagger marks a part of a family (it never ranks above the whole), a double dagger a run with
 prompts, token limits or sampling of its own. Runs of another suite, turn limit or perturbation are refused: their
-numbers are not comparable; rank them alone with --no-published.
+numbers are not comparable; rank them alone with --no-published. `leaderboard submit` makes runs into a submission,
+which --from reads.
 """
 
 _FORMATS = ("text", "md", "html", "latex", "csv", "json")

@@ -94,6 +94,8 @@ def _row(standing: Standing, board: Leaderboard) -> str:
 
 
 _LEFT, _WIDTH, _STEP, _TOP = 250, 620, 24, 30
+_LABEL = 34
+"""Characters of a name that fit left of the plot in bold."""
 
 
 def _x(value: float) -> float:
@@ -121,7 +123,11 @@ def plot(board: Leaderboard) -> str:
         y = _TOP + _STEP * i + 8
         weight = ' class="own"' if standing.ours else ""
         label = f"{standing.name} ({standing.series})" if standing.name in _repeated(rows) else standing.name
-        parts.append(f'<text x="{_LEFT - 12}" y="{y + 4}" text-anchor="end"{weight}>{_safe(label)}</text>')
+        shown = label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}\u2026"
+        parts.append(
+            f'<text x="{_LEFT - 12}" y="{y + 4}" text-anchor="end"{weight}>{_safe(shown)}'
+            f"<title>{_safe(label)}</title></text>"
+        )
         for measure in MEASURES:
             name = f"{HELD_OUT}_{measure}"
             value = standing.values.get(name)
