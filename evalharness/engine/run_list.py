@@ -18,6 +18,7 @@ from evalharness.records.store import EPISODES, LOCK, MANIFEST, SUMMARY, read_ma
 State = Literal["complete", "running", "part", "damaged"]
 HELD_OUT = "held_out"
 _MEASURES = ("success", "progress")
+_WORST: tuple[State, ...] = ("running", "damaged", "part")
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def _study(folder: Path) -> Listed:
     except UserError as error:
         return Listed(folder, "damaged", why=str(error))
     states = {run.state for run in runs}
-    state: State = next((s for s in ("running", "damaged", "part") if s in states), "complete")  # type: ignore[assignment]
+    state: State = next((worst for worst in _WORST if worst in states), "complete")
     return Listed(
         folder,
         state,

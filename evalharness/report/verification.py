@@ -39,10 +39,10 @@ def print_verdict(console: Console, verdict: Verdict, *, most: int) -> None:
         _line(console, f"{verdict.folder}: NOT verified; {played}", "bold")
     else:
         _line(console, f"{verdict.folder}: not verified, a simulator failed here; {played}", "bold")
-    counts = Counter(finding.kind for finding in verdict.findings)
+    counts = Counter[str](finding.kind for finding in verdict.findings)
     for kind, what in _KINDS.items():
-        if counts[kind]:  # type: ignore[index]
-            _line(console, f"{what}: {counts[kind]}")  # type: ignore[index]
+        if counts[kind]:
+            _line(console, f"{what}: {counts[kind]}")
             _print_some(console, [f for f in verdict.findings if f.kind == kind], most)
     for failure in verdict.failures[:most]:
         _line(console, f"could not be replayed: {failure}")

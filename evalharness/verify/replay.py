@@ -111,7 +111,7 @@ async def replay(
         notes.turn(position, "replay", "subgoals completed", list(turn.subgoals_completed), list(completed))
         if turn.no_effect is not None and no_effect is not None:
             notes.turn(position, "replay", "changed nothing", turn.no_effect, no_effect)
-        again = {
+        again: dict[str, Any] = {
             "turn": position,
             "thought": parsed.thought,
             "action": parsed.action,
