@@ -53,15 +53,15 @@ def read_entries(args: argparse.Namespace, own: Sequence[ScoredRun], *, publishe
         except UserError as error:
             entries.leave_out(folder.name, str(error))
             continue
-        for run in submission.metadata.runs:
-            what = f"{run.name} ({folder.name}/{run.folder})"
+        for entry in submission.metadata.runs:
+            what = f"{entry.name} ({folder.name}/{entry.folder})"
             try:
                 _add(
                     entries,
                     args,
-                    submission.run_folder(run),
+                    submission.run_folder(entry),
                     submission.metadata,
-                    run.name,
+                    entry.name,
                     published=published,
                 )
             except UserError as error:

@@ -26,7 +26,6 @@ from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
 
 METADATA = "metadata.yaml"
 RUNS = "runs"
-SCHEMA = 1
 FILES = (MANIFEST, EPISODES, ERRORS, SUMMARY)
 """Of a run, `errors.jsonl` only where something failed."""
 _LARGEST = 1 << 20
@@ -79,7 +78,7 @@ class SubmittedRun(_Shape):
 class Metadata(_Shape):
     """What the submitter says."""
 
-    schema_: Literal[1] = Field(alias="schema", default=SCHEMA)
+    schema_: Literal[1] = Field(alias="schema", default=1)
     name: Name
     """Of the method or model."""
     organization: Name | None = None
