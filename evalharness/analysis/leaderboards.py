@@ -21,7 +21,7 @@ from evalharness.suites.draws import expected_tasks
 if TYPE_CHECKING:
     pass
 from evalharness.analysis.standing_rows import Benchmark, own_row, published_apart, published_row
-from evalharness.analysis.standings import PUBLISHED_SUITE, Leaderboard, Standing
+from evalharness.analysis.standings import PUBLISHED_SUITE, Leaderboard, Standing, Verification
 
 _BY_CALLS = "acts by tool calls, the published rows by lines of text"
 _WAY_OUT = "leave it out, or rank runs alone with --no-published"
@@ -34,8 +34,11 @@ def make_leaderboard(
     published: bool = True,
     sort: str | None = None,
     held_in: Mapping[Path, Sequence[str]] | None = None,
+    verification: Mapping[Path, Verification] | None = None,
+    notes: Sequence[str] = (),
 ) -> Leaderboard:
-    """`held_in`: folder of a run -> families that its model was trained on, as the user declares.
+    """`held_in`: folder of a run -> families that its model was trained on, as the user declares; `verification`:
+    folder of a run -> whether it was replayed.
 
     Raises UserError where rows do not belong in one table, or `sort` or a declared family is none.
     """
@@ -50,8 +53,9 @@ def make_leaderboard(
     ranges = load_ranges(PUBLISHED_SUITE)
     standings = [published_row(row, benchmark, ranges) for row in rows]
     declared = held_in or {}
+    checked = verification or {}
     standings += [
-        own_row(run, label, benchmark.prompts, declared.get(run.folder, ()))
+        own_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked.get(run.folder))
         for run, label in zip(runs, labels_of(runs), strict=True)
     ]
     listed = {family for run in runs for family in run.manifest["counts"]} - benchmark.apart
@@ -67,6 +71,7 @@ def make_leaderboard(
         standings=tuple(standings),
         sorted_by=None,
         held_out=tuple(benchmark.held_out),
+        notes=tuple(notes),
     )
     return _sorted(board, sort) if sort else board
 
@@ -129,17 +134,21 @@ def require_one_table(runs: list[ScoredRun], published: bool) -> None:
         require_same(runs, "perturbation", lambda run: run.perturbation or "none", advice)
         return
     for run in runs:
-        why = None
-        if run.manifest["suite"] != PUBLISHED_SUITE:
-            why = f"was played on suite {run.suite}, the published rows on {PUBLISHED_SUITE}"
-        elif run.max_turns != MAX_TURNS:
-            why = f"had at most {run.max_turns} turns, the published rows {MAX_TURNS}"
-        elif run.action_interface != "react":
-            why = _BY_CALLS
-        elif run.perturbation is not None:
-            why = f"was played under perturbation {run.perturbation}, the published rows under none"
-        if why:
+        if why := not_beside_published(run):
             raise UserError(f"{run.folder} {why}; {_WAY_OUT}")
+
+
+def not_beside_published(run: ScoredRun) -> str | None:
+    """Why a run cannot stand beside the published rows; None where it can."""
+    if run.manifest["suite"] != PUBLISHED_SUITE:
+        return f"was played on suite {run.suite}, the published rows on {PUBLISHED_SUITE}"
+    if run.max_turns != MAX_TURNS:
+        return f"had at most {run.max_turns} turns, the published rows {MAX_TURNS}"
+    if run.action_interface != "react":
+        return _BY_CALLS
+    if run.perturbation is not None:
+        return f"was played under perturbation {run.perturbation}, the published rows under none"
+    return None
 
 
 def _sorted(board: Leaderboard, column: str) -> Leaderboard:

@@ -30,6 +30,15 @@ class TaskScore:
 
 
 @dataclass(frozen=True)
+class Submitted:
+    """What stands beside a run that was submitted."""
+
+    name: str
+    submitter: str
+    site: str | None
+
+
+@dataclass(frozen=True)
 class ScoredRun:
     """The scores of a run folder."""
 
@@ -39,10 +48,11 @@ class ScoredRun:
     """Sorted by task and sample."""
     repeats: tuple[ScoredRun, ...] = ()
     """The runs that this one is made of, where several were read as one (`evalharness.analysis.repeats`)."""
+    submitted: Submitted | None = None
 
     @property
     def name(self) -> str:
-        return str(self.manifest["model_name"])
+        return self.submitted.name if self.submitted else str(self.manifest["model_name"])
 
     @property
     def config(self) -> Mapping[str, Any]:

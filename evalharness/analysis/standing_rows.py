@@ -26,7 +26,7 @@ from evalharness.protocol.prompt import load_prompt
 if TYPE_CHECKING:
     pass
 from evalharness.analysis.score import HELD_OUT, MEASURES
-from evalharness.analysis.standings import OURS, PUBLISHED_SUITE, Standing
+from evalharness.analysis.standings import OURS, PUBLISHED_SUITE, SUBMITTED, Standing, Verification
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,13 @@ def _attempts(ranges: Mapping[str, TaskRange], families: Iterable[str]) -> int:
     return sum(row.floor_samples for id_, row in ranges.items() if id_.split("/")[0] in families)
 
 
-def own_row(run: ScoredRun, label: str, prompts: Mapping[str, str], held_in: Sequence[str]) -> Standing:
+def own_row(
+    run: ScoredRun,
+    label: str,
+    prompts: Mapping[str, str],
+    held_in: Sequence[str],
+    verification: Verification | None = None,
+) -> Standing:
     """`label`: what tells the run from the others of the table."""
     manifest = run.manifest
     samples = int(run.config["samples"])
@@ -233,7 +239,7 @@ def own_row(run: ScoredRun, label: str, prompts: Mapping[str, str], held_in: Seq
     leaves = deviations(manifest["identity"], prompts, run.titles)
     return Standing(
         name=label,
-        series=OURS,
+        series=SUBMITTED if run.submitted else OURS,
         held_in=tuple(held_in),
         values=values,
         ci95=intervals,
@@ -246,6 +252,9 @@ def own_row(run: ScoredRun, label: str, prompts: Mapping[str, str], held_in: Seq
         labels=manifest["labels"],
         deviations=leaves,
         notes=tuple(_notes(run, parts, withheld, held_in)),
+        verification=verification,
+        submitter=run.submitted.submitter if run.submitted else None,
+        site=run.submitted.site if run.submitted else None,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalharness.analysis.completeness import Played
 from evalharness.analysis.html_table import html_table, percent
@@ -20,6 +20,10 @@ PUBLISHED_SUITE = "agentboard"
 
 
 OURS = "our runs"
+SUBMITTED = "submissions"
+
+Verification = Literal["verified", "not verified"]
+"""Whether a run's numbers were seen to follow from its actions, on this machine."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Standing:
 
     name: str
     series: str
-    """The base model of a published row; `our runs` for a run folder."""
+    """The base model of a published row; `our runs` for a run folder, `submissions` for one that was submitted."""
     held_in: tuple[str, ...]
     """Families that the method's training data was sampled from: as published, or as the user declares of a run."""
     values: Mapping[str, float | None]
@@ -50,6 +54,12 @@ class Standing:
     deviations: tuple[str, ...] = ()
     """How a run leaves the protocol of the other rows, prompts say, and yet may stand beside them."""
     notes: tuple[str, ...] = ()
+    verification: Verification | None = None
+    """None for a published row, of which nobody has the actions, and for a run that nobody asked about."""
+    submitter: str | None = None
+    """Organization and date of a submission."""
+    site: str | None = None
+    """An address that the submitter gives."""
 
     @property
     def ours(self) -> bool:
@@ -135,7 +145,10 @@ class Leaderboard:
             row: dict[str, Any] = {
                 "series": standing.series,
                 "name": standing.name,
-                "source": "run" if standing.ours else "published",
+                "source": "published" if not standing.ours else "submission" if standing.submitter else "run",
+                "verification": standing.verification,
+                "submitter": standing.submitter,
+                "site": standing.site,
                 "folder": standing.folder,
                 "suite": standing.suite,
                 "max_turns": standing.max_turns,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -43,8 +43,17 @@ def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[st
 
 def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Compute the summary of a run folder. `timing` holds what only the running session knows (`wall_s`)."""
-    manifest = read_manifest(folder)
     scores = [EpisodeScore.of(episode) for episode in read_episodes(folder)]
+    return summary_of(folder, read_manifest(folder), scores, timing)
+
+
+def summary_of(
+    folder: Path,
+    manifest: Mapping[str, Any],
+    scores: Sequence[EpisodeScore],
+    timing: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The summary that these scores make, whatever the folder's own episodes are."""
     groups = group_by_family(scores)
     failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
     config = manifest["identity"]["config"]

@@ -22,6 +22,8 @@ COMMANDS = (
     "bon",
     "checkpoints",
     "show",
+    "runs",
+    "verify",
     "compare",
     "leaderboard",
     "analyze",
@@ -52,7 +54,7 @@ COMMANDS = (
 
 EXIT_STATUS = {
     0: "done",
-    1: "a check found something: `conform`, `data fetch`, `data verify`, `doctor`",
+    1: "a check found something: `verify`, `conform`, `data fetch`, `data verify`, `doctor`",
     2: "bad request; nothing was written",
     3: "ended with infrastructure failures (server, simulator, disk); the same command continues",
     130: "interrupted with Ctrl-C; the same command continues",

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from evalharness.cli.parser import CommandParser
+
 _DESCRIPTION = """\
 Print a completion script. To keep it (open a new shell afterwards):
 
@@ -60,6 +62,9 @@ def walk(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterato
             options |= dict.fromkeys(action.option_strings, action)
         elif action.choices:
             choices += map(str, action.choices)
+    for name, child in (parser.beside if isinstance(parser, CommandParser) else {}).items():
+        commands[name] = (child.description or "").partition(".")[0]
+        below += walk(child, (*path, name))
     yield Level(path, commands, options, tuple(choices))
     yield from below
 

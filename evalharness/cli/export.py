@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from evalharness.exports.every_eval_ever import About
 
 _DESCRIPTION = """\
 Write a run in the format of another tool; none of them has to be installed.
@@ -13,15 +17,36 @@ Write a run in the format of another tool; none of them has to be installed.
   openai-chat  JSON lines of chat messages, RUN.jsonl, as fine-tuning takes them
   csv          episodes.csv and turns.csv; text that a spreadsheet would take for a formula gets an apostrophe
   parquet      episodes.parquet and turns.parquet
+
+To publish, or to train:
+
+  every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id where the name lacks a developer
+  hf-eval-results  YAML for .eval_results/ of a model's repository on the Hub; needs --dataset and --task-id
+  openenv-trace    JSON lines, an episode each, with token ids, log probabilities and loss masks of a run that was
+                   played with --record-tokens
 """
-FORMATS = ("inspect", "atif", "openai-chat", "csv", "parquet")
-_SUFFIX = {"inspect": ".eval", "openai-chat": ".jsonl", "atif": "-atif", "csv": "-csv", "parquet": "-parquet"}
+FORMATS = (
+    *("inspect", "atif", "openai-chat", "csv", "parquet"),
+    *("every-eval-ever", "hf-eval-results", "openenv-trace"),
+)
+_SUFFIX = {
+    "inspect": ".eval",
+    "openai-chat": ".jsonl",
+    "atif": "-atif",
+    "csv": "-csv",
+    "parquet": "-parquet",
+    "every-eval-ever": "-every-eval-ever",
+    "hf-eval-results": ".yaml",
+    "openenv-trace": "-openenv.jsonl",
+}
+_OF_EPISODES = ("inspect", "atif", "openai-chat", "openenv-trace")
+"""Formats that `--successful` can leave episodes out of."""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "export",
-        help="as an Inspect log, ATIF, chat messages, CSV or parquet",
+        help="in the formats of other tools, leaderboards and trainers",
         description=_DESCRIPTION,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -37,8 +62,30 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--successful",
         action="store_true",
-        help="only episodes that solved their task (inspect, atif, openai-chat)",
+        help=f"only episodes that solved their task ({', '.join(_OF_EPISODES)})",
     )
+    parser.add_argument(
+        "--model-id", metavar="DEVELOPER/NAME", help="every-eval-ever: the model's name on the Hub"
+    )
+    parser.add_argument("--organization", metavar="TEXT", help="every-eval-ever: who ran the evaluation")
+    parser.add_argument(
+        "--relationship",
+        metavar="WHICH",
+        default="other",
+        help="every-eval-ever: of the evaluator to the model: first_party, third_party, collaborative, other (default)",
+    )
+    parser.add_argument(
+        "--dataset", metavar="OWNER/NAME", help="hf-eval-results: the benchmark's data set on the Hub"
+    )
+    parser.add_argument(
+        "--task-id",
+        metavar="TASK[=COLUMN]",
+        action="append",
+        default=[],
+        help="hf-eval-results: a task of the data set, and which number is its result, as the leaderboard calls it: "
+        "babyai_success, held_out_progress (default: held_out_success); may be repeated",
+    )
+    parser.add_argument("--source-url", metavar="URL", help="hf-eval-results: where the run can be looked at")
     parser.set_defaults(run=run)
 
 
@@ -48,27 +95,46 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.report.terminal import say
 
     manifest = read_manifest(args.folder)
-    if args.successful and args.format in ("csv", "parquet"):
-        raise UserError(f"--successful has no meaning for {args.format}: use its column `success`")
-    target = args.output or Path(args.folder.resolve().name + _SUFFIX[args.format])
+    if args.successful and args.format not in _OF_EPISODES:
+        instead = ": use its column `success`" if args.format in ("csv", "parquet") else ""
+        raise UserError(f"--successful has no meaning for {args.format}{instead}")
+    if args.format == "hf-eval-results" and not (args.dataset and args.task_id):
+        raise UserError(
+            "hf-eval-results needs --dataset OWNER/NAME and --task-id TASK, as the Hub's benchmark has them"
+        )
+    about = None
+    if args.format == "every-eval-ever":
+        from evalharness.exports.every_eval_ever import About
+
+        about = About.of(args.model_id, args.organization, args.relationship, str(manifest["model_name"]))
+    suffix = _SUFFIX[args.format]
+    target = args.output or Path(args.folder.resolve().name + suffix)
     try:
-        if not _SUFFIX[args.format].startswith("."):
+        if "." not in suffix:
             target.mkdir(parents=True, exist_ok=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
-        written = _write(args, target, manifest)
+        written = _write(args, target, manifest, about)
     except OSError as error:
         raise UserError(f"cannot write {target}: {error.strerror}; choose another with -o PATH") from None
     say(f"wrote {target} ({written})")
     return 0
 
 
-def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object]) -> str:
+def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object], about: About | None) -> str:
     import json
 
-    from evalharness.analysis.summary import is_complete, summarize
+    from evalharness.analysis.summary import earlier_timing, is_complete, summarize
     from evalharness.analysis.tables import sorted_episodes
-    from evalharness.exports import atif, inspect_log, openai_chat, tables
+    from evalharness.exports import (
+        atif,
+        every_eval_ever,
+        hf_eval_results,
+        inspect_log,
+        openai_chat,
+        openenv_trace,
+        tables,
+    )
     from evalharness.exports.conversation import Protocol
 
     chosen = (e for e in sorted_episodes(args.folder) if e.success or not args.successful)
@@ -90,6 +156,18 @@ def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object]) 
                     file.write(openai_chat.line(episode, Protocol.of(manifest)))
                     count += 1
             return _episodes(count)
+        case "every-eval-ever":
+            assert about is not None
+            summary = summarize(args.folder, earlier_timing(args.folder))
+            return _episodes(every_eval_ever.write(target, chosen, manifest, summary, about))
+        case "hf-eval-results":
+            summary = summarize(args.folder, earlier_timing(args.folder))
+            found = hf_eval_results.entries(manifest, summary, args.dataset, args.task_id, args.source_url)
+            target.write_text(hf_eval_results.text(found), encoding="utf-8")
+            return f"{len(found)} result{'' if len(found) == 1 else 's'}"
+        case "openenv-trace":
+            count, turns = openenv_trace.write(target, args.folder, chosen, manifest)
+            return f"{_episodes(count)}, {turns} turns with their tokens"
         case _:
             make = tables.write_csv if args.format == "csv" else tables.write_parquet
             return ", ".join(path.name for path in make(args.folder, target))

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, csv_text, write_json, write_text
+from evalharness.cli import leaderboard_submit
+from evalharness.cli.common import add_data_option, add_json_option, csv_text, write_json, write_text
+from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from evalharness.analysis.standings import Leaderboard
@@ -17,7 +19,8 @@ The main results table of AgentRefine (ICLR 2025), grouped by series as publishe
 are marked, the held-out score is computed for every row that has its four families, your runs come with intervals and
 chance-corrected scores. A dagger marks a part of a family (it never ranks above the whole), a double dagger a run with
 prompts, token limits or sampling of its own. Runs of another suite, turn limit or perturbation are refused: their
-numbers are not comparable; rank them alone with --no-published.
+numbers are not comparable; rank them alone with --no-published. `leaderboard submit` makes runs into a submission,
+which --from reads.
 """
 
 _FORMATS = ("text", "md", "html", "latex", "csv", "json")
@@ -59,8 +62,26 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         action="store_true",
         help="instead, audit every published table: which numbers cannot be, or do not follow from their columns",
     )
+    parser.add_argument(
+        "--from",
+        dest="submissions",
+        type=Path,
+        nargs="+",
+        default=[],
+        metavar="FOLDER",
+        help="submissions (`leaderboard submit` makes them), or folders of them; those that cannot stand in the table "
+        "are left out, with the reason",
+    )
+    parser.add_argument(
+        "--verify",
+        action="store_true",
+        help="replay every run first; those whose numbers do not follow from their actions are left out",
+    )
+    add_data_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=run)
+    if isinstance(parser, CommandParser):
+        leaderboard_submit.add_options(parser.add_beside("submit", leaderboard_submit.DESCRIPTION))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -74,6 +95,8 @@ def _show(args: argparse.Namespace) -> int:
     from evalharness.analysis.leaderboards import make_leaderboard, make_own_leaderboard, own_table
     from evalharness.analysis.scored_run import load_scored_run
     from evalharness.analysis.standing_rows import Benchmark
+    from evalharness.cli.leaderboard_entries import read_entries
+    from evalharness.errors import UserError
     from evalharness.report import leaderboard as report
     from evalharness.report.page import page
     from evalharness.report.terminal import make_console, say
@@ -82,7 +105,17 @@ def _show(args: argparse.Namespace) -> int:
     how: dict[str, Any] = {"published": not args.no_published, "sort": args.sort}
     if args.table is None:
         declared = _held_in(args.held_in, args.runs)
-        board = make_leaderboard(runs, Benchmark.of(specs()), held_in=declared, **how)
+        entries = read_entries(args, runs, published=not args.no_published)
+        board = make_leaderboard(
+            entries.runs,
+            Benchmark.of(specs()),
+            held_in=declared | entries.held_in,
+            verification=entries.verification,
+            notes=entries.left_out,
+            **how,
+        )
+    elif args.submissions or args.verify:
+        raise UserError("--from and --verify are for the main table; leave --table out")
     else:
         board = make_own_leaderboard(runs, own_table(specs(), args.table), **how)
     form = args.format or _format_of(args.output)
@@ -136,7 +169,7 @@ def _check(args: argparse.Namespace) -> int:
     from evalharness.report.published_audit import print_findings
     from evalharness.report.terminal import make_console
 
-    if args.runs:
+    if args.runs or args.submissions:
         raise UserError("--check audits the published tables and takes no run; leave the run folders out")
     findings = audit_published(Benchmark.of(specs()).sizes, own_tables(specs()))
     print_findings(make_console(stderr=args.json == "-"), findings)

@@ -16,6 +16,17 @@ class CommandParser(argparse.ArgumentParser):
     """The commands' parsers are of the same class as the program's, which argparse sees to."""
 
     _late: AddOptions | None = None
+    beside: dict[str, CommandParser]
+    """Commands that stand in the place of this one's arguments: `leaderboard submit` beside `leaderboard RUN...`."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.beside = {}
+
+    def add_beside(self, name: str, description: str) -> CommandParser:
+        """The command that a first word of `name` means."""
+        self.beside[name] = CommandParser(prog=f"{self.prog} {name}", description=description)
+        return self.beside[name]
 
     def add_late(self, add_options: AddOptions) -> None:
         """`add_options` is called once, when this command is given or `complete` is called."""
@@ -36,6 +47,8 @@ class CommandParser(argparse.ArgumentParser):
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
         self.complete()
+        if args and args[0] in self.beside:
+            return self.beside[args[0]].parse_known_args(args[1:], namespace)
         return super().parse_known_args(args, namespace)
 
 
@@ -51,6 +64,8 @@ def complete(parser: argparse.ArgumentParser) -> None:
     """All options of a parser and of the commands below it."""
     if isinstance(parser, CommandParser):
         parser.complete()
+        for child in parser.beside.values():
+            complete(child)
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             for child in action.choices.values():

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from evalharness.cli import COMMANDS, EXIT_STATUS, make_parser
 from evalharness.cli.options import help_of, run_options
+from evalharness.cli.parser import CommandParser
 from evalharness.config import RunConfig, option_of
 
 _HEAD = """\
@@ -95,7 +96,8 @@ def _section(name: str, parser: argparse.ArgumentParser, level: int) -> Iterator
         yield "All [options of a run](#options-of-a-run), and:"
     if rows:
         yield "\n".join(["| option | what |", "|---|---|", *rows])
-    for child, below in subcommands(parser).items():
+    beside = parser.beside if isinstance(parser, CommandParser) else {}
+    for child, below in (subcommands(parser) | beside).items():
         yield from _section(f"{name} {child}", below, level + 1)
 
 

@@ -38,7 +38,7 @@ def make_pools(
     cores: int,
     *,
     data: Path | None,
-    log: Path,
+    log: Path | None,
 ) -> dict[str, EnvironmentPool]:
     """Family -> its pool, for the families that have jobs. No process is started yet."""
     expected: dict[str, float] = {}

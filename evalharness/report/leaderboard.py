@@ -28,6 +28,10 @@ CORRECTED_NOTE = (
     "corrected: 0 is chance, 100 the best known plans; chance chooses at random among the valid actions, which it is "
     "handed and a model is not; its interval holds the floor's own error"
 )
+VERIFIED_NOTE = (
+    "verified: every action was replayed here, and the numbers follow from the actions; not verified: nobody has done "
+    "that here; who chose the actions is the submitter's word"
+)
 DERIVED_MARK = "~"
 DERIVED_NOTE = (
     f"{DERIVED_MARK} derived from the printed rates and the number of tasks (Wilson), not from episodes"
@@ -78,7 +82,8 @@ def grouped(board: Leaderboard) -> Iterator[tuple[str | None, list[Standing]]]:
 def _name(standing: Standing, board: Leaderboard) -> str:
     """With its series where no heading names that: methods of one name were trained on several base models."""
     repeated = sum(other.name == standing.name for other in board.standings) > 1
-    return f"{standing.name} ({standing.series})" if board.sorted_by and repeated else standing.name
+    name = _named(standing)
+    return f"{name} ({standing.series})" if board.sorted_by and repeated else name
 
 
 def footnotes(board: Leaderboard) -> list[str]:
@@ -94,14 +99,20 @@ def footnotes(board: Leaderboard) -> list[str]:
         notes.append(PART_NOTE)
     if any(standing.deviations for standing in board.standings):
         notes.append(DEVIATES_NOTE)
+    if any(standing.verification for standing in board.standings):
+        notes.append(VERIFIED_NOTE)
     for standing in board.standings:
         if standing.ours:
             about = [f"suite {standing.suite}", f"at most {standing.max_turns} turns"]
             about += [*standing.deviations, *standing.notes]
-            notes.append(
-                printable(f"{standing.name} ({standing.folder}): {'; '.join(about)}", single_line=True)
-            )
+            whose = standing.submitter or standing.folder
+            notes.append(printable(f"{standing.name} ({whose}): {'; '.join(about)}", single_line=True))
     return notes
+
+
+def _named(standing: Standing) -> str:
+    """With what is known of its verification."""
+    return f"{standing.name} [{standing.verification}]" if standing.verification else standing.name
 
 
 def _measure_table(board: Leaderboard, measure: str) -> Table:
@@ -193,7 +204,10 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
             console.print(_own_table(standing, board))
             console.print()
     if any(standing.ours for standing in board.standings):
-        console.print(Text("< a run of ours"), style="dim")
+        submitted = any(standing.submitter for standing in board.standings)
+        console.print(
+            Text(f"< a run {'of ours, or that was submitted' if submitted else 'of ours'}"), style="dim"
+        )
     if any(value is not None for s in board.standings for value in s.chance_corrected.values()):
         console.print(Text(CORRECTED_NOTE), style="dim")
     for note in footnotes(board):
@@ -239,7 +253,7 @@ def markdown(board: Leaderboard) -> str:
                 )
             mark = _markdown_text(marks(board, standing, column))
             cells.append(f"{pair} {mark}" if mark else pair)
-        name = _markdown_text(standing.name)
+        name = _markdown_text(_named(standing))
         lines.append(
             f"| {_markdown_text(standing.series)} | {f'**{name}**' if standing.ours else name} | "
             + " | ".join(cells)

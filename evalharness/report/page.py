@@ -24,12 +24,38 @@ def _heading(text: str, kind: str, classes: str = "") -> str:
 
 def _head(board: Leaderboard) -> str:
     cells = [_heading("series", "text"), _heading("model", "text")]
+    if _has_verification(board):
+        cells.append(_heading("verified", "text", "verified"))
     for family in board.groups:
         title = board.titles.get(family, "Held\u2011out")
         for measure in (board.measures[measure] for measure in MEASURES):
             cells.append(_heading(f"{title} {measure}", "number"))
             cells.append(_heading(f"{title} {measure}, corrected", "number", "corrected"))
     return f"<thead><tr>{''.join(cells)}</tr></thead>"
+
+
+def _has_verification(board: Leaderboard) -> bool:
+    return any(standing.verification for standing in board.standings)
+
+
+def _name_cell(standing: Standing) -> str:
+    name = _safe(standing.name)
+    text = (
+        f'<a href="{_safe(standing.site)}" rel="noopener noreferrer nofollow">{name}</a>'
+        if standing.site
+        else name
+    )
+    by = f"<small>{_safe(standing.submitter)}</small>" if standing.submitter else ""
+    return f'<td data-value="{name}">{text}{by}</td>'
+
+
+_SHOWN = {"verified": "\u2713\u00a0yes", "not verified": "no"}
+
+
+def _verification_cell(standing: Standing) -> str:
+    said = standing.verification
+    value = "" if said is None else "yes" if said == "verified" else "no"
+    return f'<td class="verified" data-value="{value}">{_SHOWN.get(said or "", "")}</td>'
 
 
 def _number(value: float | None, text: str, classes: str, *, part: bool = False) -> str:
@@ -46,9 +72,10 @@ def _interval(limits: tuple[float, float] | None, standing: Standing) -> str:
 
 
 def _row(standing: Standing, board: Leaderboard) -> str:
-    cells = [
-        f'<td data-value="{_safe(text)}">{_safe(text)}</td>' for text in (standing.series, standing.name)
-    ]
+    series = _safe(standing.series)
+    cells = [f'<td data-value="{series}">{series}</td>', _name_cell(standing)]
+    if _has_verification(board):
+        cells.append(_verification_cell(standing))
     for column in board.columns:
         value = standing.values.get(column)
         text = percent(value) + marks(board, standing, column).replace(HELD_IN, "")
@@ -67,6 +94,8 @@ def _row(standing: Standing, board: Leaderboard) -> str:
 
 
 _LEFT, _WIDTH, _STEP, _TOP = 250, 620, 24, 30
+_LABEL = 34
+"""Characters of a name that fit left of the plot in bold."""
 
 
 def _x(value: float) -> float:
@@ -94,7 +123,11 @@ def plot(board: Leaderboard) -> str:
         y = _TOP + _STEP * i + 8
         weight = ' class="own"' if standing.ours else ""
         label = f"{standing.name} ({standing.series})" if standing.name in _repeated(rows) else standing.name
-        parts.append(f'<text x="{_LEFT - 12}" y="{y + 4}" text-anchor="end"{weight}>{_safe(label)}</text>')
+        shown = label if len(label) <= _LABEL else f"{label[: _LABEL - 1]}\u2026"
+        parts.append(
+            f'<text x="{_LEFT - 12}" y="{y + 4}" text-anchor="end"{weight}>{_safe(shown)}'
+            f"<title>{_safe(label)}</title></text>"
+        )
         for measure in MEASURES:
             name = f"{HELD_OUT}_{measure}"
             value = standing.values.get(name)
@@ -129,6 +162,10 @@ def _held_out_section(board: Leaderboard) -> str:
     return f"<h2>Held-out score</h2>\n{plot(board)}" if board.held_out else ""
 
 
+def _shaded(board: Leaderboard) -> str:
+    return "Runs that were submitted" if any(s.submitter for s in board.standings) else "Our runs"
+
+
 def page(board: Leaderboard) -> str:
     """The whole document. Every text in it is escaped, and its policy forbids loading anything."""
     rows = "".join(_row(standing, board) for standing in board.standings)
@@ -138,7 +175,7 @@ def page(board: Leaderboard) -> str:
     notes += f"<li>{_safe(CORRECTED_NOTE)}</li>"
     body = f"""\
 <h1>Leaderboard</h1>
-<p>Percent. Our runs are shaded, with 95&nbsp;% intervals. A click on a heading sorts.
+<p>Percent. {_shaded(board)} are shaded, with 95&nbsp;% intervals. A click on a heading sorts.
 <label><input type="checkbox" id="corrected"> show chance-corrected scores (0: chance, 100: best known plans)
 </label></p>
 <div class="scroll"><table id="board">{_head(board)}<tbody>{rows}</tbody></table></div>

@@ -1,0 +1,76 @@
+"""`evalharness leaderboard submit`: runs as a folder that others can check and rank."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.parser import CommandParser
+from evalharness.errors import UserError
+
+DESCRIPTION = """\
+Make a submission of finished runs: a folder with their actions, totals and manifest, and metadata.yaml with what you
+say of them. Every run is verified first, and refused when its numbers do not follow from its actions. Look at
+manifest.json before you publish it: it names the model as you gave it to `run`.
+"""
+
+
+def add_options(parser: CommandParser) -> None:
+    parser.add_argument(
+        "runs", type=Path, nargs="+", metavar="RUN", help="run folders of one model or method"
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="folder to write")
+    parser.add_argument(
+        "--name", metavar="TEXT", help="of the model or method (default: as the runs call it)"
+    )
+    parser.add_argument("--organization", metavar="TEXT", help="who submits")
+    parser.add_argument("--site", metavar="URL", help="a page about it")
+    parser.add_argument("--oss", action="store_true", default=None, help="the model or method is open source")
+    parser.add_argument(
+        "--held-in",
+        action="append",
+        default=[],
+        metavar="FAMILY",
+        help="the model was trained on tasks of FAMILY; marked as in published rows; may be repeated",
+    )
+    parser.add_argument(
+        "--without-text", action="store_true", help="the actions alone, not what the model wrote around them"
+    )
+    parser.add_argument("--no-verify", action="store_true", help="do not replay the runs first")
+    add_data_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from envs import specs
+    from evalharness.cli.common import titles
+    from evalharness.errors import nearest
+    from evalharness.exports.submission import About, write
+    from evalharness.report.live import watch
+    from evalharness.report.terminal import make_console, say
+    from evalharness.report.verification import print_verdict
+    from evalharness.verify import verify
+    from evalharness.verify.remembered import was_verified
+
+    for family in args.held_in:
+        if family not in specs():
+            raise UserError(f"--held-in {family}: no such family{nearest(family, sorted(specs()))}")
+    names, shown = titles(), make_console(stderr=True)
+    for folder in args.runs:
+        if args.no_verify or was_verified(folder):
+            continue
+        verdict = verify(folder, data=data_folder(args), watch=lambda progress: watch(progress, names, shown))
+        if not verdict.verified:
+            print_verdict(shown, verdict, most=3)
+            raise UserError(f"{folder} is not submitted: its numbers do not follow from its actions")
+    about = About(args.name, args.organization, args.site, args.oss, tuple(dict.fromkeys(args.held_in)))
+    try:
+        metadata = write(args.output, args.runs, about, text=not args.without_text)
+    except OSError as error:
+        raise UserError(
+            f"cannot write {args.output}: {error.strerror}; choose another with -o FOLDER"
+        ) from None
+    runs = f"{len(metadata.runs)} run{'s' if len(metadata.runs) > 1 else ''}"
+    say(f"wrote {args.output} ({runs} of {metadata.name}; check it with: evalharness verify {args.output})")
+    return 0

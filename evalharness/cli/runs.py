@@ -1,0 +1,110 @@
+"""`evalharness runs`: which run folders there are; removing and renaming them."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.parser import CommandParser
+from evalharness.errors import UserError
+
+RESULTS = Path("results")
+_DESCRIPTION = """\
+List the run folders below FOLDER (results/ by default): model, suite, how much is done, when, and the held-out score. A
+study is one line. `runs rm` and `runs mv` remove and rename them.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("runs", help="list, remove and rename run folders", description=_DESCRIPTION)
+    parser.add_argument(
+        "folders", type=Path, nargs="*", metavar="FOLDER", help="where to look (default: results/)"
+    )
+    parser.add_argument(
+        "--filter",
+        action="append",
+        default=[],
+        metavar="[KEY=]TEXT",
+        help="only runs that mention TEXT, or whose KEY does: folder, model, suite, state (complete, part, running, "
+        "damaged), perturbation, family, study, or the key of a --label; may be repeated",
+    )
+    parser.add_argument(
+        "--sort",
+        default="played",
+        metavar="KEY",
+        help="played (default: newest first), folder, model, suite, state, done, success, progress",
+    )
+    parser.add_argument("--reverse", action="store_true", help="the other way round")
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+    if isinstance(parser, CommandParser):
+        _add_moves(parser)
+
+
+def _add_moves(parser: CommandParser) -> None:
+    rm = parser.add_beside(
+        "rm", "Remove run folders and studies. A folder that holds anything else is refused."
+    )
+    rm.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run or study folders")
+    rm.add_argument("--yes", action="store_true", help="do not ask")
+    rm.set_defaults(run=_remove)
+    mv = parser.add_beside(
+        "mv",
+        "Rename a run folder or a study, or move it into another folder. It is continued there with -o NEW.",
+    )
+    mv.add_argument("source", type=Path, metavar="RUN", help="run or study folder")
+    mv.add_argument("target", type=Path, metavar="NEW", help="new name, or a folder to move it into")
+    mv.set_defaults(run=_move)
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness.engine.run_list import SORTS, chosen, listed
+    from evalharness.errors import nearest
+    from evalharness.report.run_list import print_runs
+    from evalharness.report.terminal import make_console, say
+
+    if args.sort not in SORTS:
+        raise UserError(f"--sort {args.sort}: no such key{nearest(args.sort, list(SORTS))}")
+    for folder in args.folders:
+        if not folder.is_dir():
+            raise UserError(f"{folder} is {'a file' if folder.exists() else 'not there'}; name a folder")
+    folders = args.folders or [RESULTS]
+    found = [entry for folder in folders if folder.is_dir() for entry in listed(folder)]
+    entries = chosen(found, args.filter, args.sort, reverse=args.reverse)
+    write_json(args.json, {"schema": 1, "runs": [entry.to_json() for entry in entries]})
+    if entries:
+        print_runs(make_console(stderr=args.json == "-"), entries)
+    else:
+        where = ", ".join(map(str, folders))
+        say(f"evalharness: no run {'fits' if found else 'yet'} in {where}")
+    return 0
+
+
+def _remove(args: argparse.Namespace) -> int:
+    from evalharness.engine.run_moves import remove, require_removable
+    from evalharness.report.terminal import say
+
+    for folder in args.runs:
+        require_removable(folder)
+    if not args.yes:
+        if not sys.stdin.isatty():
+            raise UserError("runs rm asks before it removes anything; without a terminal give --yes")
+        say(f"remove {', '.join(map(str, args.runs))}? [y/N] ")
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            say("nothing was removed")
+            return 0
+    for folder in args.runs:
+        remove(folder)
+        say(f"removed {folder}")
+    return 0
+
+
+def _move(args: argparse.Namespace) -> int:
+    from evalharness.engine.run_moves import move
+    from evalharness.report.terminal import say
+
+    target = move(args.source, args.target)
+    say(f"moved to {target} (the command that made it continues it with -o {target})")
+    return 0

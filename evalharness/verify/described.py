@@ -1,0 +1,129 @@
+"""What a run's manifest says of its tasks, against the tasks that its own configuration selects here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from envs.base import EnvSpec, Task
+from evalharness.config import RunConfig
+from evalharness.errors import UserError
+from evalharness.protocol.prompt import load_prompt
+from evalharness.records.episode import Episode
+from evalharness.records.identity import digest
+from evalharness.records.manifest import make_manifest
+from evalharness.suites.selection import select
+from evalharness.verify.findings import Finding, same
+
+_OF_TASKS = ("tasks", "suite", "suite_seed", "questions", "limit", "samples", "max_turns", "perturb")
+"""Options that say what is played; who played it is of no account here."""
+_RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw")
+_OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
+
+
+@dataclass(frozen=True)
+class Described:
+    """The tasks of a run, and what its manifest says wrongly."""
+
+    config: RunConfig
+    tasks: Mapping[str, Task]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+
+def described(manifest: Mapping[str, Any], specs: Mapping[str, EnvSpec], data: Path | None) -> Described:
+    """Raises UserError where the tasks are not at hand: data that is missing, a family that is not installed."""
+    findings: list[Finding] = []
+    identity = manifest["identity"]
+    if manifest["digest"] != (own := digest(identity)):
+        findings.append(
+            Finding("manifest", "manifest.json, digest", "not that of its identity", manifest["digest"], own)
+        )
+    try:
+        given = {name: identity["config"][name] for name in _OF_TASKS if name in identity["config"]}
+        config = RunConfig.model_validate({"model": "oracle", **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "config"
+        raise UserError(f"its configuration is none of a run ({where}: {first['msg']})") from None
+    if absent := sorted(manifest["counts"].keys() - specs.keys()):
+        raise UserError(f"it plays {', '.join(absent)}, which is not installed here")
+    chosen = select(
+        specs, config.tasks, config.suite, data=data, suite_seed=config.suite_seed, limit=config.limit,
+        questions=config.questions,
+    )  # fmt: skip
+    again = make_manifest(config, chosen, specs, identity["prompts_sha256"], identity["model"])
+    for key in _RECOMPUTED:
+        findings += _differences(
+            "manifest", f"manifest.json, {key}", manifest.get(key, {}), again.get(key, {})
+        )
+    wanted = again["identity"]["tasks_sha256"]
+    findings += _differences("manifest", "manifest.json, tasks_sha256", identity["tasks_sha256"], wanted)
+    return Described(
+        config, {task.id: task for task in chosen}, tuple(findings), tuple(_notes(manifest, specs))
+    )
+
+
+def _differences(
+    kind: Any, where: str, recorded: Mapping[str, Any], found: Mapping[str, Any]
+) -> list[Finding]:
+    return [
+        Finding(kind, f"{where}.{key}", "another one", recorded.get(key), found.get(key))
+        for key in sorted(recorded.keys() | found.keys())
+        if not same(recorded.get(key), found.get(key))
+    ]
+
+
+def _notes(manifest: Mapping[str, Any], specs: Mapping[str, EnvSpec]) -> list[str]:
+    notes = []
+    for family, sha in sorted(manifest["identity"]["prompts_sha256"].items()):
+        if family in specs and load_prompt(specs[family]).sha256 != sha:
+            notes.append(f"{specs[family].title}: played with a prompt file that is not at hand")
+    recorded = manifest["sessions"][-1].get("packages")
+    for name, then in sorted((recorded if isinstance(recorded, dict) else {}).items()):
+        try:
+            now = version(name)
+        except PackageNotFoundError:
+            now = None
+        if now != then:
+            notes.append(f"{name} is {now or 'not installed'} here, and was {then} when the run was played")
+    return notes
+
+
+def task_findings(episode: Episode, task: Task, manifest: Mapping[str, Any]) -> list[Finding]:
+    """Where an episode's record does not fit its task, its run's prompt or its run's perturbation."""
+    where = f"{episode.task_id}, sample {episode.sample}"
+    pairs = [(name, getattr(episode, name), getattr(task, name)) for name in _OF_THE_TASK]
+    identity = manifest["identity"]
+    pairs += [
+        ("task hash", episode.task_hash, task.content_hash),
+        ("prompt hash", episode.prompt_hash, identity["prompts_sha256"].get(episode.family)),
+        ("perturbation", episode.perturbation, identity["config"].get("perturb")),
+    ]
+    return [
+        Finding("task", where, name, recorded, found)
+        for name, recorded, found in pairs
+        if not same(recorded, found)
+    ]
+
+
+def missing(
+    keys: set[tuple[str, int]], tasks: Sequence[str], samples: int, given_up: set[tuple[str, int]]
+) -> list[Finding]:
+    """Episodes that the run should have and has not."""
+    gave_up = "no episode; it was given up after infrastructure failures"
+    return [
+        Finding(
+            "missing",
+            f"{task_id}, sample {sample}",
+            gave_up if (task_id, sample) in given_up else "no episode",
+        )
+        for task_id in tasks
+        for sample in range(samples)
+        if (task_id, sample) not in keys
+    ]

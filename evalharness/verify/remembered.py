@@ -1,0 +1,59 @@
+"""Which run folders were verified on this machine: known by their content, kept in the user's cache.
+
+What a folder says of itself is never trusted; what this machine replayed is known again byte by byte.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import time
+from pathlib import Path
+
+from evalharness._version import __version__
+from evalharness.paths import cache_folder, write_whole
+from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
+
+_FILES = (MANIFEST, EPISODES, ERRORS, SUMMARY, "episodes.parquet", "turns.parquet")
+_MOST = 5000
+"""Folders remembered; the oldest go first."""
+
+
+def _path() -> Path:
+    return cache_folder() / "verified.json"
+
+
+def content_key(folder: Path) -> str:
+    """SHA-256 of everything that a verification looks at, and of the version that looks. Raises OSError."""
+    whole = hashlib.sha256(__version__.encode())
+    for name in _FILES:
+        path = folder / name
+        if path.exists():
+            with path.open("rb") as file:
+                whole.update(f"\0{name}\0".encode() + hashlib.file_digest(file, "sha256").digest())
+    return whole.hexdigest()
+
+
+def _load() -> dict[str, float]:
+    try:
+        known = json.loads(_path().read_text(encoding="utf-8"))
+        return {str(key): float(when) for key, when in known.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def remember(folder: Path) -> None:
+    """Note that the folder as it is was verified. A cache that cannot be written costs a later replay, no more."""
+    with contextlib.suppress(OSError):
+        known = _load() | {content_key(folder): time.time()}
+        path = _path()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(path, json.dumps(dict(list(known.items())[-_MOST:]), indent=0), durable=False)
+
+
+def was_verified(folder: Path) -> bool:
+    try:
+        return content_key(folder) in _load()
+    except OSError:
+        return False

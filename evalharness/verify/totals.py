@@ -1,0 +1,116 @@
+"""The numbers that are made of episodes: `summary.json` and the two tables, computed again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalharness._version import __version__
+from evalharness.analysis.score import EpisodeScore
+from evalharness.analysis.summary import TIMING, summary_of
+from evalharness.records.episode import Episode
+from evalharness.records.shapes import read_object
+from evalharness.records.store import SUMMARY
+from evalharness.verify.findings import Finding, same
+
+_NOT_OF_EPISODES = ("run", *TIMING)
+"""Where the folder was, and times: nothing here can be computed from actions."""
+_EPISODE = ("success", "solved", "progress", "ended_by")
+_TURN = ("action", "observation", "progress", "valid")
+TABLES = ("episodes.parquet", "turns.parquet")
+
+
+def summary_findings(
+    folder: Path, manifest: Mapping[str, Any], scores: Sequence[EpisodeScore]
+) -> tuple[list[Finding], list[str]]:
+    """(findings, notes): `summary.json` against what the replayed episodes make."""
+    path = folder / SUMMARY
+    try:
+        stored = read_object(path.read_bytes())
+    except FileNotFoundError:
+        return [], [f"no {SUMMARY}: the run was not played to its end"]
+    except (OSError, ValueError) as error:
+        return [Finding("summary", SUMMARY, f"not readable ({error})")], []
+    again = json.loads(json.dumps(summary_of(folder, manifest, scores)))
+    older = manifest["sessions"][-1]["evalharness"] != __version__
+    ignored = {*_NOT_OF_EPISODES, "cost"}
+    kept = [{key: value for key, value in each.items() if key not in ignored} for each in (stored, again)]
+    return list(_differences(*kept, prefix="", older=older)), []
+
+
+def _differences(
+    stored: Mapping[str, Any], again: Mapping[str, Any], *, prefix: str, older: bool
+) -> Iterator[Finding]:
+    """`older`: written by another version, which may not know every key of ours, nor we of its."""
+    for key in sorted(stored.keys() | again.keys()):
+        if older and not (key in stored and key in again):
+            continue
+        one, other = stored.get(key), again.get(key)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from _differences(one, other, prefix=f"{prefix}{key}.", older=older)
+        elif not same(one, other):
+            yield Finding("summary", f"{SUMMARY}, {prefix}{key}", "another number", one, other)
+
+
+class Tables:
+    """`episodes.parquet` and `turns.parquet` of a folder, as far as they are there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.findings: list[Finding] = []
+        self._rows: dict[str, dict[Any, tuple[Any, ...]]] = {}
+        self._repeated: list[Finding] = []
+        for name, key, columns in (
+            (TABLES[0], ("task_id", "sample"), _EPISODE),
+            (TABLES[1], ("task_id", "sample", "turn"), _TURN),
+        ):
+            if (folder / name).exists():
+                self._read(folder / name, key, columns)
+
+    def _read(self, path: Path, key: Sequence[str], columns: Sequence[str]) -> None:
+        import pyarrow.parquet as pq
+        from pyarrow.lib import ArrowException
+
+        rows: dict[Any, tuple[Any, ...]] = {}
+        try:
+            with pq.ParquetFile(path) as file:
+                count = file.metadata.num_rows
+                for batch in file.iter_batches(batch_size=5000, columns=[*key, *columns]):
+                    for row in batch.to_pylist():
+                        rows[tuple(row[name] for name in key)] = tuple(row[name] for name in columns)
+        except (ArrowException, OSError, KeyError, ValueError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            self.findings.append(Finding("table", path.name, f"not readable ({reason})"))
+            return
+        if count != len(rows):
+            self.findings.append(Finding("table", path.name, "rows of one episode twice", count, len(rows)))
+        self._rows[path.name] = rows
+
+    def check(self, episode: Episode) -> None:
+        """Take the rows of an episode off the tables; what differs is a finding."""
+        key = (episode.task_id, episode.sample)
+        self._take(TABLES[0], key, _EPISODE, episode)
+        for turn in episode.turns:
+            self._take(TABLES[1], (*key, turn.turn), _TURN, turn)
+
+    def _take(self, name: str, key: tuple[Any, ...], columns: Sequence[str], record: Any) -> None:
+        if name not in self._rows:
+            return
+        where = f"{name}, {key[0]}, sample {key[1]}" + (f", turn {key[2]}" if len(key) > 2 else "")
+        row = self._rows[name].pop(key, None)
+        if row is None:
+            self.findings.append(Finding("table", where, "no row"))
+            return
+        for column, value in zip(columns, row, strict=True):
+            if not same(value, getattr(record, column)):
+                self.findings.append(Finding("table", where, column, value, getattr(record, column)))
+
+    def end(self) -> list[Finding]:
+        """All findings, once every episode was checked."""
+        for name, rows in self._rows.items():
+            if rows:
+                count = f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
+                text = f"{count} of no episode, the first of {min(map(str, rows))}"
+                self.findings.append(Finding("table", name, text))
+        return self.findings

@@ -1,0 +1,163 @@
+"""`evalharness runs`: the list of run folders; `rm` and `mv`, which touch nothing else."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_runs import make_run
+
+from evalharness.analysis.summary import write_summary
+from evalharness.cli import main
+from evalharness.records.store import RunStore
+
+SOLVED, NOTHING = (True, 1.0), (False, 0.5)
+SIZES = {"babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A whole run, a part of one, and a study of two runs."""
+    folder = tmp_path_factory.mktemp("made") / "results"
+    make_run(folder / "whole", {f: [SOLVED] * n for f, n in SIZES.items()}, name="big")
+    write_summary(folder / "whole", {})
+    part = make_run(folder / "part", {"babyai": [SOLVED, NOTHING]}, name="small", label={"size": "8000"})
+    lines = (part / "episodes.jsonl").read_bytes().splitlines(keepends=True)
+    (part / "episodes.jsonl").write_bytes(lines[0])
+    for seed, outcome in ((0, SOLVED), (1, NOTHING)):
+        make_run(folder / "study" / f"s{seed}", {"pddl": [outcome]}, name="small", seed=seed)
+    (folder / "study" / "study.json").write_text(
+        json.dumps({"schema": 1, "kind": "seeds", "runs": {"s0": "s0", "s1": "s1"}})
+    )
+    return folder
+
+
+@pytest.fixture
+def results(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same in the current folder, to change."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(made, tmp_path / "results"))
+
+
+def runs(*arguments: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    assert main(["runs", *arguments, "--json", "-"]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["runs"]
+    return found
+
+
+def test_runs_are_listed_with_what_is_done_and_their_scores(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = {Path(run["folder"]).name: run for run in runs(capsys=capsys)}
+    assert sorted(found) == ["part", "study", "whole"]
+    whole, part, study = found["whole"], found["part"], found["study"]
+    assert (whole["state"], whole["done"], whole["episodes"], whole["success"]) == ("complete", 282, 282, 1.0)
+    assert (part["state"], part["done"], part["episodes"]) == ("part", 1, 2)
+    assert part["scores"]["babyai"] == {"success": 1.0, "progress": 1.0}
+    assert (study["study"], study["done"], len(study["runs"])) == ("seeds", 2, 2)
+
+
+def test_a_study_is_one_line_with_its_range(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "results"]) == 0
+    shown = [line for line in capsys.readouterr().out.splitlines() if "study" in line]
+    assert "seeds of 2 runs" in shown[0]
+    assert "0.0 to 100.0" in shown[0]
+    assert "50.0 to 100.0" in shown[0]
+    assert len([line for line in shown if "results/study" in line]) == 1
+
+
+def test_the_list_can_be_filtered_and_sorted(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def names(*arguments: str) -> list[str]:
+        return [Path(run["folder"]).name for run in runs(*arguments, capsys=capsys)]
+
+    assert names("--sort", "folder") == ["part", "study", "whole"]
+    assert names("--sort", "folder", "--reverse") == ["whole", "study", "part"]
+    assert names("--sort", "done")[0] == "whole"
+    assert names("--filter", "model=small", "--filter", "state=part") == ["part"]
+    assert names("--filter", "size=8000") == ["part"]
+    assert names("--filter", "seeds") == ["study"]
+    assert names("--filter", "family=jericho") == ["whole"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--filter", "modle=x"], "did you mean 'model'"),
+        (["--sort", "suces"], "did you mean 'success'"),
+        (["nowhere"], "nowhere is not there"),
+    ],
+)
+def test_what_is_no_key_or_folder_is_refused(
+    results: Path, arguments: list[str], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["runs", *arguments]) == 2
+    assert reason in capsys.readouterr().err
+
+
+def test_where_nothing_was_played_the_list_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["runs"]) == 0
+    assert "no run yet in results" in capsys.readouterr().err
+
+
+def test_a_damaged_run_is_listed_as_such(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (results / "whole" / "manifest.json").write_text("{")
+    found = {Path(run["folder"]).name: run for run in runs(capsys=capsys)}
+    assert found["whole"]["state"] == "damaged"
+    assert "manifest.json is damaged" in found["whole"]["why"]
+    assert found["part"]["state"] == "part"
+
+
+def test_a_run_that_goes_on_is_shown_and_is_not_removed(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with RunStore(results / "part"):
+        assert main(["runs", "rm", "results/part", "--yes"]) == 2
+        assert "goes on" in capsys.readouterr().err
+        [part] = runs("results/part", capsys=capsys)
+    assert part["state"] == "running"
+    assert (results / "part" / "manifest.json").exists()
+
+
+def test_rm_removes_runs_and_studies_only_with_consent(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["runs", "rm", "results/part"]) == 2
+    assert "give --yes" in capsys.readouterr().err
+    assert main(["runs", "rm", "results/part", "results/study", "--yes"]) == 0
+    assert sorted(path.name for path in results.iterdir()) == ["whole"]
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "checkpoint"])
+def test_rm_refuses_a_folder_that_holds_something_else(
+    results: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (results / "part" / name).mkdir()
+    (results / "link").symlink_to(results / "whole")
+    for folder, reason in (
+        ("results/part", "which no run writes"),
+        ("results", "is not a run folder"),
+        ("results/link", "is a link"),
+        ("results/study/s0", "is a part of the study"),
+    ):
+        assert main(["runs", "rm", folder, "--yes"]) == 2
+        assert reason in capsys.readouterr().err
+    assert len(list(results.iterdir())) == 4
+
+
+def test_mv_renames_and_moves_and_overwrites_nothing(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["runs", "mv", "results/part", "results/whole"]) == 2
+    assert "is there already" in capsys.readouterr().err
+    assert main(["runs", "mv", "results/part", "results/kept"]) == 0
+    (results.parent / "old").mkdir()
+    assert main(["runs", "mv", "results/study", "old"]) == 0
+    assert main(["runs", "mv", "results/whole", "results/whole/inside"]) == 2
+    assert sorted(path.name for path in results.iterdir()) == ["kept", "whole"]
+    assert [run["done"] for run in runs("old", capsys=capsys)] == [2]
