@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,8 @@ from pydantic.fields import FieldInfo
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError, nearest
 from evalharness.paths import folder_name
+from evalharness.settings import openai_hint, read_config
+from evalharness.yaml_lines import syntax_problem
 
 SCRIPTED = ("oracle", "random", "reference")
 SAMPLING = (
@@ -181,6 +184,18 @@ class RunConfig(BaseModel):
     """a note for tables and plots, such as data_size=8000 (`plot --x data_size`); may be repeated"""
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
     """tries of an episode whose infrastructure fails"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_addresses(cls, values: Any) -> Any:
+        if not isinstance(values, dict):  # of several validators "before", the first runs last
+            return values
+        whole = dict(values)
+        if isinstance(values.get("model"), str):
+            whole["model"] = endpoint_url(values["model"])
+        if more := values.get("more_endpoints"):
+            whole["more_endpoints"] = tuple(endpoint_url(url) if isinstance(url, str) else url for url in more)
+        return whole
 
     @model_validator(mode="before")
     @classmethod
@@ -386,6 +401,19 @@ class RunConfig(BaseModel):
         return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
+def endpoint_url(model: str) -> str:
+    """`http://host:8000` and `http://host:8000/v1/chat/completions` as http://host:8000/v1, which a line says; what is
+    no URL, or has another path, as it is."""
+    if not model.startswith(("http://", "https://")):
+        return model
+    whole = re.sub(r"/(?:chat/completions|completions|models)/*$", "", model)
+    if re.fullmatch(r"https?://[^/?#]+/*", whole):
+        whole = whole.rstrip("/") + "/v1"
+    if whole != model:
+        logging.getLogger("evalharness").info("--model %s is read as %s", model, whole)
+    return whole
+
+
 def _explain(error: ValidationError, source: str) -> str:
     lines = []
     for problem in error.errors():
@@ -400,19 +428,6 @@ def _explain(error: ValidationError, source: str) -> str:
     return "; ".join(lines)
 
 
-def read_config(path: Path) -> dict[str, Any]:
-    """A YAML file of options; relative to nothing, merged under the flags."""
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"no configuration file {path}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"configuration file {path} is not readable: {error}") from None
-    if not isinstance(data, dict):
-        raise UserError(f"configuration file {path} is not a mapping of options to values")
-    return {str(key).replace("-", "_"): value for key, value in data.items()}
-
-
 def read_sampling(path: Path) -> dict[str, Any]:
     """What a file says of how replies are drawn; a checkpoint's `generation_config.json` is such a file."""
     try:
@@ -420,7 +435,7 @@ def read_sampling(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise UserError(f"--sampling {path}: no such file; give a file of values, or model") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"--sampling {path} is not readable: {error}") from None
+        raise UserError(f"--sampling {path} is not readable: {syntax_problem(error)}") from None
     stated = data if isinstance(data, dict) else {}
     found = {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
     if not found:
@@ -438,6 +453,7 @@ def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunCo
     if "model" not in values:
         raise UserError(
             "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"
+            + openai_hint()
         )
     try:
         return RunConfig.model_validate(values)

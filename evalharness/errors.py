@@ -26,9 +26,9 @@ class DamageWarning(UserWarning):
     """A run folder is not as it was written, and what is left of it can still be read."""
 
 
-def close_to(word: str, known: list[str]) -> str | None:
+def close_to(word: str, known: list[str], cutoff: float = 0.6) -> str | None:
     """The one that a person who typed `word` will have meant; None where nothing is near enough to say so."""
-    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=0.6)), None)
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
 
 
 def nearest(word: str, known: list[str]) -> str:

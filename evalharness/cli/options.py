@@ -11,7 +11,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
-from evalharness.config import RunConfig, make_config, option_of, read_config
+from evalharness.config import RunConfig, make_config, option_of
+from evalharness.settings import environment_defaults, mistyped_variables, read_config, variable_of
 
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"

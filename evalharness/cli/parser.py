@@ -67,9 +67,9 @@ class CommandParser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """A word that is close to a command or to a choice is answered with that one, and not with all of them."""
-        if action.choices is not None and value not in action.choices:
-            if (close := close_to(str(value), [str(choice) for choice in action.choices])) is not None:
-                raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {close!r}?")
+        refused = action.choices is not None and value not in action.choices
+        if refused and (close := close_to(str(value), [str(choice) for choice in action.choices or ()])):
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {close!r}?")
         super()._check_value(action, value)
 
 

@@ -12,6 +12,7 @@ from envs.base import MAX_TURNS, Task
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
 from evalharness.policy.base import PolicyError
+from evalharness.policy.completion import RequestRefusedError
 from evalharness.records.episode import Episode
 from evalharness.records.store import StoreError
 from evalharness.workers.pool import EnvironmentPool, usable_cores
@@ -128,6 +129,10 @@ class Scheduler:
                 async with pool.environment() as environment:
                     episode = await self.play(job, environment)
             except (StoreError, RunAbortedError):
+                raise
+            except RequestRefusedError as error:
+                if error.refuses_all:
+                    raise RunAbortedError(str(error)) from None
                 raise
             except InfrastructureError as error:
                 reason = self.policy_alive()

@@ -20,7 +20,7 @@ import aiohttp
 from envs.base import Task
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError, Environment, Player, PolicyError, Reply, RequestForm
-from evalharness.policy.completion import RequestFaultError, TryFailedError, read_answer
+from evalharness.policy.completion import RequestFaultError, TryFailedError, is_used_up, read_answer
 from evalharness.policy.patience import Patience, pause_before_retry
 from evalharness.policy.sampling import Sampling, beyond_openai, refused_fields, without
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
@@ -346,7 +346,7 @@ class ChatEndpoint:
                         raise TryFailedError("too_long", f"an answer of more than {_REPLY_LIMIT} bytes")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise TryFailedError(_kind(error), f"{type(error).__name__}: {error}".rstrip(": ")) from None
-        if response.status in (429, 503):
+        if response.status in (429, 503) and not is_used_up(raw):
             self._on_overload()
         return read_answer(url, response.status, response.headers, raw)
 

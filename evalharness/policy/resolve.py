@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envs.base import EnvSpec
-from evalharness.config import RunConfig
-from evalharness.errors import UserError
+from evalharness.config import SCRIPTED, RunConfig
+from evalharness.errors import UserError, close_to
 from evalharness.policy.adapted import ToServe, adapted
+from evalharness.policy.api_key import read_key
 from evalharness.policy.base import Policy
 from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint
 from evalharness.policy.event_loop import run_to_end
@@ -27,12 +28,14 @@ from evalharness.policy.sampling import Sampling
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 from evalharness.policy.served import ServedModel, describe, one_model
 from evalharness.policy.template import Template
+from evalharness.settings import openai_hint
 
 if TYPE_CHECKING:
     from evalharness.server.interface import ModelServer
     from evalharness.server.shared import SharedServers
 
 Status = Callable[[str], None]
+_NAMED = ["demo", *SCRIPTED]
 _CONNECTIONS = 1024
 """Of one client at most: above any concurrency that is worth having."""
 
@@ -129,15 +132,6 @@ def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
     return Prepared(identity, opened)
 
 
-def _api_key(config: RunConfig) -> str | None:
-    if config.api_key_env is None:
-        return None
-    key = os.environ.get(config.api_key_env)
-    if not key:
-        raise UserError(f"--api-key-env {config.api_key_env}: that environment variable is not set")
-    return key
-
-
 def _client(
     config: RunConfig,
     url: str,
@@ -214,7 +208,7 @@ async def _ask_servers(
 def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
     if config.model_name is None:
         raise UserError("an endpoint needs --model-name NAME, the name it serves the model by")
-    key = _api_key(config)
+    key = read_key("--api-key-env", config.api_key_env)
     name = config.model_name
     # First of all, also for a run that is finished: its scores are those of the model that was served then.
     served = run_to_end(_ask_servers(config, name, key, on_status))
@@ -282,8 +276,11 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
     hub_id = config.model != "demo" and not is_local(config.model)
     if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
         raise UserError(
-            f"--model {config.model}: no such directory; give a checkpoint directory, a hub id such as org/name, "
-            "demo, oracle, random, replay:RUN, or http://host:port/v1"
+            f"--model {config.model}: no such directory"
+            + (f"; did you mean {meant!r}?" if (meant := close_to(config.model, _NAMED)) else "")
+            + "; give a checkpoint directory, a hub id such as org/name, "
+            + f"{', '.join(_NAMED)}, replay:RUN, or http://host:port/v1"
+            + openai_hint(config.model)
         )
     checkpoint = None if hub_id or config.model == "demo" else check_checkpoint(config.model)
     servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)

@@ -16,6 +16,7 @@ from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError
 from evalharness.paths import prompts_folder
 from evalharness.protocol.surface import ActionSurface
+from evalharness.yaml_lines import syntax_problem, value_problems
 
 Message = dict[str, Any]
 """`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as the chat completions API takes it."""
@@ -185,12 +186,16 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None) -> PromptFile:
         raise UserError(f"--prompts {folder}: no such folder")
     if folder is not None and (folder / name).exists():
         path = folder / name
+    raw = b""
     try:
-        prompt = PromptFile.from_bytes(path.read_bytes())
+        raw = path.read_bytes()
+        prompt = PromptFile.from_bytes(raw)
     except FileNotFoundError:
         raise UserError(f"no prompt file {path}: add one (see prompts/README.md)") from None
-    except (OSError, yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
-        raise UserError(f"prompt file {path} is not usable: {error}") from None
+    except ValidationError as error:
+        raise UserError(f"prompt file {path} is not usable: {value_problems(error, raw)}") from None
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"prompt file {path} is not usable: {syntax_problem(error)}") from None
     if prompt.environment != spec.family:
         raise UserError(f"prompt file {path} is for {prompt.environment!r}, not {spec.family!r}")
     unknown = sorted(prompt.action_names() - set(spec.actions))
