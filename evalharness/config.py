@@ -6,6 +6,8 @@ import hashlib
 import json
 import logging
 import re
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -17,6 +19,7 @@ from pydantic import (
     Field,
     PositiveInt,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -25,6 +28,7 @@ from pydantic.fields import FieldInfo
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError, nearest
 from evalharness.paths import folder_name
+from evalharness.protocol.prompt import Adaptation
 from evalharness.settings import openai_hint, read_config
 from evalharness.yaml_lines import syntax_problem
 
@@ -34,6 +38,14 @@ SAMPLING = (
     *("presence_penalty", "frequency_penalty", "repetition_penalty"),
 )
 """How the next token is drawn."""
+_OURS = frozenset(
+    {
+        *SAMPLING,
+        *("model", "messages", "max_tokens", "max_completion_tokens", "stop", "seed", "n", "stream", "tools"),
+        *("tool_choice", "response_format", "chat_template_kwargs", "return_token_ids", "logprobs"),
+    }
+)
+"""Fields of a request that options say, or that the harness needs as they are."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +101,11 @@ class RunConfig(BaseModel):
     """leave the adapter beside its base in vLLM instead of merging it"""
     model_name: Annotated[str | None, Option("NAME")] = None
     """the name an endpoint serves the model by; shown in tables"""
-    tasks: Annotated[str, Option("LIST")] = "all"
-    """all, or a comma list of FAMILY, FAMILY:0-9 and task ids"""
+    tasks: Annotated[str, Option("LIST|@FILE")] = "all"
+    """all, or a comma list of FAMILY, FAMILY:0-9, FAMILY:kind=KIND, FAMILY:difficulty=easy|hard (also all:...) and task
+    ids; @FILE: such a list from a file, a line each
+
+    In YAML and Python a list will do."""
     suite: str = "agentboard"
     """agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a family brings
     of its own (default: agentboard where its data is imported, else open)"""
@@ -100,7 +115,9 @@ class RunConfig(BaseModel):
     """how many tasks are drawn, by --suite-seed, where a family draws them from a larger suite (default: as many as the
     family says)"""
     limit: int | None = Field(default=None, ge=1)
-    """only the first N tasks of each family"""
+    """only the first N tasks of each family: for a try, since the first tasks are not like all (--sample draws)"""
+    sample: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
+    """N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks (--samples: attempts at each)"""
     samples: int = Field(default=1, ge=1)
     """attempts at each task"""
     max_turns: int | None = Field(default=None, ge=1, le=1_000_000)
@@ -141,7 +158,16 @@ class RunConfig(BaseModel):
     action_interface: Annotated[Literal["react", "tools"], Option(model_only=True)] = "react"
     """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
-    """folder with a prompt file of your own, FAMILY.yaml, for each family that is played"""
+    """folder with a prompt file of your own, FAMILY.yaml, for each family that is played (`evalharness prompts export`
+    writes ours)"""
+    system: Annotated[str | None, Option("TEXT|FILE", later=True, model_only=True)] = None
+    """a system message in place of the prompt files' own: the text, or a file that holds it"""
+    shots: Annotated[int | None, Option(later=True, model_only=True)] = Field(default=None, ge=0)
+    """worked examples in the prompt: 0 for none, 1 as written, more where a family has more (default: as written)"""
+    extra_body: Annotated[str, Option("JSON", later=True, model_only=True)] = ""
+    """further fields of every request: '{"reasoning_effort": "low"}'
+
+    In YAML and Python a mapping will do."""
     vllm_args: Annotated[str, Option("ARGS")] = ""
     """passed to vLLM as they are: "--max-model-len 4096\""""
 
@@ -213,7 +239,7 @@ class RunConfig(BaseModel):
         stated = read_sampling(Path(str(values["sampling"])))
         return {**stated, **values, "sampling": None}
 
-    @field_validator("chat_template_kwargs", mode="before")
+    @field_validator("chat_template_kwargs", "extra_body", mode="before")
     @classmethod
     def _one_spelling(cls, given: Any) -> Any:
         """The same arguments are the same run, however they are written."""
@@ -224,6 +250,42 @@ class RunConfig(BaseModel):
         if not isinstance(kwargs, dict):
             raise ValueError('is no JSON object such as {"enable_thinking": false}')
         return json.dumps(kwargs, sort_keys=True) if kwargs else ""
+
+    @field_validator("extra_body")
+    @classmethod
+    def _only_further_fields(cls, text: str) -> str:
+        if ours := sorted(json.loads(text or "{}").keys() & _OURS):
+            raise ValueError(
+                f"{ours[0]!r} is a field that evalharness sets itself"
+                + (f" (--{ours[0].replace('_', '-')})" if ours[0] in cls.model_fields else "")
+            )
+        return text
+
+    @field_validator("tasks", "perturb", mode="before")
+    @classmethod
+    def _list_as_text(cls, given: Any, info: ValidationInfo) -> Any:
+        if isinstance(given, list | tuple):
+            given = ("," if info.field_name == "tasks" else "+").join(map(str, given))
+        if info.field_name == "tasks" and isinstance(given, str) and given.startswith("@"):
+            return ",".join(_lines_of(Path(given[1:]).expanduser()))
+        return given
+
+    @field_validator("vllm_args", mode="before")
+    @classmethod
+    def _words_as_text(cls, given: Any) -> Any:
+        return shlex.join(map(str, given)) if isinstance(given, list | tuple) else given
+
+    @field_validator("system", mode="before")
+    @classmethod
+    def _text_of_a_file(cls, given: Any) -> Any:
+        """The text is what results depend on, and not where it lay."""
+        if not isinstance(given, str) or "\n" in given or len(given) > 1000:
+            return given
+        try:
+            path = Path(given).expanduser()
+            return path.read_text(encoding="utf-8").strip() if path.is_file() else given
+        except (OSError, ValueError) as error:
+            raise ValueError(f"cannot be read: {error}") from None
 
     @field_validator("top_k")
     @classmethod
@@ -317,6 +379,17 @@ class RunConfig(BaseModel):
         return self.action_interface == "tools"
 
     @property
+    def adaptation(self) -> Adaptation:
+        """What the run changes about the prompt files; a script reads no prompt."""
+        return Adaptation() if self.is_scripted else Adaptation(self.system, self.shots)
+
+    @property
+    def extra_fields(self) -> dict[str, Any]:
+        """What every request has beside our own fields."""
+        found: dict[str, Any] = json.loads(self.extra_body or "{}")
+        return found
+
+    @property
     def template_kwargs(self) -> dict[str, Any]:
         """What a request hands to the chat template."""
         found: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
@@ -401,6 +474,16 @@ class RunConfig(BaseModel):
         return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
+def _lines_of(path: Path) -> list[str]:
+    """Of a list of tasks: without empty lines, and without what follows a `#`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    lines = [line.partition("#")[0].strip().strip(",") for line in text.splitlines()]
+    return [line for line in lines if line]
+
+
 def endpoint_url(model: str) -> str:
     """`http://host:8000` and `http://host:8000/v1/chat/completions` as http://host:8000/v1, which a line says; what is
     no URL, or has another path, as it is."""
@@ -421,6 +504,9 @@ def _explain(error: ValidationError, source: str) -> str:
             lines.append(f"{source}{problem['msg'].removeprefix('Value error, ')}")
             continue
         name = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            lines.append(f"{source}no such option {name!r}{nearest(name, sorted(RunConfig.model_fields))}")
+            continue
         flag = "--" + name.replace("_", "-")
         given = problem.get("input")
         why = problem["msg"].removeprefix("Value error, ")
@@ -446,9 +532,11 @@ def read_sampling(path: Path) -> dict[str, Any]:
     return found
 
 
-def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:
-    """Flags over file over defaults. Raises UserError naming the option that is wrong."""
-    values = read_config(config_file) if config_file else {}
+def make_config(
+    flags: dict[str, Any], config_file: Path | None = None, defaults: Mapping[str, Any] | None = None
+) -> RunConfig:
+    """Flags over file over `defaults` over those of the fields. Raises UserError naming the option that is wrong."""
+    values = {**(defaults or {}), **(read_config(config_file) if config_file else {})}
     values |= {key: value for key, value in flags.items() if value is not None}
     if "model" not in values:
         raise UserError(

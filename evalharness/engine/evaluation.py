@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from envs import specs as installed_specs
-from envs.base import EnvSpec
+from envs.base import EnvSpec, Task
 from evalharness.analysis.cost import Tokens, read_prices
 from evalharness.analysis.summary import earlier_timing, is_complete, write_summary
 from evalharness.analysis.tables import write_parquet
@@ -27,12 +28,13 @@ from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
 from evalharness.policy.served import NoAnswerError
 from evalharness.protocol.perturb import voices
-from evalharness.protocol.prompt import load_prompts
+from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.manifest import make_manifest
 from evalharness.records.store import MANIFEST, RunStore, read_episodes
 from evalharness.server.shared import SharedServers
 from evalharness.suites.selection import select
 
+_LOG = logging.getLogger("evalharness")
 Watch = Callable[[Progress], AbstractContextManager[None]]
 """Shows a run's progress for as long as its context is open."""
 
@@ -93,10 +95,13 @@ def evaluate(
         data=data,
         suite_seed=config.suite_seed,
         limit=config.limit,
+        sample=config.sample,
         questions=config.questions,
     )
     families = sorted({task.family for task in tasks})
-    prompts = load_prompts([specs[family] for family in families], config.prompts)
+    prompts = load_prompts([specs[family] for family in families], config.prompts, config.adaptation)
+    for line in _fewer_examples(prompts, tasks, config.shots):
+        _LOG.info(line)
     spoken = voices(specs, families, config.perturb)
     counts = {f: FamilyProgress(sum(t.family == f for t in tasks) * config.samples) for f in families}
     progress = Progress(counts)
@@ -160,6 +165,17 @@ def evaluate(
             write_parquet(folder)
             write_token_table(folder)
             return Outcome(folder, write_summary(folder, timing), stopped, finished)
+
+
+def _fewer_examples(
+    prompts: Mapping[str, PromptFile], tasks: Sequence[Task], shots: int | None
+) -> Iterator[str]:
+    """A line for each family that has fewer worked examples than were asked for."""
+    for family, prompt in prompts.items():
+        kinds = {task.kind for task in tasks if task.family == family}
+        has = min(len(prompt.examples(kind)) for kind in kinds)
+        if shots is not None and has < shots:
+            yield f"--shots {shots}: {family} has {has} worked example{'s' * (has != 1)}, and shows that"
 
 
 def _prepared(

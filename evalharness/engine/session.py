@@ -29,7 +29,8 @@ from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
-from evalharness.records.store import RunStore, read_manifest
+from evalharness.records.resolved import CONFIG, resolved
+from evalharness.records.store import RunStore, read_manifest, write_atomically
 from evalharness.server.metrics import ServerInsight
 from evalharness.workers.pool import usable_cores
 
@@ -97,6 +98,7 @@ class Session:
         async with self._opened(prepared) as opened:
             manifest["sessions"][-1]["policy"] = dict(opened.facts or {})
             self.store.begin(manifest)
+            write_atomically(self.store.folder / CONFIG, resolved(self.work.config))
             on_folder(self.store.folder)
             sessions = len(read_manifest(self.store.folder)["sessions"])
             spent = await self._play_jobs(opened)

@@ -151,6 +151,7 @@ def _client(
         tries=6 if len(config.endpoints) < 2 else 3,
         expected=expected,
         template_kwargs=config.template_kwargs,
+        extra_fields=config.extra_fields,
         session_header=config.session_header,
         record_tokens=config.record_tokens,
         tools=config.acts_by_tools,

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run
 from evalharness.errors import UserError
+from evalharness.protocol.prompt import Adaptation
 from evalharness.records.manifest import turn_limits
 from evalharness.records.shapes import read_episode
 from evalharness.records.store import EPISODES, EpisodeKey, read_manifest
@@ -99,6 +100,7 @@ class Viewed:
             limits = turn_limits(manifest)
             by_tools = manifest["identity"]["config"].get("action_interface") == "tools"
             records = RunRecords(self.tasks, self.prompts, max(limits.values()), limits, by_tools)
+            records.adaptation = Adaptation.of(manifest["identity"]["config"])
             self.feeds.append(Feed(folder, records))
         self.refresh()
 
