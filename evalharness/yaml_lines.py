@@ -22,7 +22,7 @@ def syntax_problem(error: Exception) -> str:
         began = error.context_mark.line + 1 if mark and error.context_mark else None
         inside = f" (in what begins in line {began})" if mark and began not in (None, mark.line + 1) else ""
         return f"{where}{error.problem or error.context or 'no YAML'}{inside}{hint}"
-    if isinstance(error, yaml.reader.ReaderError) and error.encoding != "utf8":
+    if isinstance(error, yaml.reader.ReaderError) and error.encoding not in ("utf8", "utf-8"):
         return f"a character that YAML does not allow, code {error.character}"
     if isinstance(error, yaml.reader.ReaderError | UnicodeDecodeError):
         return "it is not UTF-8"

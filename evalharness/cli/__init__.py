@@ -38,6 +38,7 @@ COMMANDS = (
     "mtbench",
     "tasks",
     "play",
+    "prompts",
     "perturb",
     "audit",
     "suite",

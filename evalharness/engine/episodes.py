@@ -89,15 +89,14 @@ class Episodes:
         key, whole = (task.id, job.sample), False
 
         def on_turn(turn: Turn) -> None:
-            self.progress.count_turn(turn)
+            self.progress.count_turn(task.family, key, turn)
             if self.budget:
                 self.budget.count(key, turn)
 
         tokens: list[TurnTokens | None] = []
         if self.budget:
             self.budget.begin(key)
-        counts = self.progress.families[task.family]
-        counts.running += 1
+        self.progress.begin_episode(task.family, key)
         began = time.perf_counter()
         try:
             episode = await loop.play(
@@ -117,7 +116,7 @@ class Episodes:
         finally:
             if self.budget:
                 self.budget.end(key, whole=whole)
-            counts.running -= 1
+            self.progress.end_episode(task.family, key)
             times.wall_s += time.perf_counter() - began
         if any(tokens):
             self.on_tokens(task.id, job.sample, tokens)

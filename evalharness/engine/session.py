@@ -107,7 +107,12 @@ class Session:
     @asynccontextmanager
     async def _opened(self, prepared: Prepared) -> AsyncIterator[Opened]:
         """The policy; and the pools, which are closed at the end."""
-        reports = Reports(status=self._set_status, event=self._note_event, overload=self.throttle.overloaded)
+        reports = Reports(
+            status=self._set_status,
+            event=self._note_event,
+            overload=self._note_overload,
+            retry=self._note_retry,
+        )
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_pools)
             if not self.work.config.is_scripted and not self.work.config.is_endpoint:
@@ -183,6 +188,13 @@ class Session:
 
     def _set_status(self, text: str) -> None:
         self.progress.status = text
+
+    def _note_overload(self) -> None:
+        self.progress.refusals += 1
+        self.throttle.overloaded()
+
+    def _note_retry(self) -> None:
+        self.progress.retries += 1
 
     def _note_event(self, text: str) -> None:
         self.events.append({"at_s": round(self.progress.elapsed, 1), "event": text})

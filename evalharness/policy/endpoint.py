@@ -105,6 +105,7 @@ class ChatEndpoint:
         tools: bool = False,
         on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
+        on_retry: Callable[[], None] = lambda: None,
     ) -> None:
         """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
         pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
@@ -112,7 +113,7 @@ class ChatEndpoint:
         where nobody else is answered either. `template_kwargs` go to the chat template, `extra_fields` into every request. `expected` is what the server
         said of its model before. `session_header` names the header that carries an episode's key ("": none).
         `on_status` gets in words what keeps failing ('': no more), `on_overload` that a try was refused because the
-        server has too much to do (429, 503)."""
+        server has too much to do (429, 503), `on_retry` each time that a request is made again."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -140,6 +141,7 @@ class ChatEndpoint:
         self._looking = asyncio.Lock()
         self._on_status = on_status
         self._on_overload = on_overload
+        self._on_retry = on_retry
         self._patience = Patience(timeout, on_status)
         self._http: aiohttp.ClientSession | None = None
 
@@ -346,6 +348,7 @@ class ChatEndpoint:
                         tuple(failed),
                     ) from None
                 self._patience.retried(self.base_url, failure, pause)
+                self._on_retry()
                 await asyncio.sleep(pause)
             else:
                 self._patience.answered()

@@ -50,6 +50,8 @@ class Reports:
     """A server died, came back, was given up: to be kept."""
     overload: Callable[[], None] = lambda: None
     """A request was refused with 429 or 503."""
+    retry: Callable[[], None] = lambda: None
+    """A request that failed is asked again."""
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,7 @@ def _client(
         tools=config.acts_by_tools,
         on_status=reports.status,
         on_overload=reports.overload,
+        on_retry=reports.retry,
     )
 
 

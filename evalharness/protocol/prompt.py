@@ -242,6 +242,11 @@ def _require_files(folder: Path, names: Sequence[str]) -> None:
         )
 
 
+def prompt_path(spec: EnvSpec) -> Path:
+    """The file that the environment brings along, else ours."""
+    return spec.prompt_file or prompts_folder() / f"{spec.family}.yaml"
+
+
 def load_prompt(
     spec: EnvSpec, folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN
 ) -> PromptFile:
@@ -251,7 +256,7 @@ def load_prompt(
     Raises UserError naming the file and what is wrong in it.
     """
     name = f"{spec.family}.yaml"
-    path = spec.prompt_file or prompts_folder() / name
+    path = prompt_path(spec)
     if folder is not None and not folder.is_dir():
         raise UserError(f"--prompts {folder}: no such folder")
     if folder is not None and (folder / name).exists():
