@@ -67,6 +67,8 @@ class Option:
     the default."""
     by_content: bool = False
     """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
+    text: bool = False
+    """The flag takes a text, of which the field's validator makes the number."""
     model_only: bool = False
     """Changes nothing for a scripted policy, and is not in its run's identity."""
 
@@ -206,6 +208,14 @@ class RunConfig(BaseModel):
         default=None, gt=0, allow_inf_nan=False
     )
     """stop when so much is spent, by --prices; the same command with a higher limit continues"""
+    time_limit: Annotated[float | None, Option("S|2h30m", operational=True, text=True)] = Field(
+        default=None, gt=0, allow_inf_nan=False
+    )
+    """stop after so long, from the start of the command on (seconds, or 90m, 2h30m); the same command continues"""
+    stop_on_format_errors: Annotated[float | None, Option("SHARE", operational=True)] = Field(
+        default=None, ge=0, lt=1
+    )
+    """stop when more than this share of the replies (0..1), of at least 20, are format errors"""
     label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = {}
     """a note for tables and plots, such as data_size=8000 (`plot --x data_size`); may be repeated"""
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
@@ -220,7 +230,9 @@ class RunConfig(BaseModel):
         if isinstance(values.get("model"), str):
             whole["model"] = endpoint_url(values["model"])
         if more := values.get("more_endpoints"):
-            whole["more_endpoints"] = tuple(endpoint_url(url) if isinstance(url, str) else url for url in more)
+            whole["more_endpoints"] = tuple(
+                endpoint_url(url) if isinstance(url, str) else url for url in more
+            )
         return whole
 
     @model_validator(mode="before")
@@ -269,6 +281,17 @@ class RunConfig(BaseModel):
         if info.field_name == "tasks" and isinstance(given, str) and given.startswith("@"):
             return ",".join(_lines_of(Path(given[1:]).expanduser()))
         return given
+
+    @field_validator("time_limit", mode="before")
+    @classmethod
+    def _in_seconds(cls, given: Any) -> Any:
+        if not isinstance(given, str) or not (
+            parts := re.findall(r"([\d.]+)\s*([a-z]?)", given.strip().lower())
+        ):
+            return given
+        if re.sub(r"[\d.]+\s*[hms]?\s*", "", given.strip().lower()):
+            raise ValueError("give seconds, or hours, minutes and seconds such as 2h30m")
+        return sum(float(number) * {"h": 3600, "m": 60}.get(unit, 1) for number, unit in parts)
 
     @field_validator("vllm_args", mode="before")
     @classmethod

@@ -1,4 +1,4 @@
-"""Where options come from beside flags: a YAML file with `${VAR}`, variables `EVALHARNESS_*`; what OPENAI_* would mean."""
+"""Where options come from beside flags: a YAML file with `${VAR}`, variables `EVALHARNESS_*`; hints on OPENAI_*."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ def openai_hint(model: str | None = None, environment: Mapping[str, str] = os.en
         return ""
     name = f" --model-name {model or 'NAME'}"
     key = " --api-key-env OPENAI_API_KEY" if environment.get("OPENAI_API_KEY") else ""
-    return f'; OPENAI_BASE_URL is set and not used: for that endpoint give --model "$OPENAI_BASE_URL"{name}{key}'
+    return (
+        f'; OPENAI_BASE_URL is set and not used: for that endpoint give --model "$OPENAI_BASE_URL"{name}{key}'
+    )
 
 
 def key_hint(environment: Mapping[str, str] = os.environ) -> str:

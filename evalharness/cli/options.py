@@ -84,7 +84,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, field: FieldInfo) 
             more["action"] = _Pairs
         elif get_origin(kind) in (list, tuple) or option.repeated:
             more["action"] = "append"
-        if item in (int, float):
+        if item in (int, float) and not option.text:
             more["type"] = item
     parser.add_argument(*names, dest=name, help=help_of(field).replace("%", "%%"), **more)
 
@@ -132,7 +132,9 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
 
     flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
     in_file = read_config(args.config) if args.config else {}
-    defaults = _from_environment(taken={*in_file, *(key for key, value in (flags | own).items() if value is not None)})
+    defaults = _from_environment(
+        taken={*in_file, *(key for key, value in (flags | own).items() if value is not None)}
+    )
     if not {"suite"} & {*in_file, *defaults} and not args.suite:
         flags["suite"] = chosen_suite(args, data_folder(args))
     config = make_config(flags | own, args.config, defaults)

@@ -94,7 +94,9 @@ def _show(args: argparse.Namespace) -> int:
     kinds = sorted(prompt.variants)
     if args.kind and args.kind not in kinds:
         others = f"; those are: {', '.join(kinds)}" if kinds else ""
-        raise UserError(f"{args.family}: kind {args.kind!r} has no prompt of its own; leave --kind out{others}")
+        raise UserError(
+            f"{args.family}: kind {args.kind!r} has no prompt of its own; leave --kind out{others}"
+        )
     kind = args.kind or (kinds[0] if kinds and prompt.example is None else "")
     voice = Voice(spec, changed.perturb)
     shown = voice.prompt(prompt.for_kind(kind))

@@ -102,8 +102,8 @@ def _touched(
     played = unperturbed
     if plain.model != "oracle":
         plans = RunConfig(
-            model="oracle", tasks=plain.tasks, suite=plain.suite, suite_seed=plain.suite_seed, limit=plain.limit, sample=plain.sample,
-            max_turns=_LONGEST_PLAN, prompts=plain.prompts, output=folder / PLANS,
+            model="oracle", tasks=plain.tasks, suite=plain.suite, suite_seed=plain.suite_seed, limit=plain.limit,
+            sample=plain.sample, max_turns=_LONGEST_PLAN, prompts=plain.prompts, output=folder / PLANS,
         )  # fmt: skip
         shown, families = make_console(stderr=True), titles()
         shown.print("known plans, to see which tasks each perturbation touches", highlight=False)

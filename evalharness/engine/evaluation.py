@@ -23,6 +23,7 @@ from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.engine.scheduler import Job
 from evalharness.engine.session import Session, Work
+from evalharness.engine.time_limit import TimeLimit
 from evalharness.errors import UserError, nearest
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
@@ -84,7 +85,7 @@ def evaluate(
     given the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
     are recorded, and the outcome says so.
     """
-    specs = installed_specs()
+    clock, specs = TimeLimit(config.time_limit), installed_specs()
     for family in config.workers:
         if family not in specs:
             raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
@@ -148,6 +149,8 @@ def evaluate(
             if jobs:
                 finished = None
             stopped = budget.nearly_reached() if budget and jobs else None
+            if jobs and stopped is None:
+                stopped = clock.reached()
             if (jobs and stopped is None) or not (folder / MANIFEST).exists():
                 finished = None
                 with worker_site(
@@ -156,7 +159,7 @@ def evaluate(
                     on_status=set_status,
                     lasting=serve.lasting if serve else None,
                 ) as site:
-                    work = Work(config, specs, prompts, spoken, data, jobs, budget)
+                    work = Work(config, specs, prompts, spoken, data, jobs, budget, clock)
                     session = Session(work, store, progress, history, site)
                     result = run_to_end(session.play(prepared, manifest, on_folder))
                 stopped = result.stopped

@@ -72,6 +72,8 @@ class Scheduler:
     """None, or why the policy can never answer again."""
     halted: Callable[[], str | None] = lambda: None
     """None, or why no further episode begins; those in flight are played to their end."""
+    over: Callable[[], str | None] = lambda: None
+    """None, or why those in flight are broken off, too; looked at every two seconds."""
     _queues: dict[str, _Queue] = field(default_factory=dict)
     _policy_failures: int = 0
     """Episodes in a row that failed because the policy gave no reply."""
@@ -156,6 +158,8 @@ class Scheduler:
         with contextlib.suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(_LOOK_EVERY)
+                if (reason := self.over()) is not None:
+                    raise RunAbortedError(reason)
                 at_work = {family: pool.look() for family, pool in self.pools.items()}
                 used = sum(share * len(self.pools[family].workers) for family, share in at_work.items())
                 for family, queue in self._queues.items():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import EnvSpec
+from evalharness.analysis.format_trouble import Replies
 from evalharness.cluster import WorkerSite
 from evalharness.config import RunConfig
 from evalharness.engine import efficiency
@@ -24,6 +25,7 @@ from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import Progress
 from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.engine.sizing import make_pools, make_throttle
+from evalharness.engine.time_limit import NO_LIMIT, TimeLimit
 from evalharness.errors import InfrastructureError
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
@@ -46,6 +48,7 @@ class Work:
     data: Path | None
     jobs: Sequence[Job]
     budget: Budget | None = None
+    clock: TimeLimit = NO_LIMIT
 
 
 @dataclass(frozen=True)
@@ -150,6 +153,7 @@ class Session:
             opened.template,
             work.budget,
             self.store.append_tokens,
+            Replies(work.config.max_tokens, work.config.acts_by_tools),
         )
         scheduler = Scheduler(
             pools=self.pools,
@@ -160,7 +164,8 @@ class Session:
             attempts=work.config.attempts,
             cores=self.cores,
             policy_alive=opened.failure,
-            halted=work.budget.nearly_reached if work.budget else lambda: None,
+            halted=self._halted,
+            over=work.clock.reached,
         )
         progress.started = time.monotonic()
         progress.expect({(job.task.id, job.sample): job.expected_turns for job in work.jobs})
@@ -181,6 +186,11 @@ class Session:
         if server is not None:
             server["prefix_cache_expected"] = episodes.expected_hits.share
         return _Spent(stopped, wall_s, cpu_s, allowed_s, episodes.longest_s, down_s, server)
+
+    def _halted(self) -> str | None:
+        """Why no further episode begins."""
+        spent = self.work.budget.nearly_reached() if self.work.budget else None
+        return spent or self.work.clock.reached()
 
     def _keep(self, episode: Episode) -> None:
         self.store.append(episode)

@@ -110,7 +110,8 @@ class ChatEndpoint:
         """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
         pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
         or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
-        where nobody else is answered either. `template_kwargs` go to the chat template, `extra_fields` into every request. `expected` is what the server
+        where nobody else is answered either. `template_kwargs` go to the chat template, `extra_fields`
+        into every request. `expected` is what the server
         said of its model before. `session_header` names the header that carries an episode's key ("": none).
         `on_status` gets in words what keeps failing ('': no more), `on_overload` that a try was refused because the
         server has too much to do (429, 503), `on_retry` each time that a request is made again."""

@@ -70,7 +70,11 @@ def wants_other_limit(message: str) -> bool:
 def remedy(message: str, request: dict[str, Any]) -> str:
     """What a person can do about a refusal that names a way of sampling; begins with "; "."""
     words = set(re.findall(r"\w+", message))
-    named = [name for name in _NEUTRAL if name in words and name in request and not may_be_left_out(name, request[name])]
+    named = [
+        name
+        for name in _NEUTRAL
+        if name in words and name in request and not may_be_left_out(name, request[name])
+    ]
     if not named:
         return ""
     flags = " ".join(f"--{name.replace('_', '-')} {_NEUTRAL[name]:g}" for name in named)

@@ -247,9 +247,7 @@ def prompt_path(spec: EnvSpec) -> Path:
     return spec.prompt_file or prompts_folder() / f"{spec.family}.yaml"
 
 
-def load_prompt(
-    spec: EnvSpec, folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN
-) -> PromptFile:
+def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN) -> PromptFile:
     """The prompt file of a family.
 
     `<family>.yaml` in `folder` where that holds one, else the one that the environment brings along, else ours.

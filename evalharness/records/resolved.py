@@ -1,4 +1,4 @@
-"""`config.yaml` of a run folder: every option as it was resolved, so that `--config RUN/config.yaml` says the same again."""
+"""`config.yaml` of a run folder: every option as it was resolved, for `--config RUN/config.yaml`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def resolved(config: RunConfig) -> str:
     if config.more_endpoints:
         data["model"] = list(config.endpoints)
     if config.sampling == "model":  # what is not said is the model's to say
-        data = {key: value for key, value in data.items() if key not in SAMPLING or key in config.model_fields_set}
+        data = {
+            key: value for key, value in data.items() if key not in SAMPLING or key in config.model_fields_set
+        }
     for name in _JSON:
         data[name] = json.loads(data[name] or "{}")
     data["tasks"] = data["tasks"].split(",")

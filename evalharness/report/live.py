@@ -87,9 +87,7 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
         rate = f", success {100 * counts.successes / counts.done:.1f} %" if counts.done else ""
         under_way = f" and {counts.partly:.1f} in flight" if counts.running else ""
         failed = f", {counts.failures} failed" if counts.failures else ""
-        parts.append(
-            f"{titles.get(family, family)} {counts.done}/{counts.total}{under_way}{rate}{failed}"
-        )
+        parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{under_way}{rate}{failed}")
     if progress.turns:
         parts += [_speed(progress), progress.engine()]
     if progress.warning:

@@ -103,8 +103,8 @@ def select(
     `all:difficulty=...` and task ids.
 
     In the order of the families' names and of their tables, each task once. `limit` keeps the first N of each
-    family's selection, `sample` N that `suite_seed` draws, spread over kinds. Where a family draws from its suite (`the_draw`), the family and ranges mean what was drawn;
-    a task id means any task.
+    family's selection, `sample` N that `suite_seed` draws, spread over kinds. Where a family draws from its suite
+    (`the_draw`), the family and ranges mean what was drawn; a task id means any task.
     """
     require_suite(specs, suite)
     if questions is not None and not any(suite in spec.draw for spec in specs.values()):

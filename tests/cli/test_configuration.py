@@ -24,7 +24,11 @@ def test_lists_and_mappings_are_written_as_such(tmp_path: Path) -> None:
     )
     config = make_config({}, file)
     assert config.endpoints == ("http://a/v1", "http://b/v1")
-    assert (config.tasks, config.perturb, config.vllm_args) == ("babyai,pddl:0-3", "P1+P4", "--max-model-len 4096")
+    assert (config.tasks, config.perturb, config.vllm_args) == (
+        "babyai,pddl:0-3",
+        "P1+P4",
+        "--max-model-len 4096",
+    )
     assert (config.extra_fields, config.workers) == ({"reasoning_effort": "low"}, {"babyai": 2})
 
 
@@ -86,7 +90,9 @@ def test_the_file_that_a_run_keeps_says_the_same_again(tmp_path: Path, options: 
 def test_a_run_keeps_its_options_and_can_be_had_again(environment: dict[str, str], tmp_path: Path) -> None:
     run_compass(environment, tmp_path / "run", "--model", "random", "--limit", 2)
     kept = tmp_path / "run" / "config.yaml"
-    assert {"model": "random", "tasks": ["compass"], "limit": 2}.items() <= yaml.safe_load(kept.read_text()).items()
+    assert {"model": "random", "tasks": ["compass"], "limit": 2}.items() <= yaml.safe_load(
+        kept.read_text()
+    ).items()
     done = evalharness(environment, "run", "--config", kept, "-o", tmp_path / "run")
     assert "nothing to play: 2 of 2" in done.stdout
 
@@ -103,7 +109,9 @@ def test_an_option_that_is_none_is_answered_with_the_one_that_was_meant(
 
 
 def test_fields_that_the_harness_sets_are_not_further_ones() -> None:
-    with pytest.raises(UserError, match=r"'temperature' is a field that evalharness sets itself \(--temperature\)"):
+    with pytest.raises(
+        UserError, match=r"'temperature' is a field that evalharness sets itself \(--temperature\)"
+    ):
         make_config({"model": "http://h/v1", "extra_body": {"temperature": 1}})
     with pytest.raises(UserError, match="'messages'"):
         make_config({"model": "http://h/v1", "extra_body": '{"messages": []}'})
@@ -113,4 +121,6 @@ def test_what_changes_what_a_model_is_asked_is_part_of_a_runs_identity() -> None
     plain = RunConfig(model="http://h/v1", model_name="m").identity()
     for name, value in (("system", "Play."), ("shots", 0), ("extra_body", '{"a": 1}'), ("sample", 3)):
         assert make_config({"model": "http://h/v1", "model_name": "m", name: value}).identity() != plain
-    assert RunConfig(model="oracle", system="Play.", shots=0).identity() == RunConfig(model="oracle").identity()
+    assert (
+        RunConfig(model="oracle", system="Play.", shots=0).identity() == RunConfig(model="oracle").identity()
+    )

@@ -40,7 +40,9 @@ def test_an_address_is_made_whole_and_a_line_says_so(
     assert (meant in caplog.text) == (given != meant)
 
 
-@pytest.mark.parametrize("key", ["sk-proj-0123456789", "hf_AbCdEf0123456789", "AKIA0123456789ABCDEF", "0123abcd"])
+@pytest.mark.parametrize(
+    "key", ["sk-proj-0123456789", "hf_AbCdEf0123456789", "AKIA0123456789ABCDEF", "0123abcd"]
+)
 def test_what_looks_like_a_key_is_not_shown(key: str) -> None:
     with pytest.raises(UserError, match="looks like a key") as refused:
         read_key("--api-key-env", key)
@@ -90,7 +92,9 @@ QUOTA = {"message": "You exceeded your current quota.", "type": "insufficient_qu
 
 def test_a_quota_that_is_used_up_is_known_by_its_code() -> None:
     assert is_used_up(json.dumps({"error": QUOTA}).encode())
-    assert not is_used_up(json.dumps({"error": {"message": "insufficient_quota", "code": "slow_down"}}).encode())
+    assert not is_used_up(
+        json.dumps({"error": {"message": "insufficient_quota", "code": "slow_down"}}).encode()
+    )
     assert not is_used_up(b"insufficient_quota")
 
 
