@@ -24,7 +24,7 @@ _JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]\s*[\"'\]{}\[]")
 _CALL = re.compile(
     r'<\|?tool_call|<function[=_]|"(?:tool_calls?|function_call|arguments|parameters)"\s*:|\[TOOL_CALLS\]'
 )
-_THINKING = "or have it think less, such as --chat-template-kwargs '{\"enable_thinking\": false}' where its template takes that"
+_THINKING = "or have it think less: --chat-template-kwargs '{\"enable_thinking\": false}' where its template takes that"
 
 
 @dataclass

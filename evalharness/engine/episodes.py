@@ -140,6 +140,8 @@ class Episodes:
         times.turns += len(episode.turns)
         if not self.config.is_scripted:
             self.history.note_episode(task, len(episode.turns))
+            if episode.turns:
+                self.history.note_tokens(episode)
         quickest = self._latencies.quantile(0.1) or 0.0
         alone = len(episode.turns) * (quickest + times.environment_s / max(times.turns, 1))
         self.longest_s = max(self.longest_s, alone)

@@ -28,7 +28,7 @@ from evalharness.errors import UserError, nearest
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
 from evalharness.policy.served import NoAnswerError
-from evalharness.protocol.perturb import voices
+from evalharness.protocol.perturb import Voice, voices
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.manifest import make_manifest
 from evalharness.records.store import MANIFEST, RunStore, read_episodes
@@ -43,6 +43,40 @@ Watch = Callable[[Progress], AbstractContextManager[None]]
 @contextmanager
 def unwatched(progress: Progress) -> Iterator[None]:
     yield
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a configuration means before any model is looked at."""
+
+    specs: Mapping[str, EnvSpec]
+    tasks: Sequence[Task]
+    prompts: Mapping[str, PromptFile]
+    """Of the families that are played, sorted by name."""
+    voices: Mapping[str, Voice]
+
+
+def choose(config: RunConfig, data: Path | None) -> Chosen:
+    """Raises UserError."""
+    specs = installed_specs()
+    for family in config.workers:
+        if family not in specs:
+            raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
+    tasks = select(
+        specs,
+        config.tasks,
+        config.suite,
+        data=data,
+        suite_seed=config.suite_seed,
+        limit=config.limit,
+        sample=config.sample,
+        questions=config.questions,
+    )
+    families = sorted({task.family for task in tasks})
+    prompts = load_prompts([specs[family] for family in families], config.prompts, config.adaptation)
+    for line in _fewer_examples(prompts, tasks, config.shots):
+        _LOG.info(line)
+    return Chosen(specs, tasks, prompts, voices(specs, families, config.perturb))
 
 
 @dataclass(frozen=True)
@@ -85,25 +119,9 @@ def evaluate(
     given the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
     are recorded, and the outcome says so.
     """
-    clock, specs = TimeLimit(config.time_limit), installed_specs()
-    for family in config.workers:
-        if family not in specs:
-            raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
-    tasks = select(
-        specs,
-        config.tasks,
-        config.suite,
-        data=data,
-        suite_seed=config.suite_seed,
-        limit=config.limit,
-        sample=config.sample,
-        questions=config.questions,
-    )
-    families = sorted({task.family for task in tasks})
-    prompts = load_prompts([specs[family] for family in families], config.prompts, config.adaptation)
-    for line in _fewer_examples(prompts, tasks, config.shots):
-        _LOG.info(line)
-    spoken = voices(specs, families, config.perturb)
+    clock, chosen = TimeLimit(config.time_limit), choose(config, data)
+    specs, tasks, prompts, spoken = chosen.specs, chosen.tasks, chosen.prompts, chosen.voices
+    families = list(prompts)
     counts = {f: FamilyProgress(sum(t.family == f for t in tasks) * config.samples) for f in families}
     progress = Progress(counts)
 

@@ -182,6 +182,8 @@ class Session:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
+        if not work.config.is_scripted:
+            self.history.note_pace(work.config.display_name, progress.turns, wall_s)
         server = insight.summary(wall_s)
         if server is not None:
             server["prefix_cache_expected"] = episodes.expected_hits.share

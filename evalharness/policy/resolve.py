@@ -80,6 +80,9 @@ class Prepared:
     open: Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]
     """(run folder, who hears what happens) -> the policy, started."""
 
+    server: Callable[[], str] = lambda: ""
+    """Who is asked, or the command line of the vLLM that would be started; for people."""
+
     @property
     def address(self) -> str | None:
         """The endpoint's URL, where its server does not say which model it serves: then nothing else tells two models
@@ -238,7 +241,7 @@ def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
         finally:
             await group.close()
 
-    return Prepared(identity, opened)
+    return Prepared(identity, opened, lambda: ", ".join(f"{url} asked for {name}" for url in served))
 
 
 def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
@@ -273,7 +276,10 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
     if config.lora is not None or is_adapter(config.model):
         servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
         adapter, to_serve = adapted(config, extra, on_status)
-        return Prepared(identity | adapter, _opening(config, serve, servers_of, to_serve))
+        said = (
+            "a vLLM of the base with the adapter" if config.lora_serve else "a vLLM of the merged checkpoint"
+        )
+        return Prepared(identity | adapter, _opening(config, serve, servers_of, to_serve), lambda: said)
     if config.lora_serve:
         raise UserError("--lora-serve needs an adapter: --lora DIR")
     model = config.model
@@ -299,7 +305,28 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
     return Prepared(
         identity,
         _opening(config, serve, servers_of, lambda on_status: ToServe(model, config.display_name, extra)),
+        partial(_command_line, config, model, extra),
     )
+
+
+def _command_line(config: RunConfig, model: str, extra: Sequence[str]) -> str:
+    """Of the vLLM that would be started; its port is a free one."""
+    from evalharness.server.arguments import server_arguments
+    from evalharness.server.find import find_server
+    from evalharness.server.managed import default_context
+
+    if config.cluster:
+        return f"a vLLM on the cluster's nodes, --replicas {config.replicas}"
+    argv = server_arguments(
+        find_server(config.vllm),
+        model=model,
+        served_name=config.display_name,
+        port=0,
+        max_model_len=default_context(model),
+        extra=extra,
+    )
+    line = shlex.join(argv).replace(" --port 0 ", " --port PORT ")
+    return line + (f"  ({config.replicas} of them)" if config.replicas > 1 else "")
 
 
 def _opening(

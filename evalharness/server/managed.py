@@ -160,7 +160,7 @@ class ManagedServer:
 
     async def start(self) -> None:
         """Start and wait until ready. Raises `CheckpointError` or `ServerStartError`, leaving no process."""
-        context: int | None = CONTEXT_TOKENS
+        context: int | None = default_context(self.model)
         if is_local(self.model):
             checkpoint = check_checkpoint(self.model)
             if checkpoint.has_chat_template is False and "chat-template" not in option_names(self._extra):
@@ -168,9 +168,6 @@ class ManagedServer:
                     f"the tokenizer in {self.model} has no chat template; "
                     'name one: --vllm-args "--chat-template FILE"'
                 )
-        allowed = model_context_length(self.model)
-        if allowed is not None:
-            context = min(CONTEXT_TOKENS, allowed)
         tries = 3
         while True:
             tries -= 1
@@ -303,6 +300,12 @@ class ManagedServer:
             lines.append(hint)
         lines.append(f"the whole log: {self.log_path}")
         return "\n  ".join(lines)
+
+
+def default_context(model: str | Path) -> int:
+    """Context length that a server is started with, where no argument says another one."""
+    allowed = model_context_length(model)
+    return CONTEXT_TOKENS if allowed is None else min(CONTEXT_TOKENS, allowed)
 
 
 def _socket_folder() -> Path:

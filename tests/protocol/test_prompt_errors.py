@@ -23,7 +23,7 @@ def line_of(text: str, part: str) -> int:
     [
         (OURS.replace("system:", "sytem:", 1), f"line {line_of(OURS, 'system:')}, sytem: no such key"),
         (OURS.replace("system:", "sytem:", 1), "system: is missing"),
-        (OURS.replace("    - thought:", "    - thougt:", 1), f"line {line_of(OURS, '    - thought:')}, example.steps.0"),
+        (OURS.replace("  - thought:", "  - thougt:", 1), f"line {line_of(OURS, '    - thought:')}, example.steps.0"),
         (OURS.replace("  goal:", "  goal: [", 1), f"begins in line {line_of(OURS, '  goal:')}"),
         (OURS.replace("example:\n  goal: ", "example:\n  goal: a: ", 1), "needs quotes"),
         (OURS + "\tx: 1\n", f"line {OURS.count(chr(10)) + 1}, column 1"),

@@ -26,7 +26,7 @@ def chosen(tasks: str, **more: int) -> list[Task]:
 def test_tasks_by_kind_and_difficulty() -> None:
     assert {task.kind for task in chosen("pddl:kind=gripper")} == {"gripper"}
     assert Counter(task.family for task in chosen("babyai:kind=GoTo*,pddl:kind=barman")) == {
-        "babyai": 40,
+        "babyai": 44,
         "pddl": 20,
     }
     hard = chosen("all:difficulty=hard")
