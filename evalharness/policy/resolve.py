@@ -32,6 +32,8 @@ from evalharness.settings import openai_hint
 
 if TYPE_CHECKING:
     from evalharness.server.interface import ModelServer
+    from evalharness.server.keeping import ToKeep
+    from evalharness.server.kept import Kept
     from evalharness.server.shared import SharedServers
 
 Status = Callable[[str], None]
@@ -244,12 +246,18 @@ def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
     return Prepared(identity, opened, lambda: ", ".join(f"{url} asked for {name}" for url in served))
 
 
-def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
-    """A vLLM of our own: everything that can be checked is checked before it is started."""
+@dataclass(frozen=True)
+class _Checked:
+    """A whole checkpoint, or a hub id, as it is given to a vLLM."""
+
+    model: str
+    identity: dict[str, Any]
+    extra: list[str]
+
+
+def _arguments(config: RunConfig) -> tuple[list[str], dict[str, Any]]:
+    """What is passed to vLLM besides the model, and what of it is part of the identity."""
     from evalharness.server.arguments import option_names
-    from evalharness.server.checkpoint import check_checkpoint, is_local
-    from evalharness.server.demo import ensure_demo
-    from evalharness.server.lora import is_adapter
     from evalharness.server.placement import data_parallel_doubt
 
     try:
@@ -273,15 +281,16 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
             raise UserError("--chat-template and --vllm-args name a chat template each; leave one out")
         path, identity["chat_template_sha256"] = _chat_template(config.chat_template)
         extra += ["--chat-template", str(path)]
-    if config.lora is not None or is_adapter(config.model):
-        servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
-        adapter, to_serve = adapted(config, extra, on_status)
-        said = (
-            "a vLLM of the base with the adapter" if config.lora_serve else "a vLLM of the merged checkpoint"
-        )
-        return Prepared(identity | adapter, _opening(config, serve, servers_of, to_serve), lambda: said)
-    if config.lora_serve:
-        raise UserError("--lora-serve needs an adapter: --lora DIR")
+    return extra, identity
+
+
+def _checked(config: RunConfig, on_status: Status) -> _Checked:
+    """Raises UserError, before anything is started, where a vLLM could not serve the model."""
+    from evalharness.server.checkpoint import check_checkpoint, is_local
+    from evalharness.server.demo import ensure_demo
+    from evalharness.server.find import find_server
+
+    extra, identity = _arguments(config)
     model = config.model
     hub_id = config.model != "demo" and not is_local(config.model)
     if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
@@ -293,8 +302,9 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
             + openai_hint(config.model)
         )
     checkpoint = None if hub_id or config.model == "demo" else check_checkpoint(config.model)
-    servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
     if config.model == "demo":
+        if not config.cluster:
+            find_server(config.vllm)  # before the model is made
         checkpoint = check_checkpoint(ensure_demo(on_status))
     if checkpoint is None:
         identity["hub_id"] = config.model
@@ -302,14 +312,64 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
         on_status("hashing the checkpoint")
         model = str(checkpoint.path)
         identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
+    return _Checked(model, identity, extra)
+
+
+def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
+    """A vLLM of our own: everything that can be checked is checked before it is started."""
+    from evalharness.server.lora import is_adapter
+
+    if config.lora is not None or is_adapter(config.model):
+        extra, identity = _arguments(config)
+        servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
+        adapter, to_serve = adapted(config, extra, on_status)
+        served = "the base with the adapter" if config.lora_serve else "the merged checkpoint"
+        opening = _opening(config, serve, servers_of, to_serve)
+        return Prepared(identity | adapter, opening, lambda: f"a vLLM of {served}")
+    if config.lora_serve:
+        raise UserError("--lora-serve needs an adapter: --lora DIR")
+    what = _checked(config, on_status)
+    servers_of = _on_nodes(config, what.extra) if config.cluster else _on_this_machine(config, what.extra)
     return Prepared(
-        identity,
-        _opening(config, serve, servers_of, lambda on_status: ToServe(model, config.display_name, extra)),
-        partial(_command_line, config, model, extra),
+        what.identity,
+        _opening(
+            config,
+            serve,
+            servers_of,
+            lambda on_status: ToServe(what.model, config.display_name, what.extra),
+            partial(_kept, config, what),
+        ),
+        partial(_command_line, config, what),
     )
 
 
-def _command_line(config: RunConfig, model: str, extra: Sequence[str]) -> str:
+def _kept(config: RunConfig, what: _Checked) -> Kept | None:
+    """The server that `evalharness server start` has started for the very same, where there is one."""
+    from evalharness.server.find import find_server
+    from evalharness.server.kept import kept_folder, kept_key, read_kept
+
+    if config.cluster or config.replicas > 1 or config.deterministic:
+        return None
+    key = kept_key(what.identity, find_server(config.vllm), what.extra)
+    return read_kept(kept_folder() / f"{key}.json")
+
+
+def to_keep(config: RunConfig, on_status: Status, *, idle_s: float) -> ToKeep:
+    """What `evalharness server start` serves. Raises UserError."""
+    from evalharness.server.keeping import ToKeep
+    from evalharness.server.lora import is_adapter
+
+    if config.lora is not None or is_adapter(config.model):
+        raise UserError(
+            "an adapter is merged or loaded by the run itself; keep a server of a whole checkpoint"
+        )
+    found = _checked(config, on_status)
+    return ToKeep(
+        config.model, found.model, config.display_name, found.identity, found.extra, config.vllm, idle_s
+    )
+
+
+def _command_line(config: RunConfig, what: _Checked) -> str:
     """Of the vLLM that would be started; its port is a free one."""
     from evalharness.server.arguments import server_arguments
     from evalharness.server.find import find_server
@@ -317,13 +377,15 @@ def _command_line(config: RunConfig, model: str, extra: Sequence[str]) -> str:
 
     if config.cluster:
         return f"a vLLM on the cluster's nodes, --replicas {config.replicas}"
+    if (there := _kept(config, what)) is not None:
+        return f"the kept vLLM of {there.model}, {there.base_url}"
     argv = server_arguments(
         find_server(config.vllm),
-        model=model,
+        model=what.model,
         served_name=config.display_name,
         port=0,
-        max_model_len=default_context(model),
-        extra=extra,
+        max_model_len=default_context(what.model),
+        extra=what.extra,
     )
     line = shlex.join(argv).replace(" --port 0 ", " --port PORT ")
     return line + (f"  ({config.replicas} of them)" if config.replicas > 1 else "")
@@ -334,29 +396,38 @@ def _opening(
     serve: SharedServers | None,
     servers_of: _ServersOf,
     to_serve: Callable[[Status], ToServe],
+    kept: Callable[[], Kept | None] = lambda: None,
 ) -> Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]:
-    """`to_serve` may take minutes."""
+    """`to_serve` may take minutes. `kept`: a server that is there already."""
 
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+        from evalharness.server.kept import KeptServer
         from evalharness.server.with_adapter import WithAdapter
 
-        what = await asyncio.to_thread(to_serve, reports.status)
+        what, there = await asyncio.to_thread(to_serve, reports.status), kept()
         name = what.adapter_name or what.served_name
+        if there is not None:
+            name = there.served_name
+            reports.event(f"uses the kept vLLM of {there.model} (its log: {there.log})")
         make, placed = servers_of()
         if what.variables:
             placed = [{**own, "variables": {**own["variables"], **what.variables}} for own in placed]
-        servers: list[ModelServer] = [
-            (partial(serve, make) if serve else make)(
-                model=what.model,
-                served_name=what.served_name,
-                log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
-                extra_args=what.extra,
-                on_status=reports.status if index == 0 else None,
-                **own,
-            )
-            for index, own in enumerate(placed)
-        ]
+        servers: list[ModelServer] = (
+            [KeptServer(there)]
+            if there is not None
+            else [
+                (partial(serve, make) if serve else make)(
+                    model=what.model,
+                    served_name=what.served_name,
+                    log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
+                    extra_args=what.extra,
+                    on_status=reports.status if index == 0 else None,
+                    **own,
+                )
+                for index, own in enumerate(placed)
+            ]
+        )
         if what.adapter is not None:
             servers = [WithAdapter(server, name, what.adapter) for server in servers]
         async with AsyncExitStack() as stack:
