@@ -23,7 +23,7 @@ _PLACE = {"private environment": "the private environment"}
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "server",
-        help="install vLLM, show which one `run` starts, keep one between runs",
+        help="install vLLM, show which one `run` starts, keep one",
         description="The vLLM server.",
     )
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
