@@ -24,11 +24,12 @@ async def test_the_reason_stands_on_the_terminal_in_the_summary_and_in_show(
         options = ("--model", server.url, "--model-name", "toy", "--max-turns", 5, "--concurrency", 2)
         done = await asyncio.to_thread(run_compass, environment, tmp_path / "run", *options, "--limit", 6)
     assert done.returncode == 0, done.stderr
-    assert "every one of 30 replies is a format error: replies hold JSON" in done.stdout
+    assert "every one of 30 replies is a format error: replies hold JSON" in " ".join(done.stdout.split())
     assert "every one of" in done.stderr, "and while it went on"
     trouble = json.loads((tmp_path / "run" / "summary.json").read_text())["format_trouble"]
     assert (trouble["turns"], trouble["errors"], trouble["causes"]) == (30, 30, {"json": 30})
-    assert trouble["said"] in evalharness(environment, "show", tmp_path / "run").stdout
+    shown = evalharness(environment, "show", tmp_path / "run").stdout
+    assert trouble["said"] in " ".join(shown.split())
 
 
 async def test_a_run_stops_where_more_replies_than_that_are_format_errors(
