@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -124,3 +125,15 @@ def test_what_changes_what_a_model_is_asked_is_part_of_a_runs_identity() -> None
     assert (
         RunConfig(model="oracle", system="Play.", shots=0).identity() == RunConfig(model="oracle").identity()
     )
+
+
+def test_the_example_of_the_documentation_is_a_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CKPT", "runs/7")
+    page = (Path(__file__).parents[2] / "docs" / "configuration.md").read_text(encoding="utf-8")
+    [example] = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (tmp_path / "run.yaml").write_text(example)
+    config = make_config({}, tmp_path / "run.yaml")
+    assert (config.model, config.time_limit, config.sample) == ("runs/7/last", 9000.0, 20)
+    assert config.tasks == "babyai,pddl:kind=gripper,sciworld:0-9"

@@ -86,7 +86,9 @@ async def test_greedy_is_never_left_out() -> None:
     message = "Unsupported value: {} does not support 0"
     async with ChatServer(choose_fault=refuses(message, "temperature")).running() as server:
         endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        with pytest.raises(UserError, match="temperature does not support 0.*; with --temperature 1 nothing"):
+        with pytest.raises(
+            UserError, match=r"temperature does not support 0.*; with --temperature 1 nothing"
+        ):
             await endpoint.start()
         await endpoint.close()
         usual = await started(server, Sampling(temperature=1.0))
