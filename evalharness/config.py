@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import re
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +19,7 @@ from pydantic import (
     Field,
     PositiveInt,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -24,6 +28,9 @@ from pydantic.fields import FieldInfo
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError, nearest
 from evalharness.paths import folder_name
+from evalharness.protocol.prompt import Adaptation
+from evalharness.settings import openai_hint, read_config
+from evalharness.yaml_lines import syntax_problem
 
 SCRIPTED = ("oracle", "random", "reference")
 SAMPLING = (
@@ -31,6 +38,14 @@ SAMPLING = (
     *("presence_penalty", "frequency_penalty", "repetition_penalty"),
 )
 """How the next token is drawn."""
+_OURS = frozenset(
+    {
+        *SAMPLING,
+        *("model", "messages", "max_tokens", "max_completion_tokens", "stop", "seed", "n", "stream", "tools"),
+        *("tool_choice", "response_format", "chat_template_kwargs", "return_token_ids", "logprobs"),
+    }
+)
+"""Fields of a request that options say, or that the harness needs as they are."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,8 @@ class Option:
     the default."""
     by_content: bool = False
     """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
+    text: bool = False
+    """The flag takes a text, of which the field's validator makes the number."""
     model_only: bool = False
     """Changes nothing for a scripted policy, and is not in its run's identity."""
 
@@ -86,8 +103,11 @@ class RunConfig(BaseModel):
     """leave the adapter beside its base in vLLM instead of merging it"""
     model_name: Annotated[str | None, Option("NAME")] = None
     """the name an endpoint serves the model by; shown in tables"""
-    tasks: Annotated[str, Option("LIST")] = "all"
-    """all, or a comma list of FAMILY, FAMILY:0-9 and task ids"""
+    tasks: Annotated[str, Option("LIST|@FILE")] = "all"
+    """all, or a comma list of FAMILY, FAMILY:0-9, FAMILY:kind=KIND, FAMILY:difficulty=easy|hard (also all:...) and task
+    ids; @FILE: such a list from a file, a line each
+
+    In YAML and Python a list will do."""
     suite: str = "agentboard"
     """agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a family brings
     of its own (default: agentboard where its data is imported, else open)"""
@@ -97,7 +117,9 @@ class RunConfig(BaseModel):
     """how many tasks are drawn, by --suite-seed, where a family draws them from a larger suite (default: as many as the
     family says)"""
     limit: int | None = Field(default=None, ge=1)
-    """only the first N tasks of each family"""
+    """only the first N tasks of each family: for a try, since the first tasks are not like all (--sample draws)"""
+    sample: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
+    """N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks (--samples: attempts at each)"""
     samples: int = Field(default=1, ge=1)
     """attempts at each task"""
     max_turns: int | None = Field(default=None, ge=1, le=1_000_000)
@@ -138,7 +160,16 @@ class RunConfig(BaseModel):
     action_interface: Annotated[Literal["react", "tools"], Option(model_only=True)] = "react"
     """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
     prompts: Annotated[Path | None, Option(by_content=True)] = None
-    """folder with a prompt file of your own, FAMILY.yaml, for each family that is played"""
+    """folder with a prompt file of your own, FAMILY.yaml, for each family that is played (`evalharness prompts export`
+    writes ours)"""
+    system: Annotated[str | None, Option("TEXT|FILE", later=True, model_only=True)] = None
+    """a system message in place of the prompt files' own: the text, or a file that holds it"""
+    shots: Annotated[int | None, Option(later=True, model_only=True)] = Field(default=None, ge=0)
+    """worked examples in the prompt: 0 for none, 1 as written, more where a family has more (default: as written)"""
+    extra_body: Annotated[str, Option("JSON", later=True, model_only=True)] = ""
+    """further fields of every request: '{"reasoning_effort": "low"}'
+
+    In YAML and Python a mapping will do."""
     vllm_args: Annotated[str, Option("ARGS")] = ""
     """passed to vLLM as they are: "--max-model-len 4096\""""
 
@@ -177,10 +208,32 @@ class RunConfig(BaseModel):
         default=None, gt=0, allow_inf_nan=False
     )
     """stop when so much is spent, by --prices; the same command with a higher limit continues"""
+    time_limit: Annotated[float | None, Option("S|2h30m", operational=True, text=True)] = Field(
+        default=None, gt=0, allow_inf_nan=False
+    )
+    """stop after so long, from the start of the command on (seconds, or 90m, 2h30m); the same command continues"""
+    stop_on_format_errors: Annotated[float | None, Option("SHARE", operational=True)] = Field(
+        default=None, ge=0, lt=1
+    )
+    """stop when more than this share of the replies (0..1), of at least 20, are format errors"""
     label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = {}
     """a note for tables and plots, such as data_size=8000 (`plot --x data_size`); may be repeated"""
     attempts: Annotated[int, Option(operational=True)] = Field(default=3, ge=1)
     """tries of an episode whose infrastructure fails"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_addresses(cls, values: Any) -> Any:
+        if not isinstance(values, dict):  # of several validators "before", the first runs last
+            return values
+        whole = dict(values)
+        if isinstance(values.get("model"), str):
+            whole["model"] = endpoint_url(values["model"])
+        if more := values.get("more_endpoints"):
+            whole["more_endpoints"] = tuple(
+                endpoint_url(url) if isinstance(url, str) else url for url in more
+            )
+        return whole
 
     @model_validator(mode="before")
     @classmethod
@@ -198,7 +251,7 @@ class RunConfig(BaseModel):
         stated = read_sampling(Path(str(values["sampling"])))
         return {**stated, **values, "sampling": None}
 
-    @field_validator("chat_template_kwargs", mode="before")
+    @field_validator("chat_template_kwargs", "extra_body", mode="before")
     @classmethod
     def _one_spelling(cls, given: Any) -> Any:
         """The same arguments are the same run, however they are written."""
@@ -209,6 +262,53 @@ class RunConfig(BaseModel):
         if not isinstance(kwargs, dict):
             raise ValueError('is no JSON object such as {"enable_thinking": false}')
         return json.dumps(kwargs, sort_keys=True) if kwargs else ""
+
+    @field_validator("extra_body")
+    @classmethod
+    def _only_further_fields(cls, text: str) -> str:
+        if ours := sorted(json.loads(text or "{}").keys() & _OURS):
+            raise ValueError(
+                f"{ours[0]!r} is a field that evalharness sets itself"
+                + (f" (--{ours[0].replace('_', '-')})" if ours[0] in cls.model_fields else "")
+            )
+        return text
+
+    @field_validator("tasks", "perturb", mode="before")
+    @classmethod
+    def _list_as_text(cls, given: Any, info: ValidationInfo) -> Any:
+        if isinstance(given, list | tuple):
+            given = ("," if info.field_name == "tasks" else "+").join(map(str, given))
+        if info.field_name == "tasks" and isinstance(given, str) and given.startswith("@"):
+            return ",".join(_lines_of(Path(given[1:]).expanduser()))
+        return given
+
+    @field_validator("time_limit", mode="before")
+    @classmethod
+    def _in_seconds(cls, given: Any) -> Any:
+        if not isinstance(given, str) or not (
+            parts := re.findall(r"([\d.]+)\s*([a-z]?)", given.strip().lower())
+        ):
+            return given
+        if re.sub(r"[\d.]+\s*[hms]?\s*", "", given.strip().lower()):
+            raise ValueError("give seconds, or hours, minutes and seconds such as 2h30m")
+        return sum(float(number) * {"h": 3600, "m": 60}.get(unit, 1) for number, unit in parts)
+
+    @field_validator("vllm_args", mode="before")
+    @classmethod
+    def _words_as_text(cls, given: Any) -> Any:
+        return shlex.join(map(str, given)) if isinstance(given, list | tuple) else given
+
+    @field_validator("system", mode="before")
+    @classmethod
+    def _text_of_a_file(cls, given: Any) -> Any:
+        """The text is what results depend on, and not where it lay."""
+        if not isinstance(given, str) or "\n" in given or len(given) > 1000:
+            return given
+        try:
+            path = Path(given).expanduser()
+            return path.read_text(encoding="utf-8").strip() if path.is_file() else given
+        except (OSError, ValueError) as error:
+            raise ValueError(f"cannot be read: {error}") from None
 
     @field_validator("top_k")
     @classmethod
@@ -302,6 +402,17 @@ class RunConfig(BaseModel):
         return self.action_interface == "tools"
 
     @property
+    def adaptation(self) -> Adaptation:
+        """What the run changes about the prompt files; a script reads no prompt."""
+        return Adaptation() if self.is_scripted else Adaptation(self.system, self.shots)
+
+    @property
+    def extra_fields(self) -> dict[str, Any]:
+        """What every request has beside our own fields."""
+        found: dict[str, Any] = json.loads(self.extra_body or "{}")
+        return found
+
+    @property
     def template_kwargs(self) -> dict[str, Any]:
         """What a request hands to the chat template."""
         found: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
@@ -386,6 +497,29 @@ class RunConfig(BaseModel):
         return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
 
 
+def _lines_of(path: Path) -> list[str]:
+    """Of a list of tasks: without empty lines, and without what follows a `#`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    lines = [line.partition("#")[0].strip().strip(",") for line in text.splitlines()]
+    return [line for line in lines if line]
+
+
+def endpoint_url(model: str) -> str:
+    """`http://host:8000` and `http://host:8000/v1/chat/completions` as http://host:8000/v1, which a line says; what is
+    no URL, or has another path, as it is."""
+    if not model.startswith(("http://", "https://")):
+        return model
+    whole = re.sub(r"/(?:chat/completions|completions|models)/*$", "", model)
+    if re.fullmatch(r"https?://[^/?#]+/*", whole):
+        whole = whole.rstrip("/") + "/v1"
+    if whole != model:
+        logging.getLogger("evalharness").info("--model %s is read as %s", model, whole)
+    return whole
+
+
 def _explain(error: ValidationError, source: str) -> str:
     lines = []
     for problem in error.errors():
@@ -393,24 +527,14 @@ def _explain(error: ValidationError, source: str) -> str:
             lines.append(f"{source}{problem['msg'].removeprefix('Value error, ')}")
             continue
         name = ".".join(str(part) for part in problem["loc"])
+        if problem["type"] == "extra_forbidden":
+            lines.append(f"{source}no such option {name!r}{nearest(name, sorted(RunConfig.model_fields))}")
+            continue
         flag = "--" + name.replace("_", "-")
         given = problem.get("input")
         why = problem["msg"].removeprefix("Value error, ")
         lines.append(f"{source}{flag} {given}: {why[0].lower()}{why[1:]}")
     return "; ".join(lines)
-
-
-def read_config(path: Path) -> dict[str, Any]:
-    """A YAML file of options; relative to nothing, merged under the flags."""
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"no configuration file {path}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"configuration file {path} is not readable: {error}") from None
-    if not isinstance(data, dict):
-        raise UserError(f"configuration file {path} is not a mapping of options to values")
-    return {str(key).replace("-", "_"): value for key, value in data.items()}
 
 
 def read_sampling(path: Path) -> dict[str, Any]:
@@ -420,7 +544,7 @@ def read_sampling(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         raise UserError(f"--sampling {path}: no such file; give a file of values, or model") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"--sampling {path} is not readable: {error}") from None
+        raise UserError(f"--sampling {path} is not readable: {syntax_problem(error)}") from None
     stated = data if isinstance(data, dict) else {}
     found = {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
     if not found:
@@ -431,13 +555,16 @@ def read_sampling(path: Path) -> dict[str, Any]:
     return found
 
 
-def make_config(flags: dict[str, Any], config_file: Path | None = None) -> RunConfig:
-    """Flags over file over defaults. Raises UserError naming the option that is wrong."""
-    values = read_config(config_file) if config_file else {}
+def make_config(
+    flags: dict[str, Any], config_file: Path | None = None, defaults: Mapping[str, Any] | None = None
+) -> RunConfig:
+    """Flags over file over `defaults` over those of the fields. Raises UserError naming the option that is wrong."""
+    values = {**(defaults or {}), **(read_config(config_file) if config_file else {})}
     values |= {key: value for key, value in flags.items() if value is not None}
     if "model" not in values:
         raise UserError(
             "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"
+            + openai_hint()
         )
     try:
         return RunConfig.model_validate(values)

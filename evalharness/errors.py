@@ -26,6 +26,11 @@ class DamageWarning(UserWarning):
     """A run folder is not as it was written, and what is left of it can still be read."""
 
 
+def close_to(word: str, known: list[str], cutoff: float = 0.6) -> str | None:
+    """The one that a person who typed `word` will have meant; None where nothing is near enough to say so."""
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
+
+
 def nearest(word: str, known: list[str]) -> str:
     """`; did you mean X?` for a near miss, else the list of what there is."""
     close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)

@@ -12,6 +12,7 @@ from typing import Any
 
 from envs.base import MAX_TURNS
 from evalharness.analysis.cost import Prices, Tokens, cost_of
+from evalharness.analysis.format_trouble import Replies
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.analysis.task_range import family_range, load_ranges
 from evalharness.errors import DamageWarning
@@ -41,10 +42,18 @@ def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[st
     return counts
 
 
+FORMAT_TROUBLE = "format_trouble"
+"""Key of what is said where nearly every reply is a format error."""
+
+
 def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Compute the summary of a run folder. `timing` holds what only the running session knows (`wall_s`)."""
-    scores = [EpisodeScore.of(episode) for episode in read_episodes(folder)]
-    return summary_of(folder, read_manifest(folder), scores, timing)
+    manifest = read_manifest(folder)
+    config = manifest["identity"]["config"]
+    replies = Replies(config.get("max_tokens") or 0, config.get("action_interface") == "tools")
+    scores = [EpisodeScore.of(replies.seen(episode)) for episode in read_episodes(folder)]
+    summary = summary_of(folder, manifest, scores, timing)
+    return summary | ({FORMAT_TROUBLE: trouble} if (trouble := replies.to_json()) else {})
 
 
 def summary_of(
@@ -53,10 +62,10 @@ def summary_of(
     scores: Sequence[EpisodeScore],
     timing: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """The summary that these scores make, whatever the folder's own episodes are."""
+    """The summary that these scores make, whatever the folder's own episodes are; without what only replies show."""
+    config = manifest["identity"]["config"]
     groups = group_by_family(scores)
     failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
-    config = manifest["identity"]["config"]
     samples = config["samples"]
     limits = turn_limits(manifest)
     ranges = load_ranges(manifest["suite"], config["suite_seed"])
@@ -98,6 +107,8 @@ def summary_of(
         "turns": sum(s.turns for s in scores),
         "format_error_turns": sum(s.format_errors for s in scores),
         "format_error_kinds": _error_kinds(scores),
+        **({"first_tasks_only": config["limit"]} if config.get("limit") else {}),
+        **({"sample": config["sample"], "sample_seed": config["suite_seed"]} if config.get("sample") else {}),
         "tells_stop": tells_stop(manifest),
         "trimmed_episodes": sum(s.trimmed for s in scores),
         "context_full_episodes": sum(s.context_full for s in scores),

@@ -40,6 +40,7 @@ COMMANDS = (
     "mtbench",
     "tasks",
     "play",
+    "prompts",
     "perturb",
     "audit",
     "suite",

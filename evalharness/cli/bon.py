@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         samples, installed = runs[_SAMPLES], specs()
         model = prepare(samples, installed, lambda text: None).identity
         prompts = {
-            family: load_prompt(installed[family], samples.prompts).sha256
+            family: load_prompt(installed[family], samples.prompts, samples.adaptation).sha256
             for family in greedy.manifest["counts"]
             if family in installed
         }

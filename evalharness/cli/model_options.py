@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,10 +67,10 @@ def add_serving(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
 def model_config(args: argparse.Namespace, name: str, **own: Any) -> RunConfig:
     """Raises UserError."""
     from evalharness.config import make_config
+    from evalharness.policy.api_key import read_key
 
     variable = getattr(args, f"{name}_key_env")
-    if variable is not None and not os.environ.get(variable):
-        raise UserError(f"--{name}-key-env {variable}: that environment variable is not set")
+    read_key(f"--{name}-key-env", variable)
     flags = {key: value for key in _SERVING if (value := getattr(args, key)) is not None}
     return make_config(
         {

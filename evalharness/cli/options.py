@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import types
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
@@ -11,7 +12,8 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
-from evalharness.config import RunConfig, make_config, option_of, read_config
+from evalharness.config import RunConfig, make_config, option_of
+from evalharness.settings import environment_defaults, mistyped_variables, read_config, variable_of
 
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"
@@ -82,7 +84,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, field: FieldInfo) 
             more["action"] = _Pairs
         elif get_origin(kind) in (list, tuple) or option.repeated:
             more["action"] = "append"
-        if item in (int, float):
+        if item in (int, float) and not option.text:
             more["type"] = item
     parser.add_argument(*names, dest=name, help=help_of(field).replace("%", "%%"), **more)
 
@@ -108,16 +110,34 @@ def shown(default: Any) -> str:
     return f"{default:g}" if isinstance(default, float) else str(default)
 
 
+def _from_environment(taken: set[str]) -> dict[str, Any]:
+    """What `EVALHARNESS_*` says of options that neither a flag nor a file names; a line says which they are."""
+    from evalharness.report.terminal import say
+
+    fields = RunConfig.model_fields
+    names = [name for name, field in fields.items() if not option_of(field).no_flag]
+    mappings = {name for name in names if get_origin(_kind(fields[name].annotation)) is dict}
+    for line in mistyped_variables(names):
+        say(f"evalharness: {line}")
+    found = environment_defaults([name for name in names if name not in taken], mappings)
+    if found:
+        used = " ".join(f"{variable_of(name)}={os.environ[variable_of(name)]}" for name in found)
+        say(f"evalharness: from the environment: {used}")
+    return found
+
+
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
     from evalharness.report.terminal import say
 
     flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
-
     in_file = read_config(args.config) if args.config else {}
-    if not args.suite and "suite" not in in_file:
+    defaults = _from_environment(
+        taken={*in_file, *(key for key, value in (flags | own).items() if value is not None)}
+    )
+    if not {"suite"} & {*in_file, *defaults} and not args.suite:
         flags["suite"] = chosen_suite(args, data_folder(args))
-    config = make_config(flags | own, args.config)
+    config = make_config(flags | own, args.config, defaults)
     for line in config.doubts():
         say(f"evalharness: {line}")
     return config

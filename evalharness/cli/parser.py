@@ -6,9 +6,14 @@ Options made of `RunConfig` import pydantic and numpy; `evalharness --help` and 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from evalharness.errors import close_to
+
+_USAGE_LINES = 6
+"""A longer usage is not shown before an error."""
 AddOptions = Callable[[argparse.ArgumentParser], None]
 
 
@@ -38,18 +43,47 @@ class CommandParser(argparse.ArgumentParser):
             add_options(self)
 
     def error(self, message: str) -> NoReturn:
-        """What is refused can hold anything: it is shown, not obeyed."""
+        """What is refused can hold anything: it is shown, not obeyed. Last stands what is wrong, so that a long usage
+        does not push it off the screen."""
         from evalharness.report.text import printable
 
-        super().error(printable(message, single_line=True))
+        usage = self.format_usage()
+        if usage.count("\n") > _USAGE_LINES:
+            usage = f"usage: {self.prog} [OPTIONS]; see: {self.prog} --help\n"
+        self._print_message(usage, sys.stderr)
+        self.exit(2, f"{self.prog}: error: {printable(message, single_line=True)}\n")
 
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
+        """A command refuses what it does not know itself: the program no longer knows which options it has."""
         self.complete()
         if args and args[0] in self.beside:
             return self.beside[args[0]].parse_known_args(args[1:], namespace)
-        return super().parse_known_args(args, namespace)
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown and not self._has_commands:
+            self.error(self._unrecognized(unknown))
+        return found, unknown
+
+    @property
+    def _has_commands(self) -> bool:
+        return any(isinstance(action, argparse._SubParsersAction) for action in self._actions)
+
+    def _unrecognized(self, words: Sequence[str]) -> str:
+        """`unrecognized arguments: --modle; did you mean --model?`"""
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        given = [word.partition("=")[0] for word in words if word.startswith("--")]
+        meant = [close for word in given if (close := close_to(word, known)) is not None]
+        return f"unrecognized arguments: {' '.join(words)}" + (
+            f"; did you mean {' '.join(meant)}?" if meant else ""
+        )
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """A word that is close to a command or to a choice is answered with that one, and not with all of them."""
+        refused = action.choices is not None and value not in action.choices
+        if refused and (close := close_to(str(value), [str(choice) for choice in action.choices or ()])):
+            raise argparse.ArgumentError(action, f"invalid choice: {value!r}; did you mean {close!r}?")
+        super()._check_value(action, value)
 
 
 def add_late(parser: argparse.ArgumentParser, add_options: AddOptions) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from evalharness.cli.common import add_data_option, data_folder
 
 _DESCRIPTION = """\
-Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends.
-`!oracle` shows the oracle's plan from the start.
+Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends. In a terminal the tab
+key completes an action and the arrow keys bring back earlier ones. `!oracle` shows the oracle's plan from the start.
 """
 
 
@@ -31,6 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
     from envs import specs
+    from evalharness.cli.line_editing import LineReader
     from evalharness.report.terminal import make_console
     from evalharness.report.text import printable
     from evalharness.suites.selection import find_task
@@ -44,12 +44,15 @@ def run(args: argparse.Namespace) -> int:
         observation, info = environment.reset(options={"task": task})
         console.print(Text(f"Goal: {printable(environment.goal)}", style="bold"))
         console.print(Text(printable(observation)))
-        console.print(Text("(an empty line lists the valid actions; 'quit' ends)", style="dim"))
+        console.print(
+            Text("(an empty line lists the valid actions, tab completes one; 'quit' ends)", style="dim")
+        )
+        lines = LineReader(lambda: [printable(action) for action in environment.valid_actions()])
         turn = 0
         while turn < max_turns:
             prompt = f"[{turn + 1}/{max_turns}] > "
             try:
-                line = console.input(Text(prompt, style="cyan")) if sys.stdin.isatty() else input(prompt)
+                line = lines.ask(prompt)
             except EOFError:
                 console.print()
                 break

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalharness.cli.common import data_folder, how_to_go_on, require_writable, write_json
 from evalharness.cli.parser import add_late
+
+if TYPE_CHECKING:
+    from evalharness.config import RunConfig
 
 _DESCRIPTION = """\
 Evaluate a model: play every task, score it, and keep everything in a run folder.
@@ -25,6 +29,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.seeds import add_seeds_option
 
     add_run_options(parser)
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="show what would be played, asked, started and written, and estimate tokens and time; plays nothing",
+    )
     add_seeds_option(parser.add_argument_group("a study"))
 
 
@@ -42,6 +51,8 @@ def run(args: argparse.Namespace) -> int:
 
     config = config_of(args)
     require_writable("--json", args.json)
+    if args.dry_run:
+        return _dry_run(config, args)
     out = make_console(stderr=args.json == "-")
     names = titles()
     kept: list[Path] = []
@@ -65,3 +76,15 @@ def run(args: argparse.Namespace) -> int:
         say(f"evalharness: the run stopped early: {outcome.stopped}")
         say(f"evalharness: finished episodes are kept{how_to_go_on(outcome.stopped)}")
     return outcome.exit_status
+
+
+def _dry_run(config: RunConfig, args: argparse.Namespace) -> int:
+    from evalharness.cli.common import titles
+    from evalharness.engine.dry_run import dry_run
+    from evalharness.report.dry_run import print_plan
+    from evalharness.report.terminal import make_console, say
+
+    plan = dry_run(config, data=data_folder(args), on_status=lambda text: say(f"evalharness: {text}"))
+    print_plan(make_console(stderr=args.json == "-"), plan, titles())
+    write_json(args.json, plan.to_json())
+    return 2 if plan.refused else 0

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from evalharness.cli import kept_servers
 from evalharness.cli.common import add_json_option, write_json
 
 if TYPE_CHECKING:
@@ -21,7 +22,9 @@ _PLACE = {"private environment": "the private environment"}
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "server", help="install vLLM, or show which one `run` starts", description="The vLLM server."
+        "server",
+        help="install vLLM, show which one `run` starts, keep one",
+        description="The vLLM server.",
     )
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
@@ -37,12 +40,15 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
     status = actions.add_parser(
         "status",
-        help="show which vLLM `run` would start",
-        description="Show which vLLM `run` would start, and everywhere it looks.",
+        help="show which vLLM `run` would start, and which are kept",
+        description="Show which vLLM `run` would start, everywhere it looks, and which servers are kept.",
     )
+    status.add_argument("model", nargs="?", metavar="MODEL", help="only the kept server of this model")
     status.add_argument("--vllm", metavar="PATH", help="as given to `run`")
     add_json_option(status)
     status.set_defaults(run=_status)
+
+    kept_servers.register(actions)
 
     uninstall = actions.add_parser(
         "uninstall",
@@ -74,7 +80,15 @@ def _status(args: argparse.Namespace) -> int:
     from evalharness.report.terminal import say
     from evalharness.server.demo import demo_path, is_complete
     from evalharness.server.find import find_server, server_candidates
+    from evalharness.server.kept import all_kept
 
+    kept = kept_servers.named(all_kept(), args.model)
+    if args.model is not None:
+        if args.json != "-":
+            for line in kept_servers.status_lines(kept):
+                say(line, stderr=False)
+        write_json(args.json, {"kept": kept_servers.as_json(kept)})
+        return 0
     candidates = server_candidates(args.vllm)
     try:
         used, problem = find_server(args.vllm), None
@@ -94,9 +108,10 @@ def _status(args: argparse.Namespace) -> int:
         "problem": problem,
         "candidates": [_candidate_json(candidate) for candidate in candidates],
         "demo_model": str(demo) if is_complete(demo) else None,
+        "kept": kept_servers.as_json(kept),
     }
     if args.json != "-":
-        for line in _status_lines(result):
+        for line in [*_status_lines(result), *kept_servers.status_lines(kept)]:
             say(line, stderr=False)
     write_json(args.json, result)
     return 0

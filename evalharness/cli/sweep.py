@@ -103,7 +103,7 @@ def _touched(
     if plain.model != "oracle":
         plans = RunConfig(
             model="oracle", tasks=plain.tasks, suite=plain.suite, suite_seed=plain.suite_seed, limit=plain.limit,
-            max_turns=_LONGEST_PLAN, prompts=plain.prompts, output=folder / PLANS,
+            sample=plain.sample, max_turns=_LONGEST_PLAN, prompts=plain.prompts, output=folder / PLANS,
         )  # fmt: skip
         shown, families = make_console(stderr=True), titles()
         shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
@@ -111,7 +111,7 @@ def _touched(
             plans, data=data_folder(args), watch=lambda progress: watch(progress, families, shown)
         ).folder
     spec = installed_specs()[args.family]
-    prompt = load_prompt(spec, plain.prompts)
+    prompt = load_prompt(spec, plain.prompts, plain.adaptation)
     episodes = [episode for episode in read_episodes(played) if episode.sample == 0]
     return {name: touched_tasks(episodes, Voice(spec, name), prompt) for name in names}
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from envs.base import EnvSpec
+from evalharness.analysis.format_trouble import ENOUGH, Replies
 from evalharness.config import RunConfig
 from evalharness.engine import loop
 from evalharness.engine.budget import Budget
@@ -71,10 +72,23 @@ class Episodes:
     budget: Budget | None = None
     on_tokens: Callable[[str, int, list[TurnTokens | None]], None] = lambda task_id, sample, tokens: None
     """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
+    replies: Replies = field(default_factory=lambda: Replies(0))
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
     longest_s: float = 0.0
     """What the longest would have taken alone, at the speed of the quickest replies."""
     _latencies: Latencies = field(default_factory=Latencies)
+
+    def _look_at_form(self, turn: Turn) -> None:
+        """Raises RunAbortedError where more replies are format errors than `--stop-on-format-errors` allows."""
+        replies = self.replies
+        replies.add(turn)
+        if replies.turns < ENOUGH:
+            return
+        self.progress.warning = replies.said()
+        most = self.config.stop_on_format_errors
+        if most is not None and replies.share > most:
+            why = replies.said() or f"{replies.errors} of {replies.turns} replies are format errors"
+            raise RunAbortedError(f"{why} (--stop-on-format-errors {most:g})")
 
     async def play(self, job: Job, environment: RemoteEnvironment) -> Episode:
         """Infrastructure errors pass through."""
@@ -89,15 +103,15 @@ class Episodes:
         key, whole = (task.id, job.sample), False
 
         def on_turn(turn: Turn) -> None:
-            self.progress.count_turn(turn)
+            self.progress.count_turn(task.family, key, turn)
+            self._look_at_form(turn)
             if self.budget:
                 self.budget.count(key, turn)
 
         tokens: list[TurnTokens | None] = []
         if self.budget:
             self.budget.begin(key)
-        counts = self.progress.families[task.family]
-        counts.running += 1
+        self.progress.begin_episode(task.family, key)
         began = time.perf_counter()
         try:
             episode = await loop.play(
@@ -117,7 +131,7 @@ class Episodes:
         finally:
             if self.budget:
                 self.budget.end(key, whole=whole)
-            counts.running -= 1
+            self.progress.end_episode(task.family, key)
             times.wall_s += time.perf_counter() - began
         if any(tokens):
             self.on_tokens(task.id, job.sample, tokens)
@@ -126,6 +140,8 @@ class Episodes:
         times.turns += len(episode.turns)
         if not self.config.is_scripted:
             self.history.note_episode(task, len(episode.turns))
+            if episode.turns:
+                self.history.note_tokens(episode)
         quickest = self._latencies.quantile(0.1) or 0.0
         alone = len(episode.turns) * (quickest + times.environment_s / max(times.turns, 1))
         self.longest_s = max(self.longest_s, alone)

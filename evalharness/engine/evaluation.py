@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from envs import specs as installed_specs
-from envs.base import EnvSpec
+from envs.base import EnvSpec, Task
 from evalharness.analysis.cost import Tokens, read_prices
 from evalharness.analysis.summary import earlier_timing, is_complete, write_summary
 from evalharness.analysis.tables import write_parquet
@@ -22,17 +23,19 @@ from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.engine.scheduler import Job
 from evalharness.engine.session import Session, Work
+from evalharness.engine.time_limit import TimeLimit
 from evalharness.errors import UserError, nearest
 from evalharness.policy.event_loop import run_to_end
 from evalharness.policy.resolve import Prepared, prepare
 from evalharness.policy.served import NoAnswerError
-from evalharness.protocol.perturb import voices
-from evalharness.protocol.prompt import load_prompts
+from evalharness.protocol.perturb import Voice, voices
+from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.manifest import make_manifest
 from evalharness.records.store import MANIFEST, RunStore, read_episodes
 from evalharness.server.shared import SharedServers
 from evalharness.suites.selection import select
 
+_LOG = logging.getLogger("evalharness")
 Watch = Callable[[Progress], AbstractContextManager[None]]
 """Shows a run's progress for as long as its context is open."""
 
@@ -40,6 +43,40 @@ Watch = Callable[[Progress], AbstractContextManager[None]]
 @contextmanager
 def unwatched(progress: Progress) -> Iterator[None]:
     yield
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a configuration means before any model is looked at."""
+
+    specs: Mapping[str, EnvSpec]
+    tasks: Sequence[Task]
+    prompts: Mapping[str, PromptFile]
+    """Of the families that are played, sorted by name."""
+    voices: Mapping[str, Voice]
+
+
+def choose(config: RunConfig, data: Path | None) -> Chosen:
+    """Raises UserError."""
+    specs = installed_specs()
+    for family in config.workers:
+        if family not in specs:
+            raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
+    tasks = select(
+        specs,
+        config.tasks,
+        config.suite,
+        data=data,
+        suite_seed=config.suite_seed,
+        limit=config.limit,
+        sample=config.sample,
+        questions=config.questions,
+    )
+    families = sorted({task.family for task in tasks})
+    prompts = load_prompts([specs[family] for family in families], config.prompts, config.adaptation)
+    for line in _fewer_examples(prompts, tasks, config.shots):
+        _LOG.info(line)
+    return Chosen(specs, tasks, prompts, voices(specs, families, config.perturb))
 
 
 @dataclass(frozen=True)
@@ -82,22 +119,9 @@ def evaluate(
     given the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
     are recorded, and the outcome says so.
     """
-    specs = installed_specs()
-    for family in config.workers:
-        if family not in specs:
-            raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
-    tasks = select(
-        specs,
-        config.tasks,
-        config.suite,
-        data=data,
-        suite_seed=config.suite_seed,
-        limit=config.limit,
-        questions=config.questions,
-    )
-    families = sorted({task.family for task in tasks})
-    prompts = load_prompts([specs[family] for family in families], config.prompts)
-    spoken = voices(specs, families, config.perturb)
+    clock, chosen = TimeLimit(config.time_limit), choose(config, data)
+    specs, tasks, prompts, spoken = chosen.specs, chosen.tasks, chosen.prompts, chosen.voices
+    families = list(prompts)
     counts = {f: FamilyProgress(sum(t.family == f for t in tasks) * config.samples) for f in families}
     progress = Progress(counts)
 
@@ -143,6 +167,8 @@ def evaluate(
             if jobs:
                 finished = None
             stopped = budget.nearly_reached() if budget and jobs else None
+            if jobs and stopped is None:
+                stopped = clock.reached()
             if (jobs and stopped is None) or not (folder / MANIFEST).exists():
                 finished = None
                 with worker_site(
@@ -151,7 +177,7 @@ def evaluate(
                     on_status=set_status,
                     lasting=serve.lasting if serve else None,
                 ) as site:
-                    work = Work(config, specs, prompts, spoken, data, jobs, budget)
+                    work = Work(config, specs, prompts, spoken, data, jobs, budget, clock)
                     session = Session(work, store, progress, history, site)
                     result = run_to_end(session.play(prepared, manifest, on_folder))
                 stopped = result.stopped
@@ -160,6 +186,17 @@ def evaluate(
             write_parquet(folder)
             write_token_table(folder)
             return Outcome(folder, write_summary(folder, timing), stopped, finished)
+
+
+def _fewer_examples(
+    prompts: Mapping[str, PromptFile], tasks: Sequence[Task], shots: int | None
+) -> Iterator[str]:
+    """A line for each family that has fewer worked examples than were asked for."""
+    for family, prompt in prompts.items():
+        kinds = {task.kind for task in tasks if task.family == family}
+        has = min(len(prompt.examples(kind)) for kind in kinds)
+        if shots is not None and has < shots:
+            yield f"--shots {shots}: {family} has {has} worked example{'s' * (has != 1)}, and shows that"
 
 
 def _prepared(

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from envs.base import EnvSpec, Task
 from evalharness.paths import write_whole
+from evalharness.records.episode import Episode
 
 _SCHEMA = 2
 """1 held the oracle's and the random policy's episodes as well."""
@@ -35,6 +36,10 @@ class History:
 
     turns: dict[str, float] = field(default_factory=dict)
     turn_cpu_s: dict[str, float] = field(default_factory=dict)
+    turn_tokens: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """Family -> tokens that a turn adds to the conversation, tokens of its reply."""
+    pace: dict[str, float] = field(default_factory=dict)
+    """Model's name -> turns a second of its last run."""
 
     @classmethod
     def load(cls, path: Path) -> History:
@@ -45,7 +50,10 @@ class History:
                 return cls()
             turns, cost = data["turns"], data["turn_cpu_s"]
             return cls(
-                {str(k): float(v) for k, v in turns.items()}, {str(k): float(v) for k, v in cost.items()}
+                {str(k): float(v) for k, v in turns.items()},
+                {str(k): float(v) for k, v in cost.items()},
+                {str(k): (float(a), float(b)) for k, (a, b) in data.get("turn_tokens", {}).items()},
+                {str(k): float(v) for k, v in data.get("pace", {}).items()},
             )
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
@@ -66,6 +74,22 @@ class History:
         if turns >= 100:
             self.turn_cpu_s[family] = cpu_s / turns
 
+    def note_tokens(self, episode: Episode) -> None:
+        """Where the server counts them."""
+        first, last, count = episode.turns[0], episode.turns[-1], len(episode.turns)
+        if count < 2 or first.prompt_tokens is None or last.prompt_tokens is None or episode.trims:
+            return
+        seen = ((last.prompt_tokens - first.prompt_tokens) / (count - 1), episode.completion_tokens / count)
+        before = self.turn_tokens.get(episode.family, seen)
+        self.turn_tokens[episode.family] = (
+            0.1 * seen[0] + 0.9 * before[0],
+            0.1 * seen[1] + 0.9 * before[1],
+        )
+
+    def note_pace(self, model: str, turns: int, seconds: float) -> None:
+        if turns >= 100 and seconds > 0:
+            self.pace[model] = turns / seconds
+
     def save(self, path: Path) -> None:
         """A cache that cannot be written is no reason to trouble anybody."""
         turns = dict(list(self.turns.items())[-_LIMIT:])
@@ -73,6 +97,10 @@ class History:
             "schema": _SCHEMA,
             "turns": {key: round(value, 1) for key, value in turns.items()},
             "turn_cpu_s": {key: round(value, 6) for key, value in sorted(self.turn_cpu_s.items())},
+            "turn_tokens": {
+                key: [round(a, 1), round(b, 1)] for key, (a, b) in sorted(self.turn_tokens.items())
+            },
+            "pace": {key: round(value, 3) for key, value in list(self.pace.items())[-200:]},
         }
         with contextlib.suppress(OSError):
             path.parent.mkdir(parents=True, exist_ok=True)

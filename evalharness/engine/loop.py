@@ -89,6 +89,23 @@ async def _ask(player: Player, conversation: _Conversation, turn: int) -> Reply:
             conversation.drop_older_half(turn)
 
 
+def opening(
+    task: Task,
+    goal: str,
+    observation: str,
+    *,
+    prompt: PromptFile,
+    voice: Voice,
+    max_turns: int,
+    acts_by_tools: bool,
+) -> list[Message]:
+    """What a model reads before its first reply; `goal` and `observation` in the episode's words."""
+    shown = voice.prompt(prompt.for_kind(task.kind))
+    if acts_by_tools:
+        shown = shown.for_tools(tools.FORMAT_RULES)
+    return shown.messages(voice.surface, goal, observation, max_turns=max_turns)
+
+
 async def play(
     task: Task,
     environment: Environment,
@@ -111,10 +128,15 @@ async def play(
     environment_s = environment.last_call.took_s
     worker_s = time.perf_counter() - clock - environment_s
     goal, first_observation = voice.names(goal), voice.observation(first_observation)
-    shown = voice.prompt(prompt.for_kind(task.kind))
-    if acts_by_tools:
-        shown = shown.for_tools(tools.FORMAT_RULES)
-    messages = shown.messages(voice.surface, goal, first_observation, max_turns=max_turns)
+    messages = opening(
+        task,
+        goal,
+        first_observation,
+        prompt=prompt,
+        voice=voice,
+        max_turns=max_turns,
+        acts_by_tools=acts_by_tools,
+    )
     conversation = _Conversation(messages, len(messages))
     player = open_player(_Speaking(environment, voice))
     turns: list[Turn] = []

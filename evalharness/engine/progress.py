@@ -6,11 +6,8 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from evalharness.engine.forecast import Forecast, Key
 from evalharness.records.episode import Episode, Turn
-
-_ENOUGH_TURNS = 20
-_PRIOR = 10
-"""So many episodes of the expected length are counted beside the finished ones: the short ones finish first."""
 
 
 @dataclass
@@ -23,6 +20,13 @@ class FamilyProgress:
     failures: int = 0
     """Episodes given up for an infrastructure failure."""
     running: int = 0
+    partly: float = 0.0
+    """Of the episodes in flight what is played, in episodes."""
+
+    @property
+    def share(self) -> float:
+        """How far the family is, in episodes: finished ones, and those in flight by their turns."""
+        return min(self.done + self.partly, float(self.total))
 
 
 @dataclass
@@ -31,23 +35,36 @@ class Progress:
     started: float = field(default_factory=time.monotonic)
     status: str = ""
     """One line on what is going on besides episodes: the server loading, a retry."""
+    warning: str = ""
+    """One line on what goes wrong with the model's replies."""
     turns: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    retries: int = 0
+    """Requests that were made again, whatever the reason."""
+    refusals: int = 0
+    """Of those: the server said that it had too much to do (429, 503)."""
     engine: Callable[[], str] = lambda: ""
     """One line on the concurrency and on what the model's server says of itself."""
-    _to_play: dict[tuple[str, int], float] = field(default_factory=dict)
-    """Expected turns of the episodes that are not finished, by (task, sample)."""
-    _played: int = 0
-    """Turns of the episodes finished in this session."""
-    _expected: float = 0.0
-    """What had been expected of them."""
-    _prior: float = 1.0
+    forecast: Forecast = field(default_factory=Forecast)
 
-    def count_turn(self, turn: Turn) -> None:
+    def begin_episode(self, family: str, key: Key) -> None:
+        self.families[family].running += 1
+        self.forecast.begin(key)
+
+    def end_episode(self, family: str, key: Key) -> None:
+        """Finished or not: what is begun anew is played from its first turn."""
+        counts = self.families[family]
+        counts.running -= 1
+        self.forecast.end(key)
+        counts.partly = self.forecast.partly(family)
+
+    def count_turn(self, family: str, key: Key, turn: Turn) -> None:
         self.turns += 1
         self.prompt_tokens += turn.prompt_tokens or 0
         self.completion_tokens += turn.completion_tokens or 0
+        self.forecast.turn(key)
+        self.families[family].partly = self.forecast.partly(family)
 
     def count_episode(self, family: str, success: bool, progress: float) -> None:
         counts = self.families[family]
@@ -57,31 +74,24 @@ class Progress:
 
     def finish(self, episode: Episode) -> None:
         self.count_episode(episode.family, episode.success, episode.progress)
-        if expected := self._to_play.pop((episode.task_id, episode.sample), None):
-            self._played += len(episode.turns)
-            self._expected += expected
+        self.forecast.finish((episode.task_id, episode.sample), len(episode.turns))
 
     def give_up(self, family: str, task_id: str, sample: int) -> None:
         self.families[family].failures += 1
-        self._to_play.pop((task_id, sample), None)
+        self.forecast.drop((task_id, sample))
 
     @property
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
-    def expect(self, expected_turns: Mapping[tuple[str, int], float]) -> None:
+    def expect(self, expected_turns: Mapping[Key, float]) -> None:
         """The episodes to be played now, by (task, sample)."""
-        self._to_play = dict(expected_turns)
-        self._prior = _PRIOR * sum(self._to_play.values()) / max(len(self._to_play), 1)
+        self.forecast.expect(expected_turns)
 
     @property
     def seconds_left(self) -> float | None:
-        """At the turns per second of this session; None before they say anything.
+        """Until the family that takes longest is done; None before there is anything to say."""
+        return self.forecast.seconds_left
 
-        Episodes last longer or shorter than expected; those to come are taken to do so as the finished ones do.
-        """
-        if self.turns < _ENOUGH_TURNS or not self._to_play:
-            return None
-        stretch = (self._played + self._prior) / (self._expected + self._prior)
-        left = sum(self._to_play.values()) * stretch - (self.turns - self._played)
-        return max(left, 0.0) * self.elapsed / self.turns
+    def seconds_left_of(self, family: str) -> float | None:
+        return self.forecast.seconds_left_of(family)

@@ -12,6 +12,7 @@ from envs.base import MAX_TURNS, Task
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
 from evalharness.policy.base import PolicyError
+from evalharness.policy.completion import RequestRefusedError
 from evalharness.records.episode import Episode
 from evalharness.records.store import StoreError
 from evalharness.workers.pool import EnvironmentPool, usable_cores
@@ -71,6 +72,8 @@ class Scheduler:
     """None, or why the policy can never answer again."""
     halted: Callable[[], str | None] = lambda: None
     """None, or why no further episode begins; those in flight are played to their end."""
+    over: Callable[[], str | None] = lambda: None
+    """None, or why those in flight are broken off, too; looked at every two seconds."""
     _queues: dict[str, _Queue] = field(default_factory=dict)
     _policy_failures: int = 0
     """Episodes in a row that failed because the policy gave no reply."""
@@ -129,6 +132,10 @@ class Scheduler:
                     episode = await self.play(job, environment)
             except (StoreError, RunAbortedError):
                 raise
+            except RequestRefusedError as error:
+                if error.refuses_all:
+                    raise RunAbortedError(str(error)) from None
+                raise
             except InfrastructureError as error:
                 reason = self.policy_alive()
                 final = attempt == self.attempts or reason is not None
@@ -151,6 +158,8 @@ class Scheduler:
         with contextlib.suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(_LOOK_EVERY)
+                if (reason := self.over()) is not None:
+                    raise RunAbortedError(reason)
                 at_work = {family: pool.look() for family, pool in self.pools.items()}
                 used = sum(share * len(self.pools[family].workers) for family, share in at_work.items())
                 for family, queue in self._queues.items():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from envs.base import EnvSpec
+from evalharness.analysis.format_trouble import Replies
 from evalharness.cluster import WorkerSite
 from evalharness.config import RunConfig
 from evalharness.engine import efficiency
@@ -24,12 +25,14 @@ from evalharness.engine.history import History, history_path
 from evalharness.engine.progress import Progress
 from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.engine.sizing import make_pools, make_throttle
+from evalharness.engine.time_limit import NO_LIMIT, TimeLimit
 from evalharness.errors import InfrastructureError
 from evalharness.policy.resolve import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
-from evalharness.records.store import RunStore, read_manifest
+from evalharness.records.resolved import CONFIG, resolved
+from evalharness.records.store import RunStore, read_manifest, write_atomically
 from evalharness.server.metrics import ServerInsight
 from evalharness.workers.pool import usable_cores
 
@@ -45,6 +48,7 @@ class Work:
     data: Path | None
     jobs: Sequence[Job]
     budget: Budget | None = None
+    clock: TimeLimit = NO_LIMIT
 
 
 @dataclass(frozen=True)
@@ -97,6 +101,7 @@ class Session:
         async with self._opened(prepared) as opened:
             manifest["sessions"][-1]["policy"] = dict(opened.facts or {})
             self.store.begin(manifest)
+            write_atomically(self.store.folder / CONFIG, resolved(self.work.config))
             on_folder(self.store.folder)
             sessions = len(read_manifest(self.store.folder)["sessions"])
             spent = await self._play_jobs(opened)
@@ -105,7 +110,12 @@ class Session:
     @asynccontextmanager
     async def _opened(self, prepared: Prepared) -> AsyncIterator[Opened]:
         """The policy; and the pools, which are closed at the end."""
-        reports = Reports(status=self._set_status, event=self._note_event, overload=self.throttle.overloaded)
+        reports = Reports(
+            status=self._set_status,
+            event=self._note_event,
+            overload=self._note_overload,
+            retry=self._note_retry,
+        )
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_pools)
             if not self.work.config.is_scripted and not self.work.config.is_endpoint:
@@ -143,6 +153,7 @@ class Session:
             opened.template,
             work.budget,
             self.store.append_tokens,
+            Replies(work.config.max_tokens, work.config.acts_by_tools),
         )
         scheduler = Scheduler(
             pools=self.pools,
@@ -153,7 +164,8 @@ class Session:
             attempts=work.config.attempts,
             cores=self.cores,
             policy_alive=opened.failure,
-            halted=work.budget.nearly_reached if work.budget else lambda: None,
+            halted=self._halted,
+            over=work.clock.reached,
         )
         progress.started = time.monotonic()
         progress.expect({(job.task.id, job.sample): job.expected_turns for job in work.jobs})
@@ -170,10 +182,17 @@ class Session:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
+        if not work.config.is_scripted:
+            self.history.note_pace(work.config.display_name, progress.turns, wall_s)
         server = insight.summary(wall_s)
         if server is not None:
             server["prefix_cache_expected"] = episodes.expected_hits.share
         return _Spent(stopped, wall_s, cpu_s, allowed_s, episodes.longest_s, down_s, server)
+
+    def _halted(self) -> str | None:
+        """Why no further episode begins."""
+        spent = self.work.budget.nearly_reached() if self.work.budget else None
+        return spent or self.work.clock.reached()
 
     def _keep(self, episode: Episode) -> None:
         self.store.append(episode)
@@ -181,6 +200,13 @@ class Session:
 
     def _set_status(self, text: str) -> None:
         self.progress.status = text
+
+    def _note_overload(self) -> None:
+        self.progress.refusals += 1
+        self.throttle.overloaded()
+
+    def _note_retry(self) -> None:
+        self.progress.retries += 1
 
     def _note_event(self, text: str) -> None:
         self.events.append({"at_s": round(self.progress.elapsed, 1), "event": text})

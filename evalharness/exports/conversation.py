@@ -9,7 +9,7 @@ from typing import Any
 from envs.base import MAX_TURNS
 from evalharness.protocol import react, tools
 from evalharness.protocol.played_prompt import played_prompt
-from evalharness.protocol.prompt import Message
+from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, Message
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.manifest import turn_limits
 
@@ -22,6 +22,7 @@ class Protocol:
     """Family -> turns of its episodes at most."""
     keep_thinking: bool = False
     acts_by_tools: bool = False
+    adaptation: Adaptation = AS_WRITTEN
 
     @classmethod
     def of(cls, manifest: Mapping[str, Any]) -> Protocol:
@@ -30,6 +31,7 @@ class Protocol:
             turn_limits(manifest),
             config.get("history_thinking") == "keep",
             config.get("action_interface") == "tools",
+            Adaptation.of(config),
         )
 
 
@@ -42,7 +44,13 @@ def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message]
     Run folders keep the hash of a prompt file, not its text: where the file at hand is another one (or the family is
     not installed), only the goal and the first observation are known.
     """
-    found = played_prompt(episode.family, episode.kind, episode.perturbation, episode.prompt_hash)
+    found = played_prompt(
+        episode.family,
+        episode.kind,
+        episode.perturbation,
+        episode.prompt_hash,
+        adaptation=protocol.adaptation,
+    )
     if found is None:
         text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
         return [{"role": "user", "content": text}], False

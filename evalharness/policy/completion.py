@@ -35,6 +35,11 @@ class RequestRefusedError(UserError):
         self.reason = reason
         """In the server's own words."""
 
+    @property
+    def refuses_all(self) -> bool:
+        """The key or the account is refused, and with it every other request."""
+        return self.status in (401, 402, 403, 429)
+
 
 class RequestFaultError(RequestRefusedError):
     """The server says that it is the request's own fault (400, 422): another form of it may do."""
@@ -50,12 +55,29 @@ def read_answer(url: str, status: int, headers: Mapping[str, str], raw: bytes | 
     message = error_message(raw)
     if status in (400, 413, 422) and _is_context_overflow(message):
         raise ContextOverflowError(message)
+    if status == 429 and is_used_up(raw):
+        raise RequestRefusedError(f"{url} refuses the request (HTTP 429): {message}", status, message)
     if status in (408, 409, 425, 429) or status >= 500:
         wait = retry_after(headers)
         busy = status == 429 or (status == 503 and wait is not None)
         raise TryFailedError("busy" if busy else "server_error", f"HTTP {status}: {message}", wait)
+    if status == 404:
+        message += "; does the URL end in /v1, and is it the model's name?"
     refused = RequestFaultError if status in (400, 422) else RequestRefusedError
     raise refused(f"{url} refuses the request (HTTP {status}): {message}", status, message)
+
+
+_USED_UP = frozenset({"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance"})
+
+
+def is_used_up(raw: bytes | bytearray) -> bool:
+    """Whether an answer says, by a code, that the account's money or quota is used up: waiting does not help then."""
+    try:
+        body = json.loads(raw)
+        error = body.get("error", body)
+        return isinstance(error, dict) and bool(_USED_UP & {error.get("code"), error.get("type")})
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return False
 
 
 def _is_context_overflow(message: str) -> bool:

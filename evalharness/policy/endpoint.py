@@ -20,9 +20,16 @@ import aiohttp
 from envs.base import Task
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError, Environment, Player, PolicyError, Reply, RequestForm
-from evalharness.policy.completion import RequestFaultError, TryFailedError, read_answer
+from evalharness.policy.completion import RequestFaultError, TryFailedError, is_used_up, read_answer
 from evalharness.policy.patience import Patience, pause_before_retry
-from evalharness.policy.sampling import Sampling, beyond_openai, refused_fields, without
+from evalharness.policy.sampling import (
+    Sampling,
+    beyond_openai,
+    refused_fields,
+    remedy,
+    wants_other_limit,
+    without,
+)
 from evalharness.policy.served import NoAnswerError, ServedModel, describe, require_same
 from evalharness.policy.template import Template, examine, growing_conversations
 from evalharness.protocol.prompt import Message
@@ -92,19 +99,22 @@ class ChatEndpoint:
         tries: int = 6,
         expected: ServedModel | None = None,
         template_kwargs: Mapping[str, Any] | None = None,
+        extra_fields: Mapping[str, Any] | None = None,
         session_header: str = "",
         record_tokens: bool = False,
         tools: bool = False,
         on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
+        on_retry: Callable[[], None] = lambda: None,
     ) -> None:
         """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
         pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
         or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
-        where nobody else is answered either. `template_kwargs` go to the chat template. `expected` is what the server
+        where nobody else is answered either. `template_kwargs` go to the chat template, `extra_fields`
+        into every request. `expected` is what the server
         said of its model before. `session_header` names the header that carries an episode's key ("": none).
         `on_status` gets in words what keeps failing ('': no more), `on_overload` that a try was refused because the
-        server has too much to do (429, 503)."""
+        server has too much to do (429, 503), `on_retry` each time that a request is made again."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -115,9 +125,11 @@ class ChatEndpoint:
         self.template: Template | None = None
         """What the chat template does, where the server lets us see (`examine_template`)."""
         self._tells_stop = True
+        self._limit_field = "max_tokens"
         self._record_tokens = record_tokens
         self._tools = tools
         self._template_kwargs = dict(template_kwargs or {})
+        self._extra_fields = dict(extra_fields or {})
         self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
         self._connections = connections
         self._timeout = timeout
@@ -130,6 +142,7 @@ class ChatEndpoint:
         self._looking = asyncio.Lock()
         self._on_status = on_status
         self._on_overload = on_overload
+        self._on_retry = on_retry
         self._patience = Patience(timeout, on_status)
         self._http: aiohttp.ClientSession | None = None
 
@@ -168,7 +181,11 @@ class ChatEndpoint:
             try:
                 return await self._probe()
             except RequestFaultError as error:
-                refused, named = error, refused_fields(str(error), self._request([], 0, 1)) - self.left_out
+                refused = error
+                if self._limit_field == "max_tokens" and wants_other_limit(error.reason):
+                    self._limit_field = "max_completion_tokens"
+                    continue
+                named = refused_fields(error.reason, self._request([], 0, 1, TURN_FORM)) - self.left_out
             if not named:
                 break
             self.left_out |= named
@@ -180,7 +197,8 @@ class ChatEndpoint:
             with contextlib.suppress(RequestFaultError):
                 return await self._probe()
         self.merges_system, self.left_out = False, named_only
-        raise refused
+        hint = remedy(refused.reason, self._request([], 0, 1))
+        raise RequestFaultError(f"{refused}{hint}", refused.status, refused.reason)
 
     async def _probe(self) -> None:
         probe: list[Message] = [
@@ -201,6 +219,7 @@ class ChatEndpoint:
             "left_out": sorted(self.left_out),
             "system_in_first_message": self.merges_system,
             "tells_stop": self._tells_stop,
+            **({} if self._limit_field == "max_tokens" else {"token_limit_field": self._limit_field}),
         }
 
     async def examine_template(self, *, keep_thinking: bool = False) -> Template | None:
@@ -265,11 +284,12 @@ class ChatEndpoint:
         self, messages: list[Message], seed: int, max_tokens: int, form: RequestForm = TURN_FORM
     ) -> dict[str, Any]:
         request: dict[str, Any] = {
+            **self._extra_fields,
             "model": self.model,
             "messages": merge_system(messages) if self.merges_system else messages,
             **self.sampling.fields(),
             **({} if form.temperature is None else {"temperature": form.temperature}),
-            "max_tokens": max_tokens,
+            self._limit_field: max_tokens,
             **({"tools": [TOOL], "tool_choice": "auto"} if self._tools else {"stop": list(form.stop)}),
             "seed": seed,
             **({"return_token_ids": True, "logprobs": True} if self._record_tokens else {}),
@@ -329,6 +349,7 @@ class ChatEndpoint:
                         tuple(failed),
                     ) from None
                 self._patience.retried(self.base_url, failure, pause)
+                self._on_retry()
                 await asyncio.sleep(pause)
             else:
                 self._patience.answered()
@@ -346,7 +367,7 @@ class ChatEndpoint:
                         raise TryFailedError("too_long", f"an answer of more than {_REPLY_LIMIT} bytes")
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise TryFailedError(_kind(error), f"{type(error).__name__}: {error}".rstrip(": ")) from None
-        if response.status in (429, 503):
+        if response.status in (429, 503) and not is_used_up(raw):
             self._on_overload()
         return read_answer(url, response.status, response.headers, raw)
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from envs.base import EnvSpec
-from evalharness.config import RunConfig
-from evalharness.errors import UserError
+from evalharness.config import SCRIPTED, RunConfig
+from evalharness.errors import UserError, close_to
 from evalharness.policy.adapted import ToServe, adapted
+from evalharness.policy.api_key import read_key
 from evalharness.policy.base import Policy
 from evalharness.policy.endpoint import START_PATIENCE, ChatEndpoint
 from evalharness.policy.event_loop import run_to_end
@@ -27,12 +28,16 @@ from evalharness.policy.sampling import Sampling
 from evalharness.policy.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 from evalharness.policy.served import ServedModel, describe, one_model
 from evalharness.policy.template import Template
+from evalharness.settings import openai_hint
 
 if TYPE_CHECKING:
     from evalharness.server.interface import ModelServer
+    from evalharness.server.keeping import ToKeep
+    from evalharness.server.kept import Kept
     from evalharness.server.shared import SharedServers
 
 Status = Callable[[str], None]
+_NAMED = ["demo", "demo-base", *SCRIPTED]
 _CONNECTIONS = 1024
 """Of one client at most: above any concurrency that is worth having."""
 
@@ -47,6 +52,8 @@ class Reports:
     """A server died, came back, was given up: to be kept."""
     overload: Callable[[], None] = lambda: None
     """A request was refused with 429 or 503."""
+    retry: Callable[[], None] = lambda: None
+    """A request that failed is asked again."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,9 @@ class Prepared:
     """Tells models apart in the manifest; never holds a key."""
     open: Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]
     """(run folder, who hears what happens) -> the policy, started."""
+
+    server: Callable[[], str] = lambda: ""
+    """Who is asked, or the command line of the vLLM that would be started; for people."""
 
     @property
     def address(self) -> str | None:
@@ -129,15 +139,6 @@ def _scripted(config: RunConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
     return Prepared(identity, opened)
 
 
-def _api_key(config: RunConfig) -> str | None:
-    if config.api_key_env is None:
-        return None
-    key = os.environ.get(config.api_key_env)
-    if not key:
-        raise UserError(f"--api-key-env {config.api_key_env}: that environment variable is not set")
-    return key
-
-
 def _client(
     config: RunConfig,
     url: str,
@@ -157,11 +158,13 @@ def _client(
         tries=6 if len(config.endpoints) < 2 else 3,
         expected=expected,
         template_kwargs=config.template_kwargs,
+        extra_fields=config.extra_fields,
         session_header=config.session_header,
         record_tokens=config.record_tokens,
         tools=config.acts_by_tools,
         on_status=reports.status,
         on_overload=reports.overload,
+        on_retry=reports.retry,
     )
 
 
@@ -214,7 +217,7 @@ async def _ask_servers(
 def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
     if config.model_name is None:
         raise UserError("an endpoint needs --model-name NAME, the name it serves the model by")
-    key = _api_key(config)
+    key = read_key("--api-key-env", config.api_key_env)
     name = config.model_name
     # First of all, also for a run that is finished: its scores are those of the model that was served then.
     served = run_to_end(_ask_servers(config, name, key, on_status))
@@ -240,15 +243,21 @@ def _endpoint(config: RunConfig, on_status: Status) -> Prepared:
         finally:
             await group.close()
 
-    return Prepared(identity, opened)
+    return Prepared(identity, opened, lambda: ", ".join(f"{url} asked for {name}" for url in served))
 
 
-def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
-    """A vLLM of our own: everything that can be checked is checked before it is started."""
+@dataclass(frozen=True)
+class _Checked:
+    """A whole checkpoint, or a hub id, as it is given to a vLLM."""
+
+    model: str
+    identity: dict[str, Any]
+    extra: list[str]
+
+
+def _arguments(config: RunConfig) -> tuple[list[str], dict[str, Any]]:
+    """What is passed to vLLM besides the model, and what of it is part of the identity."""
     from evalharness.server.arguments import option_names
-    from evalharness.server.checkpoint import check_checkpoint, is_local
-    from evalharness.server.demo import DEMO, DEMO_BASE, ensure_demo
-    from evalharness.server.lora import is_adapter
     from evalharness.server.placement import data_parallel_doubt
 
     try:
@@ -272,22 +281,30 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
             raise UserError("--chat-template and --vllm-args name a chat template each; leave one out")
         path, identity["chat_template_sha256"] = _chat_template(config.chat_template)
         extra += ["--chat-template", str(path)]
-    if config.lora is not None or config.model == DEMO or is_adapter(config.model):
-        servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
-        adapter, to_serve = adapted(config, extra, on_status)
-        return Prepared(identity | adapter, _opening(config, serve, servers_of, to_serve))
-    if config.lora_serve:
-        raise UserError("--lora-serve needs an adapter: --lora DIR")
+    return extra, identity
+
+
+def _checked(config: RunConfig, on_status: Status) -> _Checked:
+    """Raises UserError, before anything is started, where a vLLM could not serve the model."""
+    from evalharness.server.checkpoint import check_checkpoint, is_local
+    from evalharness.server.demo import DEMO_BASE, ensure_demo
+    from evalharness.server.find import find_server
+
+    extra, identity = _arguments(config)
     model = config.model
     hub_id = config.model != DEMO_BASE and not is_local(config.model)
     if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
         raise UserError(
-            f"--model {config.model}: no such directory; give a checkpoint directory, a hub id such as org/name, "
-            "demo, demo-base, oracle, random, replay:RUN, or http://host:port/v1"
+            f"--model {config.model}: no such directory"
+            + (f"; did you mean {meant!r}?" if (meant := close_to(config.model, _NAMED)) else "")
+            + "; give a checkpoint directory, a hub id such as org/name, "
+            + f"{', '.join(_NAMED)}, replay:RUN, or http://host:port/v1"
+            + openai_hint(config.model)
         )
     checkpoint = None if hub_id or config.model == DEMO_BASE else check_checkpoint(config.model)
-    servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
     if config.model == DEMO_BASE:
+        if not config.cluster:
+            find_server(config.vllm)  # before the model is made
         checkpoint = check_checkpoint(ensure_demo(on_status))
     if checkpoint is None:
         identity["hub_id"] = config.model
@@ -295,10 +312,89 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
         on_status("hashing the checkpoint")
         model = str(checkpoint.path)
         identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
+    return _Checked(model, identity, extra)
+
+
+def _has_adapter(config: RunConfig) -> bool:
+    from evalharness.server.demo import DEMO
+    from evalharness.server.lora import is_adapter
+
+    return config.lora is not None or config.model == DEMO or is_adapter(config.model)
+
+
+def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) -> Prepared:
+    """A vLLM of our own: everything that can be checked is checked before it is started."""
+    if _has_adapter(config):
+        extra, identity = _arguments(config)
+        servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
+        adapter, to_serve = adapted(config, extra, on_status)
+        served = "the base with the adapter" if config.lora_serve else "the merged checkpoint"
+        what = _Checked(config.model, identity | adapter, extra)
+        opening = _opening(config, serve, servers_of, to_serve, partial(_kept, config, what))
+        return Prepared(identity | adapter, opening, lambda: f"a vLLM of {served}")
+    if config.lora_serve:
+        raise UserError("--lora-serve needs an adapter: --lora DIR")
+    what = _checked(config, on_status)
+    servers_of = _on_nodes(config, what.extra) if config.cluster else _on_this_machine(config, what.extra)
     return Prepared(
-        identity,
-        _opening(config, serve, servers_of, lambda on_status: ToServe(model, config.display_name, extra)),
+        what.identity,
+        _opening(
+            config,
+            serve,
+            servers_of,
+            lambda on_status: ToServe(what.model, config.display_name, what.extra),
+            partial(_kept, config, what),
+        ),
+        partial(_command_line, config, what),
     )
+
+
+def _kept(config: RunConfig, what: _Checked) -> Kept | None:
+    """The server that `evalharness server start` has started for the very same, where there is one."""
+    from evalharness.server.find import find_server
+    from evalharness.server.kept import kept_folder, kept_key, read_kept
+
+    if config.cluster or config.replicas > 1 or config.deterministic or config.lora_serve:
+        return None
+    key = kept_key(what.identity, find_server(config.vllm), what.extra)
+    return read_kept(kept_folder() / f"{key}.json")
+
+
+def to_keep(config: RunConfig, on_status: Status, *, idle_s: float) -> ToKeep:
+    """What `evalharness server start` serves. Raises UserError."""
+    from evalharness.server.keeping import ToKeep
+
+    if _has_adapter(config):
+        extra, identity = _arguments(config)
+        adapter, to_serve = adapted(config, extra, on_status)
+        found = _Checked(to_serve(on_status).model, identity | adapter, extra)
+    else:
+        found = _checked(config, on_status)
+    return ToKeep(
+        config.model, found.model, config.display_name, found.identity, found.extra, config.vllm, idle_s
+    )
+
+
+def _command_line(config: RunConfig, what: _Checked) -> str:
+    """Of the vLLM that would be started; its port is a free one."""
+    from evalharness.server.arguments import server_arguments
+    from evalharness.server.find import find_server
+    from evalharness.server.managed import default_context
+
+    if config.cluster:
+        return f"a vLLM on the cluster's nodes, --replicas {config.replicas}"
+    if (there := _kept(config, what)) is not None:
+        return f"the kept vLLM of {there.model}, {there.base_url}"
+    argv = server_arguments(
+        find_server(config.vllm),
+        model=what.model,
+        served_name=config.display_name,
+        port=0,
+        max_model_len=default_context(what.model),
+        extra=what.extra,
+    )
+    line = shlex.join(argv).replace(" --port 0 ", " --port PORT ")
+    return line + (f"  ({config.replicas} of them)" if config.replicas > 1 else "")
 
 
 def _opening(
@@ -306,29 +402,38 @@ def _opening(
     serve: SharedServers | None,
     servers_of: _ServersOf,
     to_serve: Callable[[Status], ToServe],
+    kept: Callable[[], Kept | None] = lambda: None,
 ) -> Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]:
-    """`to_serve` may take minutes."""
+    """`to_serve` may take minutes. `kept`: a server that is there already."""
 
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+        from evalharness.server.kept import KeptServer
         from evalharness.server.with_adapter import WithAdapter
 
-        what = await asyncio.to_thread(to_serve, reports.status)
+        what, there = await asyncio.to_thread(to_serve, reports.status), kept()
         name = what.adapter_name or what.served_name
+        if there is not None:
+            name = there.served_name
+            reports.event(f"uses the kept vLLM of {there.model} (its log: {there.log})")
         make, placed = servers_of()
         if what.variables:
             placed = [{**own, "variables": {**own["variables"], **what.variables}} for own in placed]
-        servers: list[ModelServer] = [
-            (partial(serve, make) if serve else make)(
-                model=what.model,
-                served_name=what.served_name,
-                log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
-                extra_args=what.extra,
-                on_status=reports.status if index == 0 else None,
-                **own,
-            )
-            for index, own in enumerate(placed)
-        ]
+        servers: list[ModelServer] = (
+            [KeptServer(there)]
+            if there is not None
+            else [
+                (partial(serve, make) if serve else make)(
+                    model=what.model,
+                    served_name=what.served_name,
+                    log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
+                    extra_args=what.extra,
+                    on_status=reports.status if index == 0 else None,
+                    **own,
+                )
+                for index, own in enumerate(placed)
+            ]
+        )
         if what.adapter is not None:
             servers = [WithAdapter(server, name, what.adapter) for server in servers]
         async with AsyncExitStack() as stack:

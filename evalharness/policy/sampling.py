@@ -49,14 +49,36 @@ _BEYOND_OPENAI = frozenset({"top_k", "min_p", "repetition_penalty"})
 
 def may_be_left_out(field: str, value: Any) -> bool:
     """Whether a request without this field asks for the same, as far as anybody can tell from outside. A seed only
-    makes sampled replies repeatable; a server that takes none still answers what it was asked."""
-    return field == "seed" or (field in _NEUTRAL and value == _NEUTRAL[field])
+    makes sampled replies repeatable; a server that takes none still answers what it was asked. Without a stop sequence
+    a reply goes on with a world of its own, which the parser cuts off at the same place."""
+    return field in ("seed", "stop") or (field in _NEUTRAL and value == _NEUTRAL[field])
 
 
 def refused_fields(message: str, request: dict[str, Any]) -> set[str]:
     """Which fields of `request` a refusal names, of those that may be left out."""
     words = set(re.findall(r"\w+", message))
+    if not re.search(r"""["'`]stop["'`]""", message):
+        words.discard("stop")  # a word that messages have for other reasons
     return {name for name, value in request.items() if name in words and may_be_left_out(name, value)}
+
+
+def wants_other_limit(message: str) -> bool:
+    """Whether a refusal asks for `max_completion_tokens` in place of `max_tokens`, as OpenAI's newer models do."""
+    return {"max_tokens", "max_completion_tokens"} <= set(re.findall(r"\w+", message))
+
+
+def remedy(message: str, request: dict[str, Any]) -> str:
+    """What a person can do about a refusal that names a way of sampling; begins with "; "."""
+    words = set(re.findall(r"\w+", message))
+    named = [
+        name
+        for name in _NEUTRAL
+        if name in words and name in request and not may_be_left_out(name, request[name])
+    ]
+    if not named:
+        return ""
+    flags = " ".join(f"--{name.replace('_', '-')} {_NEUTRAL[name]:g}" for name in named)
+    return f"; with {flags} nothing is asked for, and the field is left out where the server refuses it"
 
 
 def beyond_openai(request: dict[str, Any]) -> set[str]:

@@ -14,6 +14,7 @@ import aiohttp
 from evalharness.errors import UserError
 from evalharness.policy.completion import error_message
 from evalharness.records.identity import differences
+from evalharness.settings import key_hint
 
 _LIST_LIMIT = 8 * 1024 * 1024
 """Bytes of a list of models."""
@@ -156,8 +157,11 @@ async def _list(
                 f"no answer from {base_url} ({error or type(error).__name__}); "
                 "is the server up, and does the URL end in /v1?"
             ) from None
-        if status in (401, 403):
-            raise UserError(f"{url} refuses the API key (HTTP {status}); see --api-key-env")
+        if status in (401, 402, 403):
+            said = f"(HTTP {status}: {error_message(raw)})"
+            if "Authorization" in http.headers:
+                raise UserError(f"{url} refuses the API key {said}; see --api-key-env")
+            raise UserError(f"{url} wants an API key {said}; see --api-key-env{key_hint()}")
         if status != 429 and (status < 500 or status == 501):
             return _entries(raw) if status == 200 else {}
         # Busy or being loaded. It may have a list, so it must not pass for a server that has none.

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from envs.base import EnvSpec, Perturbation
 from evalharness.errors import UserError, nearest
-from evalharness.protocol.prompt import PromptFile
+from evalharness.protocol.prompt import Example, PromptFile
 from evalharness.protocol.surface import Action, ActionSurface
 
 UNKNOWN_WORD = "qzxvkw"
@@ -171,24 +171,28 @@ class Voice:
             "actions": tuple(listed),
         }
         if prompt.example is not None:
-            steps = tuple(
-                step.model_copy(
-                    update={
-                        "thought": self.names(step.thought),
-                        "action": self.action(step.action),
-                        "observation": self.observation(step.observation),
-                    }
-                )
-                for step in prompt.example.steps
-            )
-            update["example"] = prompt.example.model_copy(
+            update["example"] = self._example(prompt.example)
+            update["more_examples"] = tuple(map(self._example, prompt.more_examples))
+        return prompt.model_copy(update=update)
+
+    def _example(self, example: Example) -> Example:
+        steps = tuple(
+            step.model_copy(
                 update={
-                    "goal": self.names(prompt.example.goal),
-                    "observation": self.observation(prompt.example.observation),
-                    "steps": steps,
+                    "thought": self.names(step.thought),
+                    "action": self.action(step.action),
+                    "observation": self.observation(step.observation),
                 }
             )
-        return prompt.model_copy(update=update)
+            for step in example.steps
+        )
+        return example.model_copy(
+            update={
+                "goal": self.names(example.goal),
+                "observation": self.observation(example.observation),
+                "steps": steps,
+            }
+        )
 
     def _read_part(self, text: str) -> _Said:
         """The words between what environments may forgive: white space before; white space, final periods and what an

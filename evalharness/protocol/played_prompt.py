@@ -8,12 +8,17 @@ from pathlib import Path
 from envs import specs
 from evalharness.errors import UserError
 from evalharness.protocol.perturb import Voice
-from evalharness.protocol.prompt import PromptFile, load_prompt
+from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, PromptFile, load_prompt
 
 
 @cache
 def played_prompt(
-    family: str, kind: str, perturbation: str | None, prompt_hash: str, folder: Path | None = None
+    family: str,
+    kind: str,
+    perturbation: str | None,
+    prompt_hash: str,
+    folder: Path | None = None,
+    adaptation: Adaptation = AS_WRITTEN,
 ) -> tuple[PromptFile, Voice] | None:
     """The prompt in the episode's words, and its voice; None where no usable prompt file of that very hash is at hand.
 
@@ -24,7 +29,7 @@ def played_prompt(
     if spec is None:
         return None
     try:
-        prompt = load_prompt(spec, folder)
+        prompt = load_prompt(spec, folder, adaptation)
         voice = Voice(spec, perturbation)
     except UserError:
         return None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
 from typing import Any
@@ -16,6 +18,7 @@ from envs.base import MAX_TURNS, EnvSpec
 from evalharness.errors import UserError
 from evalharness.paths import prompts_folder
 from evalharness.protocol.surface import ActionSurface
+from evalharness.yaml_lines import syntax_problem, value_problems
 
 Message = dict[str, Any]
 """`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as the chat completions API takes it."""
@@ -41,6 +44,23 @@ class Example(_Strict):
     steps: tuple[Step, ...]
 
 
+@dataclass(frozen=True)
+class Adaptation:
+    """What a run changes about the prompt files that it plays with (`--system`, `--shots`)."""
+
+    system: str | None = None
+    shots: int | None = None
+    """Worked examples; None: as the file has them."""
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any]) -> Adaptation:
+        """Of a configuration as a run's identity holds it."""
+        return cls(config.get("system"), config.get("shots"))
+
+
+AS_WRITTEN = Adaptation()
+
+
 class Variant(_Strict):
     """What differs for one kind of task of the family (a PDDL domain, say); what is absent is the file's."""
 
@@ -48,6 +68,7 @@ class Variant(_Strict):
     instruction: str | None = None
     format_rules: str | None = None
     example: Example | None = None
+    more_examples: tuple[Example, ...] | None = None
     actions: tuple[str, ...] | None = None
     """Names of the actions that this kind has, of those the environment registers."""
 
@@ -57,12 +78,15 @@ class PromptFile(_Strict):
 
     _sha256: str = PrivateAttr("")
     _acts_by_tools: bool = PrivateAttr(False)
+    _shots: int | None = PrivateAttr(None)
 
     environment: str
     system: str
     instruction: str
     format_rules: str
     example: Example | None = None
+    more_examples: tuple[Example, ...] = ()
+    """Shown only where a run asks for more than one."""
     actions: tuple[str, ...] | None = None
     variants: Mapping[str, Variant] = {}
 
@@ -75,8 +99,34 @@ class PromptFile(_Strict):
 
     @property
     def sha256(self) -> str:
-        """Of the file, whichever of its kinds and in whatever words; '' where it comes from no file."""
+        """Of the file, whichever of its kinds and in whatever words, and of what a run changed about it; '' where it
+        comes from no file."""
         return self._sha256
+
+    def adapted(self, how: Adaptation) -> PromptFile:
+        """With another system message and another number of worked examples. It is another prompt then: its hash says
+        so."""
+        if how == AS_WRITTEN:
+            return self
+        update: dict[str, Any] = {}
+        if how.system is not None:
+            own = {kind: each.model_copy(update={"system": None}) for kind, each in self.variants.items()}
+            update = {"system": how.system, "variants": own}
+        prompt = self.model_copy(update=update)
+        prompt._shots = how.shots
+        said = json.dumps([self._sha256, how.system, how.shots])
+        prompt._sha256 = hashlib.sha256(said.encode()).hexdigest()
+        return prompt
+
+    def examples(self, kind: str) -> list[Example]:
+        """Every worked example that a prompt for tasks of this kind can show, the one that is always shown first. Those
+        of other kinds come last, where they have the same actions."""
+        own = self._merged(kind)
+        others = [self, *(self._merged(other) for other in self.variants if other != kind)]
+        found: list[Example] = []
+        for each in [own, *(other for other in others if other.actions == own.actions)]:
+            found += [e for e in (each.example, *each.more_examples) if e is not None and e not in found]
+        return found
 
     def for_tools(self, format_rules: str) -> PromptFile:
         """With other rules, where it has any, and an example that acts by tool calls."""
@@ -90,11 +140,19 @@ class PromptFile(_Strict):
         return {name for names in listed for name in names or ()}
 
     def for_kind(self, kind: str) -> PromptFile:
-        """The prompt of one kind of task, variants applied."""
+        """The prompt of one kind of task, variants applied, with the worked examples that are shown."""
+        merged = self._merged(kind)
+        shown = self.examples(kind)[: self._shots] if self._shots is not None else [merged.example]
+        first, more = (shown[0], tuple(shown[1:])) if shown else (None, ())
+        if (first, more) == (merged.example, merged.more_examples):
+            return merged
+        return merged.model_copy(update={"example": first, "more_examples": more})
+
+    def _merged(self, kind: str) -> PromptFile:
         variant = self.variants.get(kind)
         if variant is None:
             return self
-        return self.model_copy(update=variant.model_dump(exclude_none=True) | _example_of(variant))
+        return self.model_copy(update=variant.model_dump(exclude_none=True) | _examples_of(variant))
 
     def instruction_text(self, surface: ActionSurface, max_turns: int = MAX_TURNS) -> str:
         """The instruction with its placeholders filled in."""
@@ -107,19 +165,27 @@ class PromptFile(_Strict):
         """System and first user message; `surface` words the list of actions."""
         parts = [self.instruction_text(surface, max_turns), self.format_rules.strip()]
         if self.example is not None:
-            lines = [f"Goal: {self.example.goal}", f"Observation: {self.example.observation}"]
-            for step in self.example.steps:
-                lines += [
-                    f"Thought: {step.thought}",
-                    f'act(command="{step.action}")' if self._acts_by_tools else f"Action: {step.action}",
-                    f"Observation: {step.observation}",
-                ]
-            parts.append("Here is an example.\n" + "\n".join(lines))
+            shown = [self._worded(example) for example in (self.example, *self.more_examples)]
+            if len(shown) == 1:
+                parts.append(f"Here is an example.\n{shown[0]}")
+            else:
+                parts.append(f"Here are {len(shown)} examples.")
+                parts += [f"Example {number}.\n{text}" for number, text in enumerate(shown, start=1)]
         parts.append(f"Now it is your turn.\nGoal: {goal}\nObservation: {observation}")
         return [
             {"role": "system", "content": self.system.strip()},
             {"role": "user", "content": "\n\n".join(part for part in parts if part)},
         ]
+
+    def _worded(self, example: Example) -> str:
+        lines = [f"Goal: {example.goal}", f"Observation: {example.observation}"]
+        for step in example.steps:
+            lines += [
+                f"Thought: {step.thought}",
+                f'act(command="{step.action}")' if self._acts_by_tools else f"Action: {step.action}",
+                f"Observation: {step.observation}",
+            ]
+        return "\n".join(lines)
 
     def wrong_placeholders(self, slots: Collection[str]) -> list[str]:
         """What is wrong about the placeholders in braces, a phrase each. `slots` are those of the action templates,
@@ -145,16 +211,19 @@ class PromptFile(_Strict):
                     yield where + name, text
 
 
-def _example_of(variant: Variant) -> dict[str, Example]:
-    return {} if variant.example is None else {"example": variant.example}
+def _examples_of(variant: Variant) -> dict[str, Any]:
+    own = {"example": variant.example, "more_examples": variant.more_examples}
+    return {key: value for key, value in own.items() if value is not None}
 
 
-def load_prompts(specs: Sequence[EnvSpec], folder: Path | None = None) -> dict[str, PromptFile]:
+def load_prompts(
+    specs: Sequence[EnvSpec], folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN
+) -> dict[str, PromptFile]:
     """Family -> prompt file, of all families that are played. In `folder` each must have its own: a file
     that is missing or misnamed would put our prompt in its place, and the scores would not say so."""
     if folder is not None:
         _require_files(folder, [f"{spec.family}.yaml" for spec in specs])
-    return {spec.family: load_prompt(spec, folder) for spec in specs}
+    return {spec.family: load_prompt(spec, folder, adaptation) for spec in specs}
 
 
 def _require_files(folder: Path, names: Sequence[str]) -> None:
@@ -173,24 +242,33 @@ def _require_files(folder: Path, names: Sequence[str]) -> None:
         )
 
 
-def load_prompt(spec: EnvSpec, folder: Path | None = None) -> PromptFile:
+def prompt_path(spec: EnvSpec) -> Path:
+    """The file that the environment brings along, else ours."""
+    return spec.prompt_file or prompts_folder() / f"{spec.family}.yaml"
+
+
+def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN) -> PromptFile:
     """The prompt file of a family.
 
     `<family>.yaml` in `folder` where that holds one, else the one that the environment brings along, else ours.
     Raises UserError naming the file and what is wrong in it.
     """
     name = f"{spec.family}.yaml"
-    path = spec.prompt_file or prompts_folder() / name
+    path = prompt_path(spec)
     if folder is not None and not folder.is_dir():
         raise UserError(f"--prompts {folder}: no such folder")
     if folder is not None and (folder / name).exists():
         path = folder / name
+    raw = b""
     try:
-        prompt = PromptFile.from_bytes(path.read_bytes())
+        raw = path.read_bytes()
+        prompt = PromptFile.from_bytes(raw)
     except FileNotFoundError:
         raise UserError(f"no prompt file {path}: add one (see prompts/README.md)") from None
-    except (OSError, yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
-        raise UserError(f"prompt file {path} is not usable: {error}") from None
+    except ValidationError as error:
+        raise UserError(f"prompt file {path} is not usable: {value_problems(error, raw)}") from None
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"prompt file {path} is not usable: {syntax_problem(error)}") from None
     if prompt.environment != spec.family:
         raise UserError(f"prompt file {path} is for {prompt.environment!r}, not {spec.family!r}")
     unknown = sorted(prompt.action_names() - set(spec.actions))
@@ -203,4 +281,4 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None) -> PromptFile:
     }
     if wrong := prompt.wrong_placeholders(slots):
         raise UserError(f"prompt file {path} is not usable: {'; '.join(wrong)} (see prompts/README.md)")
-    return prompt
+    return prompt.adapted(adaptation)

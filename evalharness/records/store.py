@@ -3,6 +3,7 @@
 | file | what it holds |
 |---|---|
 | `manifest.json` | what the run is: configuration, digest, versions, content hashes, model identity, seeds |
+| `config.yaml` | every option as it was resolved |
 | `episodes.jsonl` | one finished episode a line, flushed and synced before the next |
 | `errors.jsonl` | infrastructure failures, each try |
 | `server.log`, `workers.log` | what the model server and the simulators printed |

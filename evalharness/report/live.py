@@ -14,6 +14,8 @@ from evalharness.engine.progress import Progress
 from evalharness.report.text import duration, printable
 from evalharness.report.watching import watching
 
+_BAR = 16
+
 
 def _speed(progress: Progress) -> str:
     elapsed = max(progress.elapsed, 1e-9)
@@ -24,53 +26,72 @@ def _speed(progress: Progress) -> str:
     parts.append(f"{duration(progress.elapsed)} so far")
     if left:
         parts.append(f"about {duration(left)} left")
+    if progress.retries:
+        busy = f", {progress.refusals} refused as too many" if progress.refusals else ""
+        parts.append(f"{progress.retries} requests made again{busy}")
     return " · ".join(parts)
 
 
+def _failed(progress: Progress, titles: Mapping[str, str]) -> str:
+    """Which episodes were given up."""
+    counts = {titles.get(family, family): one.failures for family, one in progress.families.items()}
+    parts = [f"{title} {failures}" for title, failures in counts.items() if failures]
+    return f"given up, to be tried again by the same command: {', '.join(parts)}" if parts else ""
+
+
+def _left(progress: Progress, family: str) -> str:
+    seconds = progress.seconds_left_of(family)
+    return duration(seconds) if seconds is not None else ""
+
+
 class _View:
+    """Fits 80 columns; longer lines are folded, and nothing is cut off."""
+
     def __init__(self, progress: Progress, titles: Mapping[str, str]) -> None:
         self.progress = progress
         self.titles = titles
 
     def __rich__(self) -> RenderableType:
-        table = Table(box=None, padding=(0, 1), pad_edge=False, header_style="dim")
+        progress = self.progress
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("family", no_wrap=True)
-        table.add_column("", width=20)
-        for name in ("done", "success", "progress", "running"):
+        table.add_column("", width=_BAR)
+        for name in ("done", "success", "progress", "running", "left"):
             table.add_column(name, justify="right", no_wrap=True)
-        for family, counts in self.progress.families.items():
+        for family, counts in progress.families.items():
             done = counts.done
             table.add_row(
                 self.titles.get(family, family),
-                ProgressBar(total=max(counts.total, 1), completed=done, width=20),
+                ProgressBar(total=max(counts.total, 1), completed=counts.share, width=_BAR),
                 f"{done}/{counts.total}",
                 f"{100 * counts.successes / done:.1f} %" if done else "-",
                 f"{100 * counts.progress_sum / done:.1f} %" if done else "-",
-                str(counts.running) + (f", {counts.failures} failed" if counts.failures else ""),
+                str(counts.running),
+                _left(progress, family),
             )
-        status = Text(
-            printable(self.progress.status, single_line=True),
-            style="yellow",
-            no_wrap=True,
-            overflow="ellipsis",
+        lines = [
+            (_speed(progress), "dim"),
+            (progress.engine(), "dim"),
+            (_failed(progress, self.titles), "yellow"),
+            (progress.warning, "bold yellow"),
+            (progress.status, "yellow"),
+        ]
+        return Group(
+            table, *(Text(printable(text, single_line=True), style=style) for text, style in lines if text)
         )
-        engine = Text(
-            printable(self.progress.engine(), single_line=True),
-            style="dim",
-            no_wrap=True,
-            overflow="ellipsis",
-        )
-        return Group(table, Text(_speed(self.progress), style="dim"), engine, status)
 
 
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
     parts = []
     for family, counts in progress.families.items():
         rate = f", success {100 * counts.successes / counts.done:.1f} %" if counts.done else ""
+        under_way = f" and {counts.partly:.1f} in flight" if counts.running else ""
         failed = f", {counts.failures} failed" if counts.failures else ""
-        parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{rate}{failed}")
+        parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{under_way}{rate}{failed}")
     if progress.turns:
         parts += [_speed(progress), progress.engine()]
+    if progress.warning:
+        parts.append(progress.warning)
     return " | ".join(parts)
 
 

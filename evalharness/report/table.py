@@ -25,6 +25,14 @@ def notes(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
             else ""
         )
     ]
+    if limit := summary.get("first_tasks_only"):
+        found.append(
+            f"--limit {limit}: only the first tasks of each family, which are not like all (--sample draws some)"
+        )
+    if sample := summary.get("sample"):
+        found.append(
+            f"--sample {sample}: tasks of each family drawn with seed {summary['sample_seed']}, spread over kinds"
+        )
     for family, draw in sorted(summary.get("draw", {}).items()):
         found.append(
             f"{titles.get(family, family)}: {draw['tasks']} tasks drawn from the suite with seed {draw['seed']}"
@@ -125,8 +133,9 @@ def cost_lines(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[st
 
 
 def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]:
-    """What is missing from the numbers."""
-    found = []
+    """What is missing from the numbers, and what says that they are not the model's."""
+    trouble = summary.get("format_trouble")
+    found = [printable(trouble["said"], single_line=True)] if trouble else []
     for family, entry in summary["families"].items():
         title = titles.get(family, family)
         if entry["infrastructure_failures"]:

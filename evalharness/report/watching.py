@@ -64,5 +64,5 @@ def watching(
 
 
 def dim(text: str, style: str = "dim") -> Text:
-    """One line of a live view, cut at the terminal's width."""
-    return Text(printable(text, single_line=True), style=style, no_wrap=True, overflow="ellipsis")
+    """What a live view says beside its bars; folded at the terminal's width, and never cut."""
+    return Text(printable(text, single_line=True), style=style)

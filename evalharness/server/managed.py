@@ -27,6 +27,7 @@ from evalharness.server.log import phase_of
 from evalharness.server.process import SupervisedProcess
 from evalharness.server.readiness import context_length, first_request, healthy
 from evalharness.server.reason import derived_max_model_len, hint_for, root_cause
+from evalharness.server.start_times import note_start, of_about
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -160,7 +161,7 @@ class ManagedServer:
 
     async def start(self) -> None:
         """Start and wait until ready. Raises `CheckpointError` or `ServerStartError`, leaving no process."""
-        context: int | None = CONTEXT_TOKENS
+        context: int | None = default_context(self.model)
         if is_local(self.model):
             checkpoint = check_checkpoint(self.model)
             if checkpoint.has_chat_template is False and "chat-template" not in option_names(self._extra):
@@ -168,9 +169,6 @@ class ManagedServer:
                     f"the tokenizer in {self.model} has no chat template; "
                     'name one: --vllm-args "--chat-template FILE"'
                 )
-        allowed = model_context_length(self.model)
-        if allowed is not None:
-            context = min(CONTEXT_TOKENS, allowed)
         tries = 3
         while True:
             tries -= 1
@@ -225,6 +223,7 @@ class ManagedServer:
 
         began = reported = time.monotonic()
         phase, read = "loading vLLM", self._log_start
+        about = of_about(self.model, self.command.kind)
         version = f" {self.version}" if self.version else ""
         self._on_status(f"starting vLLM{version} ({self.command.kind}) on port {self.port}")
         headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
@@ -244,12 +243,13 @@ class ManagedServer:
                 now = next(filter(None, map(phase_of, reversed(lines))), phase)
                 if now != phase or time.monotonic() - reported >= _STATUS_EVERY:
                     phase, reported = now, time.monotonic()
-                    self._on_status(f"{phase} ({elapsed:.0f} s)")
+                    self._on_status(f"vLLM starts: {phase}, {elapsed:.0f} s {about}")
                 await asyncio.sleep(0.2)
-            self._on_status(f"first request ({time.monotonic() - began:.0f} s)")
+            self._on_status(f"vLLM starts: first request, {time.monotonic() - began:.0f} s {about}")
             await self._first_request(http, process, max(60.0, self._timeout - (time.monotonic() - began)))
             self.max_model_len = await context_length(http, self.base_url)
-        self._on_status(f"ready after {time.monotonic() - began:.0f} s")
+        note_start(self.model, self.command.kind, time.monotonic() - began)
+        self._on_status(f"vLLM is ready after {time.monotonic() - began:.0f} s")
 
     async def _first_request(self, http: ClientSession, process: SupervisedProcess, limit: float) -> None:
         seen = await first_request(http, self.base_url, self.served_name, limit)
@@ -303,6 +303,12 @@ class ManagedServer:
             lines.append(hint)
         lines.append(f"the whole log: {self.log_path}")
         return "\n  ".join(lines)
+
+
+def default_context(model: str | Path) -> int:
+    """Context length that a server is started with, where no argument says another one."""
+    allowed = model_context_length(model)
+    return CONTEXT_TOKENS if allowed is None else min(CONTEXT_TOKENS, allowed)
 
 
 def _socket_folder() -> Path:

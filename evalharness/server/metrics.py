@@ -130,7 +130,7 @@ class ServerInsight:
         urls = list(self.urls())
         for gone in self._last.keys() - set(urls):
             self._restarted(gone)
-        readings = await asyncio.gather(*(_read(http, url) for url in urls))
+        readings = await asyncio.gather(*(read_metrics(http, url) for url in urls))
         found = {url: r for url, r in zip(urls, readings, strict=True) if r is not None}
         if not found:
             return False
@@ -214,7 +214,8 @@ def metrics_url(base_url: str) -> str:
     return base_url.rstrip("/").removesuffix("/v1") + "/metrics"
 
 
-async def _read(http: ClientSession, url: str) -> Reading | None:
+async def read_metrics(http: ClientSession, url: str) -> Reading | None:
+    """One look; None where there is no such page."""
     import aiohttp
 
     with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):

@@ -37,6 +37,24 @@ def draw_facts(
     return {family: asdict(draw) for family, draw in draws.items() if draw is not None}
 
 
+def spread_sample(tasks: Sequence[Task], count: int, seed: int) -> list[Task]:
+    """`count` of a family's tasks, each kind with its share of them, in the order of the table.
+
+    A larger sample of the same seed holds the smaller one: tasks are lined up so that every kind comes evenly, and the
+    first `count` of the line are taken.
+    """
+    rng = random.Random(f"{seed}/{tasks[0].family}" if tasks else "")
+    kinds: dict[str, list[Task]] = {}
+    for task in tasks:
+        kinds.setdefault(task.kind, []).append(task)
+    line = []
+    for kind in sorted(kinds):
+        own = rng.sample(kinds[kind], len(kinds[kind]))
+        line += [((place + 0.5) / len(own), rng.random(), task.id) for place, task in enumerate(own)]
+    chosen = {task_id for _, _, task_id in sorted(line)[:count]}
+    return [task for task in tasks if task.id in chosen]
+
+
 def draw_tasks(tasks: Sequence[Task], draw: Draw | None) -> list[Task]:
     """The drawn tasks in the order of the table."""
     if draw is None or draw.tasks >= len(tasks):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from envs.base import EnvSpec, MissingDataError, Suite, Task
 from evalharness.errors import UserError, nearest
-from evalharness.suites.draws import draw_tasks, the_draw
+from evalharness.suites.draws import draw_tasks, spread_sample, the_draw
 from evalharness.suites.open import load_open
 
 
@@ -47,6 +48,26 @@ def _positions(family: str, text: str, size: int) -> list[int]:
     return list(range(low, high + 1))
 
 
+_FIELDS = ("kind", "difficulty")
+
+
+def _matching(family: str, conditions: str, tasks: Sequence[Task]) -> list[int]:
+    """Positions of the tasks that `kind=KIND` and `difficulty=LEVEL` hold for; with colons between several, all of
+    them. `*` in a kind stands for anything."""
+    found = list(range(len(tasks)))
+    for condition in conditions.split(":"):
+        name, _, wanted = condition.partition("=")
+        if name not in _FIELDS or not wanted:
+            raise UserError(f"{family}:{condition}: write {family}:kind=KIND or {family}:difficulty=hard")
+        known = sorted({getattr(task, name) for task in tasks})
+        if not any(fnmatchcase(value, wanted) for value in known):
+            if family == "all":
+                return []
+            raise UserError(f"{family} has no task of {name} {wanted!r}{nearest(wanted, known)}")
+        found = [position for position in found if fnmatchcase(getattr(tasks[position], name), wanted)]
+    return found
+
+
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
     """All tasks of a family. Raises UserError with the command that fixes it when data is missing.
 
@@ -76,18 +97,22 @@ def select(
     suite_seed: int = 0,
     limit: int | None = None,
     questions: str | None = None,
+    sample: int | None = None,
 ) -> list[Task]:
-    """The tasks that `selection` names: a comma list of `all`, families, `family:range`, and task ids.
+    """The tasks that `selection` names: a comma list of `all`, families, `family:range`, `family:kind=...`,
+    `all:difficulty=...` and task ids.
 
     In the order of the families' names and of their tables, each task once. `limit` keeps the first N of each
-    family's selection. Where a family draws from its suite (`the_draw`), the family and ranges mean what was drawn;
-    a task id means any task.
+    family's selection, `sample` N that `suite_seed` draws, spread over kinds. Where a family draws from its suite
+    (`the_draw`), the family and ranges mean what was drawn; a task id means any task.
     """
     require_suite(specs, suite)
     if questions is not None and not any(suite in spec.draw for spec in specs.values()):
         raise UserError(f"--questions: no family draws its tasks from the {suite!r} suite; use --limit")
     if limit is not None and limit <= 0:
         raise UserError(f"--limit {limit} leaves no task; give a number above 0")
+    if limit is not None and sample is not None:
+        raise UserError("--limit takes the first tasks and --sample draws some; give one of them")
     chosen: dict[str, set[int]] = {}
     tables: dict[str, list[Task]] = {}
     drawn: dict[str, list[int]] = {}
@@ -110,6 +135,15 @@ def select(
             for family in families_of_all(specs, suite):
                 table(family)
                 chosen.setdefault(family, set()).update(drawn[family])
+        elif "=" in item:
+            family, _, conditions = item.partition(":")
+            several = families_of_all(specs, suite) if family == "all" else [family]
+            for each in several:
+                whole = table(each)
+                own = [whole[position] for position in drawn[each]]
+                matching = _matching(family, conditions, own)
+                if matching:
+                    chosen.setdefault(each, set()).update(drawn[each][position] for position in matching)
         elif "/" in item:
             family = item.split("/")[0]
             positions = {task.id: position for position, task in enumerate(table(family))}
@@ -122,9 +156,10 @@ def select(
             size = len(drawn[family])
             wanted = _positions(family, span, size) if ":" in item else range(size)
             chosen.setdefault(family, set()).update(drawn[family][position] for position in wanted)
-    tasks = [
-        tables[family][position] for family in sorted(chosen) for position in sorted(chosen[family])[:limit]
-    ]
+    tasks: list[Task] = []
+    for family in sorted(chosen):
+        own = [tables[family][position] for position in sorted(chosen[family])]
+        tasks += own[:limit] if sample is None else spread_sample(own, sample, suite_seed)
     if not tasks:
         raise UserError(f"--tasks {selection!r} names no task of the {suite!r} suite")
     return tasks

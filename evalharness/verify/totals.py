@@ -9,7 +9,7 @@ from typing import Any
 
 from evalharness._version import __version__
 from evalharness.analysis.score import EpisodeScore
-from evalharness.analysis.summary import TIMING, summary_of
+from evalharness.analysis.summary import FORMAT_TROUBLE, TIMING, summary_of
 from evalharness.records.episode import Episode
 from evalharness.records.shapes import read_object
 from evalharness.records.store import SUMMARY
@@ -35,7 +35,7 @@ def summary_findings(
         return [Finding("summary", SUMMARY, f"not readable ({error})")], []
     again = json.loads(json.dumps(summary_of(folder, manifest, scores)))
     older = manifest["sessions"][-1]["evalharness"] != __version__
-    ignored = {*_NOT_OF_EPISODES, "cost"}
+    ignored = {*_NOT_OF_EPISODES, "cost", FORMAT_TROUBLE}
     kept = [{key: value for key, value in each.items() if key not in ignored} for each in (stored, again)]
     return list(_differences(*kept, prefix="", older=older)), []
 

@@ -86,9 +86,43 @@ async def test_greedy_is_never_left_out() -> None:
     message = "Unsupported value: {} does not support 0"
     async with ChatServer(choose_fault=refuses(message, "temperature")).running() as server:
         endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
-        with pytest.raises(UserError, match="temperature does not support 0"):
+        with pytest.raises(
+            UserError, match=r"temperature does not support 0.*; with --temperature 1 nothing"
+        ):
             await endpoint.start()
         await endpoint.close()
+        usual = await started(server, Sampling(temperature=1.0))
+    assert usual.left_out == {"temperature"}
+
+
+async def test_a_server_that_takes_another_field_for_the_limit_of_tokens_gets_that() -> None:
+    message = (
+        "Unsupported parameter: '{}' is not supported with this model. Use 'max_completion_tokens' instead."
+    )
+    async with ChatServer(choose_fault=refuses(message, "max_tokens")).running() as server:
+        endpoint = await started(server, Sampling(max_tokens=77))
+        request = server.requests[-1]
+    assert "max_tokens" not in request
+    assert request["max_completion_tokens"] == 77
+    assert endpoint.facts()["token_limit_field"] == "max_completion_tokens"
+
+
+async def test_stop_sequences_may_be_refused() -> None:
+    message = "Unsupported parameter: '{}' is not supported with this model."
+    async with ChatServer(choose_fault=refuses(message, "stop")).running() as server:
+        endpoint = await started(server, Sampling())
+    assert endpoint.left_out == {"stop"}
+
+
+async def test_further_fields_are_in_every_request_and_never_in_place_of_ours() -> None:
+    async with ChatServer().running() as server:
+        fields = {"reasoning_effort": "low", "seed": 99}
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), extra_fields=fields)
+        await endpoint.start()
+        await endpoint.chat(MESSAGES, seed=3)
+        await endpoint.close()
+    assert [request["reasoning_effort"] for request in server.requests] == ["low", "low"]
+    assert server.requests[-1]["seed"] == 3
 
 
 async def test_the_manifest_tells_how_the_server_was_asked(clean_home: Path, tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from evalharness.analysis.scored_run import ScoredRun, load_scored_run, of_famil
 from evalharness.analysis.summary import earlier_timing, summarize
 from evalharness.analysis.tables import sorted_episodes
 from evalharness.errors import UserError, nearest
+from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import turn_limits
 from evalharness.records.store import EpisodeKey, read_manifest
@@ -121,6 +122,7 @@ class RunRecords:
     judged: EpisodeJudgements = field(default_factory=dict)
     chosen: Chosen = field(default_factory=lambda: Chosen())
     rows: list[tuple[float, ...]] = field(default_factory=list)
+    adaptation: Adaptation = AS_WRITTEN
     _closed: list[bytes] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
     _curves: dict[str, list[float]] = field(default_factory=dict)
@@ -134,7 +136,8 @@ class RunRecords:
             return
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
-        prompt = self.prompts.of(episode, self.limits.get(episode.family, self.max_turns), self.acts_by_tools)
+        limit = self.limits.get(episode.family, self.max_turns)
+        prompt = self.prompts.of(episode, limit, self.acts_by_tools, self.adaptation)
         judged = self.judged.get((episode.task_id, episode.sample))
         self._open.append(json.dumps(trajectory(episode, prompt, judged), separators=(",", ":")))
         if sum(map(len, self._open)) >= BLOCK_BYTES:
@@ -283,6 +286,7 @@ def load_bundle(
         by_tools = run.action_interface == "tools"
         limits = turn_limits(run.manifest)
         record = RunRecords(tasks, worded, run.max_turns, limits, by_tools, judgements(run.folder), chosen)
+        record.adaptation = Adaptation.of(run.manifest["identity"]["config"])
         for episode in sorted_episodes(run.folder):
             record.add(episode)
         records.append(record)

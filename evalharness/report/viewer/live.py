@@ -14,6 +14,7 @@ from aiohttp import web
 from evalharness.analysis.run_labels import NamedRun, letter, run_labels
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run, of_family
 from evalharness.errors import UserError
+from evalharness.protocol.prompt import Adaptation
 from evalharness.records.manifest import turn_limits
 from evalharness.records.shapes import read_episode
 from evalharness.records.store import EPISODES, LOCK, MANIFEST, EpisodeKey, read_manifest
@@ -111,6 +112,7 @@ class Viewed:
             records = RunRecords(
                 self.tasks, self.prompts, max(limits.values()), limits, by_tools, chosen=self.chosen
             )
+            records.adaptation = Adaptation.of(manifest["identity"]["config"])
             self.feeds.append(Feed(folder, records))
         self.refresh()
 

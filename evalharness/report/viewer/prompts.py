@@ -8,6 +8,7 @@ from typing import Any
 
 from envs.base import MAX_TURNS
 from evalharness.protocol.played_prompt import played_prompt
+from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
 from evalharness.protocol.tools import FORMAT_RULES
 from evalharness.records.episode import Episode
 
@@ -24,7 +25,13 @@ class Prompts:
     listed: list[list[dict[str, str]]] = field(default_factory=list)
     _known: dict[tuple[Any, ...], int | None] = field(default_factory=dict)
 
-    def of(self, episode: Episode, max_turns: int = MAX_TURNS, acts_by_tools: bool = False) -> int | None:
+    def of(
+        self,
+        episode: Episode,
+        max_turns: int = MAX_TURNS,
+        acts_by_tools: bool = False,
+        adaptation: Adaptation = AS_WRITTEN,
+    ) -> int | None:
         """Position in `listed`; None where no prompt file of that very hash is at hand."""
         key = (
             episode.family,
@@ -33,6 +40,7 @@ class Prompts:
             episode.prompt_hash,
             max_turns,
             acts_by_tools,
+            adaptation,
         )
         if key not in self._known:
             messages = self._worded(*key)
@@ -49,8 +57,9 @@ class Prompts:
         prompt_hash: str,
         max_turns: int,
         acts_by_tools: bool,
+        adaptation: Adaptation,
     ) -> list[dict[str, str]] | None:
-        found = played_prompt(family, kind, perturbation, prompt_hash, self.folder)
+        found = played_prompt(family, kind, perturbation, prompt_hash, self.folder, adaptation)
         if found is None:
             return None
         prompt, voice = found

@@ -1,0 +1,132 @@
+"""`evalharness server start`, `stop` and the kept servers of `status`."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.errors import UserError
+
+if TYPE_CHECKING:
+    from evalharness.server.kept import Kept
+
+_START = """\
+Start a vLLM and keep it between runs. `run`, `sweep` and the others use it where they would start one of exactly the
+same checkpoint (by its hash) and arguments. It listens on loopback only, and ends when nobody has used it for a while.
+"""
+
+
+def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    start = actions.add_parser("start", help="start a vLLM and keep it between runs", description=_START)
+    start.add_argument(
+        "model", metavar="MODEL", help="a checkpoint directory, a hub id, or demo; as for `run`"
+    )
+    start.add_argument(
+        "--model-name", metavar="NAME", help="the name it is served by (default: the folder's)"
+    )
+    start.add_argument("--vllm", metavar="PATH", help="as given to `run`")
+    start.add_argument("--vllm-args", metavar="ARGS", help="as given to `run`")
+    start.add_argument("--chat-template", metavar="FILE", help="as given to `run`")
+    start.add_argument(
+        "--idle", type=float, default=30.0, metavar="MIN", help="end after so many minutes unused (30)"
+    )
+    start.set_defaults(run=_start)
+
+    stop = actions.add_parser(
+        "stop", help="stop kept servers", description="Stop a kept server, or the only one there is."
+    )
+    stop.add_argument(
+        "model", nargs="?", metavar="MODEL", help="as it was started; not needed for the only one"
+    )
+    stop.add_argument("--all", action="store_true", help="all of them")
+    stop.set_defaults(run=_stop)
+
+
+def _start(args: argparse.Namespace) -> int:
+    from evalharness.config import make_config
+    from evalharness.policy.resolve import to_keep
+    from evalharness.report.terminal import say
+    from evalharness.server.keeping import start_kept
+
+    if not 0 < args.idle < float("inf"):
+        raise UserError("--idle takes minutes above 0")
+    given = {
+        name: getattr(args, name) for name in ("model", "model_name", "vllm", "vllm_args", "chat_template")
+    }
+    config = make_config(given)
+    if config.is_endpoint or config.is_scripted:
+        raise UserError(f"{args.model} needs no server; give a checkpoint directory, a hub id, or demo")
+    last = ""
+
+    def status(text: str) -> None:
+        nonlocal last
+        if text.partition(",")[0] != last:  # each phase once, and not every five seconds
+            last = text.partition(",")[0]
+            say(f"evalharness: {text}")
+
+    kept, fresh = start_kept(to_keep(config, status, idle_s=60 * args.idle), status)
+    say(("" if fresh else "already there: ") + _line(kept), stderr=False)
+    say(f"used by: evalharness run --model {args.model} ...  (ends {_minutes(kept.idle_s)} after its last use)",
+        stderr=False)  # fmt: skip
+    return 0
+
+
+def _stop(args: argparse.Namespace) -> int:
+    from evalharness.report.terminal import say
+    from evalharness.server.kept import all_kept, stop_kept
+
+    kept = all_kept()
+    chosen = kept if args.all else named(kept, args.model)
+    if args.model is None and not args.all and len(kept) > 1:
+        raise UserError(f"there are {len(kept)} kept servers; name one, or give --all: " + _names(kept))
+    if not chosen:
+        if args.model is not None:
+            raise UserError(f"no kept server of {args.model}; there are: {_names(kept) or 'none'}")
+        say("there is no kept server", stderr=False)
+    for each in chosen:
+        if not stop_kept(each):
+            raise UserError(
+                f"the server of {each.model} (process {each.keeper_pid}) does not end; its log: {each.log}"
+            )
+        say(f"stopped the server of {each.model}", stderr=False)
+    return 0
+
+
+def named(kept: list[Kept], model: str | None) -> list[Kept]:
+    """Those that were started as `model`, or serve it by that name; all where none is named."""
+    if model is None:
+        return kept
+    here = Path(model).expanduser().resolve()
+    return [
+        each
+        for each in kept
+        if model in (each.model, each.served_name) or Path(each.served).resolve() == here
+    ]
+
+
+def status_lines(kept: list[Kept]) -> list[str]:
+    return ["kept servers:", *(f"  {_line(each)}" for each in kept)] if kept else ["kept servers: none"]
+
+
+def as_json(kept: list[Kept]) -> list[dict[str, Any]]:
+    from dataclasses import asdict
+
+    return [asdict(each) | {"idle_for_s": round(each.idle_for, 1)} for each in kept]
+
+
+def _line(kept: Kept) -> str:
+    return (
+        f"{kept.model} as {kept.served_name}: {kept.base_url}, vLLM {kept.version or 'of unknown version'}, "
+        f"unused for {_minutes(kept.idle_for)} of {_minutes(kept.idle_s)}"
+    )
+
+
+def _names(kept: list[Kept]) -> str:
+    return ", ".join(each.model for each in kept)
+
+
+def _minutes(seconds: float) -> str:
+    from evalharness.report.text import duration
+
+    return duration(seconds)

@@ -1,0 +1,109 @@
+"""`evalharness prompts`: the prompt files, to look at and to start one's own from."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+_DESCRIPTION = """\
+What a model is asked comes from one file for each family. `export` writes ours into a folder, to change there;
+`run --prompts DIR` plays with them. What the keys mean is in the README.md that is written beside them.
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "prompts", help="show the prompts, or export them to start your own from", description=_DESCRIPTION
+    )
+    actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+
+    export = actions.add_parser(
+        "export",
+        help="write the prompt files into a folder",
+        description="Write the prompt files into a folder.",
+    )
+    export.add_argument("folder", type=Path, metavar="DIR", help="folder for them; made if it is not there")
+    export.add_argument("--tasks", metavar="LIST", help="only of these families: babyai,pddl (default: all)")
+    export.add_argument("--force", action="store_true", help="replace files that are there")
+    export.set_defaults(run=_export)
+
+    show = actions.add_parser(
+        "show",
+        help="print the prompt of a family",
+        description="Print what a model of a family is asked, as it is sent: all but goal and first observation.",
+    )
+    show.add_argument("family", metavar="FAMILY", help="see: evalharness tasks")
+    show.add_argument("--kind", metavar="KIND", help="of this kind of tasks (default: the first one's)")
+    show.add_argument("--prompts", type=Path, metavar="DIR", help="with files of your own")
+    show.add_argument("--system", metavar="TEXT|FILE", help="as given to `run`")
+    show.add_argument("--shots", type=int, metavar="N", help="as given to `run`")
+    show.add_argument("--perturb", metavar="NAME", help="as given to `run`")
+    show.add_argument("--file", action="store_true", help="print the file itself")
+    show.set_defaults(run=_show)
+
+
+def _export(args: argparse.Namespace) -> int:
+    from envs import specs
+    from evalharness.errors import UserError, nearest
+    from evalharness.paths import prompts_folder, write_whole
+    from evalharness.protocol.prompt import prompt_path
+    from evalharness.report.terminal import say
+
+    known = specs()
+    families = args.tasks.split(",") if args.tasks else sorted(known)
+    for family in families:
+        if family not in known:
+            raise UserError(f"--tasks: unknown family {family!r}{nearest(family, sorted(known))}")
+    files = {f"{family}.yaml": prompt_path(known[family]) for family in families}
+    files["README.md"] = prompts_folder() / "README.md"
+    there = [name for name in files if (args.folder / name).exists() and name != "README.md"]
+    if there and not args.force:
+        raise UserError(f"{args.folder} has {there[0]} already; --force replaces it")
+    try:
+        args.folder.mkdir(parents=True, exist_ok=True)
+        for name, source in files.items():
+            write_whole(args.folder / name, source.read_bytes())
+    except OSError as error:
+        raise UserError(f"cannot write to {args.folder}: {error.strerror}") from None
+    say(f"{len(files) - 1} prompt files in {args.folder}; play with them: evalharness run --prompts {args.folder} ...",
+        stderr=False)  # fmt: skip
+    return 0
+
+
+def _show(args: argparse.Namespace) -> int:
+    from envs import specs
+    from evalharness.config import make_config
+    from evalharness.errors import UserError, nearest
+    from evalharness.protocol.perturb import Voice
+    from evalharness.protocol.prompt import load_prompt, prompt_path
+    from evalharness.report.terminal import make_console, say
+
+    known = specs()
+    if args.family not in known:
+        raise UserError(f"unknown family {args.family!r}{nearest(args.family, sorted(known))}")
+    spec = known[args.family]
+    if args.file:
+        path = args.prompts / f"{args.family}.yaml" if args.prompts else prompt_path(spec)
+        load_prompt(spec, args.prompts)
+        say(path.read_text(encoding="utf-8").rstrip("\n"), stderr=False)
+        return 0
+    changed = make_config(
+        {"model": "demo", "system": args.system, "shots": args.shots, "perturb": args.perturb}
+    )
+    prompt = load_prompt(spec, args.prompts, changed.adaptation)
+    kinds = sorted(prompt.variants)
+    if args.kind and args.kind not in kinds:
+        others = f"; those are: {', '.join(kinds)}" if kinds else ""
+        raise UserError(
+            f"{args.family}: kind {args.kind!r} has no prompt of its own; leave --kind out{others}"
+        )
+    kind = args.kind or (kinds[0] if kinds and prompt.example is None else "")
+    voice = Voice(spec, changed.perturb)
+    shown = voice.prompt(prompt.for_kind(kind))
+    console = make_console()
+    for message in shown.messages(voice.surface, "...", "...", max_turns=changed.turn_limit(spec)):
+        console.print(f"--- {message['role']}", style="bold")
+        console.print(message["content"], highlight=False, soft_wrap=True)
+    if kinds:
+        say(f"\nkinds with a prompt of their own (--kind): {', '.join(kinds)}", stderr=True)
+    return 0

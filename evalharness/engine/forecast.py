@@ -1,0 +1,169 @@
+"""How long a run still takes: by family, from the turns of the episodes in flight and of those to come.
+
+A rate over all turns so far says little near the end. Fast families are done first and many episodes were in flight
+at once; what is left then is a few long episodes one after the other, which no number of others makes shorter. So
+each family is counted by itself, and no family is done before its longest episode.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from statistics import fmean
+
+Key = tuple[str, int]
+"""(task id, sample)"""
+_ENOUGH_TURNS = 10
+"""Of a family, before its pace is more than its first reply and its environment's start."""
+_PRIOR = 10
+"""So many episodes of the expected length are counted beside the finished ones: the short ones finish first."""
+_OVERTIME = 0.25
+"""An episode that has outlived its expected length is expected to go on for this share of it."""
+
+
+@dataclass
+class _Running:
+    began: float
+    turns: int = 0
+
+
+@dataclass
+class _Family:
+    waiting: dict[Key, float] = field(default_factory=dict)
+    """Expected turns of the episodes that are not finished, in flight or not."""
+    running: dict[Key, _Running] = field(default_factory=dict)
+    played: int = 0
+    """Turns of the episodes finished in this session."""
+    expected: float = 0.0
+    """What had been expected of them."""
+    prior: float = 0.0
+    turns: int = 0
+    """All that were played, in flight or not."""
+    episode_s: float = 0.0
+    """Time that episodes were in flight which no longer are."""
+
+    @property
+    def stretch(self) -> float:
+        """Played over expected turns: episodes to come are taken to last as much longer or shorter."""
+        return (self.played + self.prior) / (self.expected + self.prior) if self.expected else 1.0
+
+    @property
+    def usual(self) -> float:
+        """Played over expected turns of those that are finished."""
+        return self.played / self.expected if self.expected else 1.0
+
+
+def _family(key: Key) -> str:
+    return key[0].split("/")[0]
+
+
+@dataclass
+class Forecast:
+    clock: Callable[[], float] = lambda: time.monotonic()
+    _families: dict[str, _Family] = field(default_factory=dict)
+
+    def expect(self, expected_turns: Mapping[Key, float]) -> None:
+        self._families = {}
+        for key, turns in expected_turns.items():
+            self._families.setdefault(_family(key), _Family()).waiting[key] = max(turns, 1.0)
+        for family in self._families.values():
+            family.prior = _PRIOR * fmean(family.waiting.values())
+
+    def begin(self, key: Key) -> None:
+        if (family := self._families.get(_family(key))) is not None:
+            family.running[key] = _Running(self.clock())
+
+    def turn(self, key: Key) -> None:
+        if (family := self._families.get(_family(key))) is not None and key in family.running:
+            family.running[key].turns += 1
+            family.turns += 1
+
+    def end(self, key: Key) -> None:
+        family = self._families.get(_family(key))
+        if family is not None and (running := family.running.pop(key, None)) is not None:
+            family.episode_s += self.clock() - running.began
+
+    def finish(self, key: Key, turns: int) -> None:
+        family = self._families.get(_family(key))
+        if family is not None and (expected := family.waiting.pop(key, None)) is not None:
+            family.played += turns
+            family.expected += expected
+
+    def drop(self, key: Key) -> None:
+        if (family := self._families.get(_family(key))) is not None:
+            family.waiting.pop(key, None)
+
+    def partly(self, name: str) -> float:
+        """What of a family's episodes in flight is played, in episodes; none counts as whole before it is finished."""
+        family = self._families.get(name)
+        if family is None:
+            return 0.0
+        return sum(
+            min(running.turns / (family.waiting.get(key, running.turns or 1) * family.stretch), 0.95)
+            for key, running in family.running.items()
+        )
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The family that takes longest, or all work over all seats; None before the turns say anything."""
+        unfinished = [family for family in self._families.values() if family.waiting]
+        pace = self._overall_pace
+        if not unfinished or pace is None:
+            return None
+        seats = max(sum(len(family.running) for family in unfinished), 1)
+        work = sum(self._work(family, pace) for family in unfinished) / seats
+        return max([work, *(self._alone(family, pace) for family in unfinished)])
+
+    def seconds_left_of(self, name: str) -> float | None:
+        """None before turns say anything, and where nothing of the family is in flight."""
+        family, pace = self._families.get(name), self._overall_pace
+        if family is None or pace is None or not family.running:
+            return None
+        return self._alone(family, pace)
+
+    @property
+    def _overall_pace(self) -> float | None:
+        """Seconds a turn; None before there are enough turns of any family."""
+        turns = sum(family.turns for family in self._families.values())
+        episodes = sum(len(family.waiting) for family in self._families.values())
+        if turns < min(_ENOUGH_TURNS, 2 * episodes) or not turns:
+            return None
+        return sum(self._episode_s(family) for family in self._families.values()) / turns
+
+    def _episode_s(self, family: _Family) -> float:
+        now = self.clock()
+        return family.episode_s + sum(now - running.began for running in family.running.values())
+
+    def _family_pace(self, family: _Family, overall: float) -> float:
+        return self._episode_s(family) / family.turns if family.turns >= _ENOUGH_TURNS else overall
+
+    def _work(self, family: _Family, overall: float) -> float:
+        """Seconds at one seat."""
+        pace = self._family_pace(family, overall)
+        return sum(self._turns_left(family, key) for key in family.waiting) * pace
+
+    def _alone(self, family: _Family, overall: float) -> float:
+        """With the seats that it has now, and at least as long as its longest episode."""
+        now, pace = self.clock(), self._family_pace(family, overall)
+        longest = max(
+            self._turns_left(family, key) * self._pace(family.running.get(key), pace, now)
+            for key in family.waiting
+        )
+        if not family.running:
+            return longest
+        return max(self._work(family, overall) / len(family.running), longest)
+
+    @staticmethod
+    def _turns_left(family: _Family, key: Key) -> float:
+        expected = family.waiting[key]
+        played = family.running[key].turns if key in family.running else 0
+        if played < family.usual * expected:
+            expected *= family.stretch
+        # Else it has outlived those that are finished, and their length says nothing of it.
+        return max(expected - played, _OVERTIME * family.waiting[key])
+
+    @staticmethod
+    def _pace(running: _Running | None, usual: float, now: float) -> float:
+        """Seconds a turn; an episode's own from its third turn on."""
+        return usual if running is None or running.turns < 3 else (now - running.began) / running.turns

@@ -1,0 +1,33 @@
+"""`config.yaml` of a run folder: every option as it was resolved, for `--config RUN/config.yaml`."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import yaml
+
+from evalharness.config import SAMPLING, RunConfig
+
+CONFIG = "config.yaml"
+_HEAD = """\
+# The options of this run, flags, file, environment and defaults in one. The same again, elsewhere:
+#   evalharness run --config THIS_FILE -o DIR
+"""
+_JSON = ("chat_template_kwargs", "extra_body")
+
+
+def resolved(config: RunConfig) -> str:
+    """As YAML. Without the run's folder, which `-o` names, and without what is not set."""
+    data: dict[str, Any] = config.model_dump(mode="json", exclude={"output", "more_endpoints"})
+    if config.more_endpoints:
+        data["model"] = list(config.endpoints)
+    if config.sampling == "model":  # what is not said is the model's to say
+        data = {
+            key: value for key, value in data.items() if key not in SAMPLING or key in config.model_fields_set
+        }
+    for name in _JSON:
+        data[name] = json.loads(data[name] or "{}")
+    data["tasks"] = data["tasks"].split(",")
+    kept = {key: value for key, value in data.items() if value not in (None, "", {}, [])}
+    return _HEAD + yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, width=100)

@@ -1,0 +1,100 @@
+"""Which tasks a selection names: kinds, difficulties, a file, a sample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from envs import specs
+from envs.base import Task
+from evalharness.cli import main
+from evalharness.config import make_config
+from evalharness.errors import UserError
+from evalharness.suites.draws import spread_sample
+from evalharness.suites.selection import select
+
+SPECS = specs()
+
+
+def chosen(tasks: str, **more: int) -> list[Task]:
+    return select(SPECS, tasks, "open", data=None, **more)
+
+
+def test_tasks_by_kind_and_difficulty() -> None:
+    assert {task.kind for task in chosen("pddl:kind=gripper")} == {"gripper"}
+    assert Counter(task.family for task in chosen("babyai:kind=GoTo*,pddl:kind=barman")) == {
+        "babyai": 44,
+        "pddl": 20,
+    }
+    hard = chosen("all:difficulty=hard")
+    assert {task.difficulty for task in hard} == {"hard"}
+    assert len({task.family for task in hard}) == 5
+    both = chosen("pddl:kind=gripper:difficulty=hard")
+    assert {(task.kind, task.difficulty) for task in both} == {("gripper", "hard")}
+
+
+@pytest.mark.parametrize(
+    ("tasks", "said"),
+    [
+        ("pddl:kind=griper", "did you mean 'gripper'"),
+        ("pddl:difficulty=medium", "no task of difficulty 'medium'"),
+        ("pddl:level=hard", "pddl:difficulty=hard"),
+        ("all:kind=nowhere", "names no task"),
+    ],
+)
+def test_a_condition_that_holds_for_nothing_is_refused(tasks: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        chosen(tasks)
+
+
+def test_a_sample_is_spread_over_kinds_and_the_same_every_time() -> None:
+    drawn = chosen("pddl", sample=6)
+    assert Counter(task.kind for task in drawn) == {
+        "gripper": 2,
+        "barman": 2,
+        "blockworld": 1,
+        "tyreworld": 1,
+    }
+    assert drawn == chosen("pddl", sample=6)
+    assert [task.index for task in drawn] == sorted(task.index for task in drawn)
+    assert [task.index for task in drawn] != list(range(6))
+    assert drawn != spread_sample(chosen("pddl"), 6, seed=1)
+
+
+def test_a_larger_sample_holds_the_smaller_one() -> None:
+    tasks = chosen("babyai")
+    samples = [{task.id for task in spread_sample(tasks, count, 0)} for count in (5, 28, 40, 500)]
+    assert list(map(len, samples)) == [5, 28, 40, 112]
+    assert all(small <= large for small, large in pairwise(samples))
+    assert len({task.kind for task in spread_sample(tasks, 28, 0)}) == 28
+
+
+def test_a_file_of_tasks_is_known_by_what_is_in_it(tmp_path: Path) -> None:
+    file = tmp_path / "tasks.txt"
+    file.write_text("# for a try\nbabyai:0-3\n\npddl/open/007  # a gripper\n")
+    config = make_config({"model": "oracle", "suite": "open", "tasks": f"@{file}"})
+    assert config.tasks == "babyai:0-3,pddl/open/007"
+    assert [task.id for task in chosen(config.tasks)][-1] == "pddl/open/007"
+
+
+def test_first_tasks_and_drawn_ones_exclude_each_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [
+        "run",
+        "--model",
+        "oracle",
+        "--suite",
+        "open",
+        "--limit",
+        "2",
+        "--sample",
+        "2",
+        "-o",
+        str(tmp_path / "r"),
+    ]
+    assert main(words) == 2
+    assert "give one of them" in capsys.readouterr().err
