@@ -29,6 +29,7 @@ COMMANDS = (
     "diversity",
     "export",
     "refine",
+    "tune",
     "track",
     "report",
     "view",
