@@ -27,6 +27,8 @@ REFUSED = 9
 """Exit status where the settings do not fit the number of processes."""
 NO_MEMORY = 8
 """Exit status where memory did not suffice, as far as the libraries say so."""
+_GROUP = 8
+"""Conversations that begin alike side by side, where nothing else is said."""
 RECORD = "evalharness_tune.json"
 """Written last into a checkpoint: without it a kill came between."""
 
@@ -72,7 +74,7 @@ class _Order:
     def __iter__(self) -> Iterator[int]:
         from batches import order  # type: ignore[import-not-found, unused-ignore]
 
-        return iter(order(self.families, self.lengths, self.job["micro_batch"], self.job["seed"], self.epoch))
+        return iter(order(self.families, self.lengths, self.job["group"], self.job["seed"], self.epoch))
 
 
 def trainer_class() -> Any:
@@ -253,8 +255,14 @@ def micro_batch(job: dict[str, Any], processes: int, cuda: bool) -> int:
         own = f" of micro-batches of {job['micro_batch']}" if job["micro_batch"] else ""
         say("refused", why=f"a batch of {job['batch']} cannot be divided over {processes} processes{own}")
         sys.exit(REFUSED)
-    limit = job["micro_batch"] or (8 if job["loss"] == "by conversation" else 4 if cuda else 1)
-    return max(size for size in range(1, limit + 1) if share % size == 0)
+    if job["micro_batch"]:
+        return int(job["micro_batch"])
+    return divisor(share, _GROUP if job["loss"] == "by conversation" else 4 if cuda else 1)
+
+
+def divisor(number: int, most: int) -> int:
+    """The largest up to `most`."""
+    return max(size for size in range(1, most + 1) if number % size == 0)
 
 
 def make_trainer(job: dict[str, Any], wish: _Wish) -> Any:
@@ -279,14 +287,13 @@ def make_trainer(job: dict[str, Any], wish: _Wish) -> Any:
     # On a GPU TRL's own loss: there, but not on a CPU, it computes the logits of trained positions alone.
     job["loss"] = "by conversation" if share or (processes == 1 and not cuda) else "trl" if cuda else "selected"
 
+    # Of one family side by side: no matter how many processes there are, so that their steps are those of one.
+    job["group"] = job["micro_batch"] or divisor(job["batch"], _GROUP)
     job["micro_batch"] = micro_batch(job, processes, cuda)
 
     table = pyarrow.parquet.read_table(job["data"], columns=["input_ids", "labels"])
     data = Dataset(table)
-    if share:
-        families = alike([packed(row["input_ids"][: context_length(row["labels"])]) for row in data])
-    else:
-        families = [list(range(len(data)))]
+    families = alike([packed(row["input_ids"][: context_length(row["labels"])]) for row in data])
 
     bf16 = job["dtype"] == "bfloat16"
     # Weights that are trained are kept in float32: steps of 5e-6 are less than bfloat16 can tell apart.
