@@ -104,22 +104,31 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         "--gradient-checkpointing", action="store_true", default=None,
         help="less memory, a third more computation",
     )  # fmt: skip
-    how.add_argument("--dtype", choices=("bfloat16", "float32"), help="(default: what the machine is fast in)")
+    how.add_argument(
+        "--dtype", choices=("bfloat16", "float32"), help="(default: what the machine is fast in)"
+    )
     how.add_argument("--cpu", action="store_true", help="leave a GPU alone")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("checkpoints and machines")
     where.add_argument(
-        "--save-every", type=int, metavar="N", help="steps (default: ten adapters; whole models: one an epoch)"
+        "--save-every",
+        type=int,
+        metavar="N",
+        help="steps (default: ten adapters; whole models: one an epoch)",
     )
-    where.add_argument("--keep", type=int, default=0, metavar="N", help="the last N checkpoints (default: all)")
+    where.add_argument(
+        "--keep", type=int, default=0, metavar="N", help="the last N checkpoints (default: all)"
+    )
     where.add_argument(
         "--accelerate-config", type=Path, metavar="FILE",
         help="several processes: what `accelerate config` wrote (FSDP, DeepSpeed, several machines)",
     )  # fmt: skip
     where.add_argument(
-        "--prepare", action="store_true", help="write what the training needs, show its command, train nothing"
+        "--prepare",
+        action="store_true",
+        help="write what the training needs, show its command, train nothing",
     )
 
 
@@ -178,7 +187,7 @@ def _tune(args: argparse.Namespace) -> int:
     from evalharness.report.terminal import make_console, say
     from evalharness.tune.bars import watching
     from evalharness.tune.install import require_tune_install
-    from evalharness.tune.training import Progress, plan, prepare, read_manifest, require_same, train
+    from evalharness.tune.training import Progress, alone_in, plan, prepare, read_manifest, train
 
     missing = [
         name
@@ -192,32 +201,46 @@ def _tune(args: argparse.Namespace) -> int:
     settings = _settings(args)
     install = require_tune_install()
     out = make_console(stderr=args.json == "-")
-    planned = plan(
-        _base(args.model), args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
-        dtype=args.dtype, cpu=args.cpu, accelerate_config=args.accelerate_config,
-        on_line=lambda line: say(f"evalharness: {line}"),
-    )  # fmt: skip
-    _say_plan(out, planned)
-    if require_same(planned):
-        out.print(f"{args.output} is trained already", highlight=False, soft_wrap=True, markup=False)
-        write_json(args.json, read_manifest(args.output))
-        return 0
-    if args.prepare:
-        command = prepare(planned)
-        out.print(f"start it with: {' '.join(command)}", highlight=False, soft_wrap=True, markup=False)
-        write_json(args.json, read_manifest(args.output))
-        return 0
-    progress = Progress()
-    with watching(progress, out):
-        ended = train(
-            planned, progress, command=sys.argv[1:],
-            on_interrupt=lambda: say(
-                "evalharness: ending after this step, with a checkpoint (Ctrl-C again: at once)"
-            ),
+    _make_folder(args.output)
+    with alone_in(args.output):
+        planned = plan(
+            _base(args.model), args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
+            dtype=args.dtype, cpu=args.cpu, accelerate_config=args.accelerate_config,
+            on_line=lambda line: say(f"evalharness: {line}"),
         )  # fmt: skip
+        if planned is None:
+            _say(out, f"{args.output} is trained already")
+            write_json(args.json, read_manifest(args.output))
+            return 0
+        _say_plan(out, planned)
+        if args.prepare:
+            _say(out, f"start it with: {' '.join(prepare(planned))}")
+            write_json(args.json, read_manifest(args.output))
+            return 0
+        progress = Progress()
+        with watching(progress, out):
+            ended = train(
+                planned, progress, command=sys.argv[1:],
+                on_interrupt=lambda: say(
+                    "evalharness: ending after this step, with a checkpoint (Ctrl-C again: at once)"
+                ),
+            )  # fmt: skip
     _say_end(out, planned, progress, ended)
     write_json(args.json, read_manifest(args.output))
     return 0 if ended == "done" else 130
+
+
+def _make_folder(folder: Path) -> None:
+    from evalharness.errors import UserError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
+
+
+def _say(out: Any, text: str) -> None:
+    out.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
 def _say_plan(out: Any, planned: Plan) -> None:
@@ -237,7 +260,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         f"about {found.memory_bytes / 1e9:.1f} GB of memory on a CPU, {found.disk_bytes / 1e9:.1f} GB on the disk",
     ]
     for line in lines:
-        out.print(line, highlight=False, soft_wrap=True, markup=False)
+        _say(out, line)
     if planned.warning:
         say(f"evalharness: {planned.warning}")
 
@@ -257,8 +280,10 @@ def _say_end(out: Any, planned: Plan, progress: Progress, ended: str) -> None:
         lines.append(f"loss {progress.first_loss:.3f} -> {progress.loss:.3f}")
     folder = planned.folder
     if ended == "done":
-        lines.append(f"play it with: evalharness run --model {folder}   (or: evalharness checkpoints {folder})")
+        lines.append(
+            f"play it with: evalharness run --model {folder}   (or: evalharness checkpoints {folder})"
+        )
     else:
         lines.append("stopped; the same command goes on")
     for line in lines:
-        out.print(line, highlight=False, soft_wrap=True, markup=False)
+        _say(out, line)

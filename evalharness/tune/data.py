@@ -36,12 +36,9 @@ class Made:
     """Tokens of one conversation."""
     left_out: Counter[str] = field(default_factory=Counter)
     broken: dict[Path, list[BrokenLine]] = field(default_factory=dict)
-    sha256: dict[str, str] = field(default_factory=dict)
-    """Of each file, by its name."""
 
     def to_json(self) -> dict[str, Any]:
         return {
-            "sha256": self.sha256,
             "conversations": self.rows,
             "tokens": self.tokens,
             "trained_tokens": self.trained_tokens,
@@ -65,8 +62,6 @@ def make_rows(
 ) -> Made:
     """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
     made = Made()
-    for path in files:
-        made.sha256[path.name] = _sha256(path)
     samples = _chosen(files, mode, made)
     tokens = tokenize(samples, model, made.counts, python=python, on_line=on_line)
     write_parquet(target, _fitting(tokens, made, max_length, too_long))
@@ -81,7 +76,8 @@ def make_rows(
     return made
 
 
-def _sha256(path: Path) -> str:
+def data_sha256(path: Path) -> str:
+    """Raises UserError."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

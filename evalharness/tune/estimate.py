@@ -48,7 +48,9 @@ def estimate(
     parameters = sum(sizes.values()) or base.weight_bytes // 2
     # Of the rank's two matrices, for every linear layer but the embeddings and the output.
     adapter = settings.lora_rank * sum(
-        sum(shape) for name, shape in shapes if len(shape) == 2 and "embed" not in name and "lm_head" not in name
+        sum(shape)
+        for name, shape in shapes
+        if len(shape) == 2 and "embed" not in name and "lm_head" not in name
     )
     lora = settings.method == "lora"
     trained = adapter if lora else parameters

@@ -170,7 +170,8 @@ def _build(environment: Path, server: Path, on_line: Callable[[str], None]) -> T
     Path(own[0], "evalharness_server.pth").write_text("\n".join(below["folders"]) + "\n", encoding="utf-8")
     constraints = environment / "server-constraints.txt"
     constraints.write_text(
-        "".join(f"{name}=={version}\n" for name, version in sorted(below["packages"].items())), encoding="utf-8"
+        "".join(f"{name}=={version}\n" for name, version in sorted(below["packages"].items())),
+        encoding="utf-8",
     )
     wanted = [f"{name}=={version}" for name, version in PINS.items() if name not in below["packages"]]
     on_line(f"{STEP}installing {', '.join(wanted)}")

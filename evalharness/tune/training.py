@@ -6,7 +6,8 @@ import json
 import math
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,7 @@ from evalharness.errors import InfrastructureError, UserError
 from evalharness.paths import write_whole
 from evalharness.server.checkpoint import TOKENIZER_FILES, CheckpointInfo, check_checkpoint
 from evalharness.server.find import nvidia_gpu
-from evalharness.tune.data import Made, make_rows
+from evalharness.tune.data import Made, data_sha256, make_rows
 from evalharness.tune.estimate import Estimate, estimate, require_room, stored_dtype
 from evalharness.tune.install import TuneInstall
 from evalharness.tune.process import Event, follow
@@ -44,6 +45,10 @@ class Plan:
     settings: Settings
     install: TuneInstall
     folder: Path
+    identity: dict[str, Any]
+    """What a training that is continued has to be the same in."""
+    data: list[dict[str, str]]
+    """Name and SHA-256 of each file."""
     made: Made
     estimate: Estimate
     dtype: str
@@ -140,21 +145,31 @@ def plan(
     cpu: bool = False,
     accelerate_config: Path | None = None,
     on_line: Callable[[str], None] = lambda line: None,
-) -> Plan:
-    """Check everything, make the tokens, estimate. Raises UserError before a long wait."""
+) -> Plan | None:
+    """Check everything, make the tokens, estimate; None where this training is finished already.
+
+    Raises UserError before a long wait.
+    """
     base = check_checkpoint(model)
     if base.max_position_embeddings is not None and settings.max_length > base.max_position_embeddings:
         raise UserError(
             f"--max-length {settings.max_length} is more than {model} takes ({base.max_position_embeddings})"
         )
     if accelerate_config is not None and not accelerate_config.is_file():
-        raise UserError(f"--accelerate-config {accelerate_config}: no such file (make one: accelerate config)")
+        raise UserError(
+            f"--accelerate-config {accelerate_config}: no such file (make one: accelerate config)"
+        )
     gpu = nvidia_gpu() and not cpu
     chosen = dtype or ("bfloat16" if has_bf16(gpu=gpu) else "float32")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
+    data = [{"file": path.name, "sha256": data_sha256(path)} for path in files]
+    identity = {
+        "base_sha256": base.identity,
+        "data_sha256": [file["sha256"] for file in data],
+        "settings": settings.to_json(),
+        "dtype": chosen,
+    }
+    if _finished(folder, identity):
+        return None
     made = make_rows(
         files, base.path, folder / ROWS, mode=settings.mode, max_length=settings.max_length,
         too_long=settings.too_long, python=install.server, on_line=on_line,
@@ -171,18 +186,8 @@ def plan(
     )  # fmt: skip
     warning = require_room(found, folder, gpu=gpu)
     return Plan(
-        base, settings, install, folder, made, found, chosen, steps, save_every, keep, cpu, accelerate_config, warning
+        base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu, accelerate_config, warning
     )  # fmt: skip
-
-
-def identity(planned: Plan) -> dict[str, Any]:
-    """What a training that is continued has to be the same in."""
-    return {
-        "base_sha256": planned.base.identity,
-        "data_sha256": list(planned.made.sha256.values()),
-        "settings": planned.settings.to_json(),
-        "dtype": planned.dtype,
-    }
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:
@@ -193,25 +198,23 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
     return data if isinstance(data, dict) and data.get("kind") == KIND else None
 
 
-def require_same(planned: Plan) -> bool:
-    """Whether the folder's training is finished. Raises UserError where it is another training."""
-    manifest = read_manifest(planned.folder)
+def _finished(folder: Path, identity: dict[str, Any]) -> bool:
+    """Whether the folder's training is done. Raises UserError where it is another training."""
+    manifest = read_manifest(folder)
     if manifest is None:
-        foreign = [name for name in ("config.json", "adapter_config.json") if (planned.folder / name).exists()]
-        if foreign:
-            raise UserError(f"{planned.folder} holds a model already; choose another folder with -o DIR")
+        if any((folder / name).exists() for name in ("config.json", "adapter_config.json")):
+            raise UserError(f"{folder} holds a model already; choose another folder with -o DIR")
         return False
-    before, now = manifest["identity"], identity(planned)
-    other = [
-        key for key in ("base_sha256", "data_sha256", "dtype") if before.get(key) != now[key]
-    ] + [
+    before = manifest["identity"]
+    other = [key for key in ("base_sha256", "data_sha256", "dtype") if before.get(key) != identity[key]]
+    other += [
         f"{key} {before['settings'].get(key)} there, {value} now"
-        for key, value in now["settings"].items()
+        for key, value in identity["settings"].items()
         if before["settings"].get(key) != value
-    ]  # fmt: skip
+    ]
     if other:
         raise UserError(
-            f"{planned.folder} holds another training ({'; '.join(other)}); choose another folder with -o DIR"
+            f"{folder} holds another training ({'; '.join(other)}); choose another folder with -o DIR"
         )
     return bool(manifest["status"] == "done")
 
@@ -245,6 +248,7 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         "cpu": planned.cpu,
         "resume": None if resume is None else str(resume.resolve()),
         "listen": listen,
+        "launched": planned.accelerate_config is not None,
         "tokenizer_files": list(TOKENIZER_FILES),
     }
 
@@ -264,6 +268,19 @@ def prepare(planned: Plan) -> list[str]:
     write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume, listen=False), indent=2) + "\n")
     _write_manifest(planned, Progress(steps=planned.steps), "prepared", [])
     return command_of(planned)
+
+
+@contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Raises UserError where another process trains in this folder."""
+    import fcntl
+
+    with (folder / ".lock").open("a") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UserError(f"another process is training in {folder}") from None
+        yield
 
 
 def train(
@@ -357,13 +374,13 @@ def _write_manifest(planned: Plan, progress: Progress, status: str, command: Seq
         "status": status,
         "evalharness": __version__,
         "command": list(command),
-        "identity": identity(planned),
+        "identity": planned.identity,
         "base": {
             "path": str(planned.base.path.resolve()),
             "architecture": planned.base.architecture,
             "sha256": planned.base.identity,
         },
-        "data": planned.made.to_json(),
+        "data": {"files": planned.data, **planned.made.to_json()},
         "versions": dict(planned.install.versions),
         "seed": planned.settings.seed,
         "machine": progress.facts,

@@ -13,7 +13,7 @@ from typing import Any
 
 sys.path.append(sys.argv[1])
 
-import train  # type: ignore[import-not-found, unused-ignore]  # noqa: E402
+import train  # type: ignore[import-not-found, unused-ignore]
 
 
 def batches(path: Path) -> list[dict[str, Any]]:

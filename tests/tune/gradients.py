@@ -11,17 +11,19 @@ from typing import Any
 
 sys.path.append(sys.argv[1])
 
-import torch  # type: ignore[import-not-found, unused-ignore]  # noqa: E402
-from losses import add_gradients, families  # type: ignore[import-not-found, unused-ignore]  # noqa: E402
-from peft import LoraConfig, get_peft_model  # type: ignore[import-not-found, unused-ignore]  # noqa: E402
-from torch.nn.functional import cross_entropy  # type: ignore[import-not-found, unused-ignore]  # noqa: E402
-from transformers import AutoModelForCausalLM  # type: ignore[import-not-found, unused-ignore]  # noqa: E402
+import torch  # type: ignore[import-not-found, unused-ignore]
+from losses import add_gradients, families  # type: ignore[import-not-found, unused-ignore]
+from peft import LoraConfig, get_peft_model  # type: ignore[import-not-found, unused-ignore]
+from torch.nn.functional import cross_entropy  # type: ignore[import-not-found, unused-ignore]
+from transformers import AutoModelForCausalLM  # type: ignore[import-not-found, unused-ignore]
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
 
 
-def conversation(beginning: list[int], length: int, trained: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
+def conversation(
+    beginning: list[int], length: int, trained: list[tuple[int, int]]
+) -> tuple[list[int], list[int]]:
     ids = beginning + torch.randint(3, 250, (length,)).tolist()
     labels = [-100] * len(ids)
     for start, stop in trained:
@@ -75,7 +77,11 @@ def main() -> None:
         conversation([], 20, [(2, 9)]),
     ]
     ids, labels, lengths = batch(rows)
-    answer: dict[str, Any] = {"families": families(ids, labels, lengths), "largest_difference": {}, "losses": {}}
+    answer: dict[str, Any] = {
+        "families": families(ids, labels, lengths),
+        "largest_difference": {},
+        "losses": {},
+    }
     lora = LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM", init_lora_weights=False)
     for method in ("full", "lora"):
         model = get_peft_model(base, lora) if method == "lora" else base

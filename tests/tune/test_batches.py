@@ -20,7 +20,9 @@ ids = st.lists(st.integers(0, 3), max_size=30)
 
 
 @given(ids, ids)
-def test_common_tokens_are_those_that_a_comparison_one_by_one_finds(first: list[int], second: list[int]) -> None:
+def test_common_tokens_are_those_that_a_comparison_one_by_one_finds(
+    first: list[int], second: list[int]
+) -> None:
     wanted = next(
         (place for place, (a, b) in enumerate(zip(first, second, strict=False)) if a != b),
         min(len(first), len(second)),
@@ -44,7 +46,10 @@ def test_conversations_are_alike_by_their_beginnings() -> None:
 
 
 @given(
-    st.lists(st.integers(1, 12), min_size=1, max_size=5), st.integers(1, 5), st.integers(0, 3), st.integers(0, 3)
+    st.lists(st.integers(1, 12), min_size=1, max_size=5),
+    st.integers(1, 5),
+    st.integers(0, 3),
+    st.integers(0, 3),
 )
 def test_every_conversation_comes_once_an_epoch_and_whole_micro_batches_come_first(
     sizes: list[int], micro: int, seed: int, epoch: int
@@ -58,7 +63,9 @@ def test_every_conversation_comes_once_an_epoch_and_whole_micro_batches_come_fir
     assert drawn == order(families, [7 * index % 11 for index in range(at)], micro, seed, epoch)
     owner = {index: number for number, family in enumerate(families) for index in family}
     batches = [drawn[start : start + micro] for start in range(0, at, micro)]
-    of_one_family = sum(len({owner[index] for index in batch}) == 1 for batch in batches if len(batch) == micro)
+    of_one_family = sum(
+        len({owner[index] for index in batch}) == 1 for batch in batches if len(batch) == micro
+    )
     assert of_one_family >= sum(size // micro for size in sizes)
 
 

@@ -31,7 +31,13 @@ def rows_of(
     data = folder / "data.jsonl"
     write_samples(data, samples, {})
     return make_rows(
-        [data], model, folder / "rows.parquet", mode=mode, max_length=max_length, too_long=too_long, python=python
+        [data],
+        model,
+        folder / "rows.parquet",
+        mode=mode,
+        max_length=max_length,
+        too_long=too_long,
+        python=python,
     )
 
 
@@ -39,7 +45,9 @@ def test_longer_conversations_are_refused_or_dropped_and_never_cut(
     tiny_checkpoint: Path, server_python: Path, tmp_path: Path
 ) -> None:
     samples = [erring_sample("a"), clean_sample(), erring_sample("b")]
-    with pytest.raises(UserError, match=r"2 conversations of 3 have more than 200 tokens \(x/a: \d+ tokens; x/b"):
+    with pytest.raises(
+        UserError, match=r"2 conversations of 3 have more than 200 tokens \(x/a: \d+ tokens; x/b"
+    ):
         rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=200)
     made = rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=200, too_long="drop")
     assert (made.rows, dict(made.left_out)) == (1, {"more than 200 tokens": 2})
@@ -63,7 +71,9 @@ def test_the_modes_train_other_turns_of_the_same_data(
     assert tokens["no_refine_loss"][1] < tokens["full"][1] < tokens["all_turns"][1]
 
 
-def test_data_that_cannot_be_trained_is_refused(tiny_checkpoint: Path, server_python: Path, tmp_path: Path) -> None:
+def test_data_that_cannot_be_trained_is_refused(
+    tiny_checkpoint: Path, server_python: Path, tmp_path: Path
+) -> None:
     sample = erring_sample("a")
     twice = replace(sample, messages=(sample.messages[0], user("one"), *sample.messages[1:]))
     with pytest.raises(UserError, match=r"in 1 conversation user and assistant do not take turns \(.*x/a\)"):

@@ -42,7 +42,10 @@ def planned(tuning: TuneInstall, model: Path, data: Path, folder: Path, **given:
     """In float32, so that two ways to compute one thing can be compared."""
     where = {key: given.pop(key) for key in ("save_every",) if key in given}
     settings = make_settings("small", {"batch": 4, "lr": 1e-3, **given})
-    return plan(model, [data], folder, settings, tuning, dtype="float32", cpu=True, **where)
+    folder.mkdir()
+    made = plan(model, [data], folder, settings, tuning, dtype="float32", cpu=True, **where)
+    assert made is not None
+    return made
 
 
 def job(made: Plan, **other: Any) -> Path:
@@ -91,13 +94,15 @@ def test_the_collated_batches_train_what_the_data_says(
     """Also where several conversations share a row, and there none sees another."""
     apart = planned(tuning, tiny_checkpoint, data, tmp_path / "apart")
     packed = planned(tuning, tiny_checkpoint, data, tmp_path / "packed", packing=True, max_length=600)
-    full, rows = drive(tuning, "batches", job(apart, loss=None), job(packed))
+    full, rows = drive(tuning, "batches", job(apart), job(packed))
     wanted = {
         tuple(row["input_ids"]): row["labels"] for row in pyarrow.parquet.read_table(apart.rows).to_pylist()
     }
     found = {}
     for batch in full:
-        for ids, labels, mask in zip(batch["input_ids"], batch["labels"], batch["attention_mask"], strict=True):
+        for ids, labels, mask in zip(
+            batch["input_ids"], batch["labels"], batch["attention_mask"], strict=True
+        ):
             length = sum(mask)
             found[tuple(ids[:length])] = labels[:length]
             assert set(labels[length:]) <= {-100}
@@ -111,14 +116,25 @@ def test_the_collated_batches_train_what_the_data_says(
             conversations[tuple(ids[start:stop])] = labels[start:stop]
     assert conversations == wanted
     assert any(batch["position_ids"][0].count(0) > 1 for batch in rows)
-    assert sum(batch["loss"] for batch in rows) == pytest.approx(sum(batch["loss"] for batch in full), rel=1e-4)
+    assert sum(batch["loss"] for batch in rows) == pytest.approx(
+        sum(batch["loss"] for batch in full), rel=1e-4
+    )
 
 
 def test_the_loss_of_what_is_trained_falls_and_a_loss_that_is_no_number_stops(
     tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
 ) -> None:
     learns = planned(tuning, tiny_checkpoint, data, tmp_path / "learns", method="full", max_steps=12, lr=5e-3)
-    breaks = planned(tuning, tiny_checkpoint, data, tmp_path / "breaks", max_steps=8, lr=1e38, max_grad_norm=1e30, save_every=1)
+    breaks = planned(
+        tuning,
+        tiny_checkpoint,
+        data,
+        tmp_path / "breaks",
+        max_steps=8,
+        lr=1e38,
+        max_grad_norm=1e30,
+        save_every=1,
+    )
     assert drive(tuning, "train", job(learns), job(breaks)) == [0, 7]
     state = json.loads((latest_checkpoint(learns.folder) / "trainer_state.json").read_text())  # type: ignore[operator]
     losses = [row["loss"] for row in state["log_history"] if "loss" in row]
@@ -127,7 +143,9 @@ def test_the_loss_of_what_is_trained_falls_and_a_loss_that_is_no_number_stops(
     checkpoint = check_checkpoint(learns.folder)
     assert checkpoint.has_chat_template
     assert checkpoint.weight_bytes == pytest.approx(check_checkpoint(tiny_checkpoint).weight_bytes, rel=0.01)
-    assert (learns.folder / "tokenizer.json").read_bytes() == (tiny_checkpoint / "tokenizer.json").read_bytes()
+    assert (learns.folder / "tokenizer.json").read_bytes() == (
+        tiny_checkpoint / "tokenizer.json"
+    ).read_bytes()
     kept = latest_checkpoint(breaks.folder)
     assert kept is None or check_adapter(kept).rank == 16
     assert not (breaks.folder / "adapter_config.json").exists()
@@ -149,7 +167,19 @@ def command(*words: str | Path, environment: dict[str, str] | None = None) -> It
 def test_a_killed_training_goes_on_from_its_last_checkpoint_to_the_same_weights(
     tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
 ) -> None:
-    options = ["--model", tiny_checkpoint, "--data", data, "--batch", "2", "--epochs", "2", "--save-every", "2", "--cpu"]
+    options = [
+        "--model",
+        tiny_checkpoint,
+        "--data",
+        data,
+        "--batch",
+        "2",
+        "--epochs",
+        "2",
+        "--save-every",
+        "2",
+        "--cpu",
+    ]
     options += ["--dtype", "float32", "--method", "full"]
     for name in ("whole", "killed"):
         with command(*options, "-o", tmp_path / name) as process:
@@ -174,7 +204,9 @@ def test_a_killed_training_goes_on_from_its_last_checkpoint_to_the_same_weights(
         assert process.returncode == 0, talk
     assert [row["step"] for row in steps(killed)] == list(range(1, 9))
     assert [row["loss"] for row in steps(killed)] == [row["loss"] for row in steps(tmp_path / "whole")]
-    assert (killed / "model.safetensors").read_bytes() == (tmp_path / "whole" / "model.safetensors").read_bytes()
+    assert (killed / "model.safetensors").read_bytes() == (
+        tmp_path / "whole" / "model.safetensors"
+    ).read_bytes()
     with command(*options, "-o", killed, "--lr", "1e-4") as process:
         assert "holds another training (lr 2e-05 there, 0.0001 now)" in process.communicate()[0]
         assert process.returncode == 2
@@ -184,7 +216,17 @@ def test_the_training_is_gone_when_its_command_is_killed(
     tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    options = ["--model", tiny_checkpoint, "--data", data, "--max-steps", "100000", "--save-every", "3", "--cpu"]
+    options = [
+        "--model",
+        tiny_checkpoint,
+        "--data",
+        data,
+        "--max-steps",
+        "100000",
+        "--save-every",
+        "3",
+        "--cpu",
+    ]
     with command(*options, "--keep", "2", "-o", out) as process:
         os.set_blocking(process.stdout.fileno(), True)  # type: ignore[union-attr]
         (child,) = trainers(process.pid)
@@ -200,7 +242,9 @@ def trainers(parent: int) -> list[int]:
 
     while True:
         found = [
-            child.pid for child in psutil.Process(parent).children() if any("train.py" in word for word in child.cmdline())
+            child.pid
+            for child in psutil.Process(parent).children()
+            if any("train.py" in word for word in child.cmdline())
         ]
         if found:
             return found

@@ -24,9 +24,6 @@ from torch.nn.functional import cross_entropy  # type: ignore[import-not-found, 
 
 _GROWING = ("DynamicLayer", "DynamicSlidingWindowLayer")
 """Kinds of cache whose layers hold keys and values; states of other kinds cannot be handed to several conversations."""
-AT_ONCE = 1024
-"""Tokens, padding included, whose intermediate results are in memory at once (or one conversation's, if it is longer).
-Of SmolLM2-135M with LoRA on all layers a token takes about 2 MB."""
 
 
 class NotShareableError(Exception):
@@ -132,7 +129,7 @@ def add_gradients(
     *,
     scale: float,
     share: bool,
-    at_once: int = AT_ONCE,
+    at_once: int,
     check: Callable[[Any], None] = lambda loss: None,
 ) -> float:
     """Add the gradients of `scale` times the summed loss to the parameters'; that loss. `check` sees each part before
@@ -144,8 +141,15 @@ def add_gradients(
         own = [length - shared for length in lengths]
         for rows in chunks(family, own, at_once):
             longest = shared + max(own[row] for row in rows)
-            given = {} if beginning is None else {"past_key_values": beginning.for_rows(len(rows)), "use_cache": True}
-            part = plain_loss(model, head, ids[rows, shared:longest], labels[rows, shared:longest], **given) * scale
+            given = (
+                {}
+                if beginning is None
+                else {"past_key_values": beginning.for_rows(len(rows)), "use_cache": True}
+            )
+            part = (
+                plain_loss(model, head, ids[rows, shared:longest], labels[rows, shared:longest], **given)
+                * scale
+            )
             check(part.detach())
             if part.requires_grad:
                 part.backward()

@@ -27,6 +27,9 @@ REFUSED = 9
 """Exit status where the settings do not fit the number of processes."""
 NO_MEMORY = 8
 """Exit status where memory did not suffice, as far as the libraries say so."""
+AT_ONCE, AT_ONCE_GPU = 1024, 4096
+"""Tokens, padding included, whose intermediate results are in memory at once (or one conversation's, if it is longer),
+beside those of a shared beginning. Of SmolLM2-135M with LoRA on all layers a token takes about 2 MB."""
 _GROUP = 8
 """Conversations that begin alike side by side, where nothing else is said."""
 RECORD = "evalharness_tune.json"
@@ -113,8 +116,9 @@ def trainer_class() -> Any:
             count = max(1, int(trained if num_items_in_batch is None else num_items_in_batch))
             arguments = (model, self.output_layer(model), inputs["input_ids"], inputs["labels"], lengths)
             loss = add_gradients(
-                *arguments, scale=1 / count, share=self.job["share_prefix"], check=self.require_finite
-            )
+                *arguments, scale=1 / count, share=self.job["share_prefix"], at_once=self.job["at_once"],
+                check=self.require_finite,
+            )  # fmt: skip
             return torch.tensor(loss, device=self.args.device)
 
         @property
@@ -238,7 +242,9 @@ def rounded(folder: Path, dtype: str) -> None:
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(str(path), framework="pt") as file:
             said = file.metadata()
-            tensors = {name: file.get_tensor(name).to(getattr(torch, dtype)).contiguous() for name in file.keys()}  # noqa: SIM118
+            tensors = {
+                name: file.get_tensor(name).to(getattr(torch, dtype)).contiguous() for name in file.keys()
+            }  # noqa: SIM118
         part = path.with_name(f".{path.name}.part")
         save_file(tensors, str(part), metadata=said)
         part.replace(path)
@@ -265,6 +271,26 @@ def divisor(number: int, most: int) -> int:
     return max(size for size in range(1, most + 1) if number % size == 0)
 
 
+def choose_loss(job: dict[str, Any], processes: int, cuda: bool) -> None:
+    """Fill in `share_prefix` and `loss`: how losses and gradients are computed.
+
+    What goes its own way back (`by conversation`) does so in one process that nobody launched: FSDP and DeepSpeed want
+    to see every step of a way back. Elsewhere on a GPU it is TRL's own loss, which there, but not on a CPU, computes
+    the logits of trained positions alone.
+    """
+    alone = processes == 1 and not job["launched"]
+    possible = alone and not job["packing"] and not job["gradient_checkpointing"]
+    if job["share_prefix"] and not possible:
+        say("refused", why="--share-prefix is for one process, without --accelerate-config")
+        sys.exit(REFUSED)
+    job["share_prefix"] = possible if job["share_prefix"] is None else job["share_prefix"]
+    if job["share_prefix"] or (alone and not cuda):
+        job["loss"] = "by conversation"
+    else:
+        job["loss"] = "trl" if cuda else "selected"
+    job["at_once"] = AT_ONCE_GPU if cuda else AT_ONCE
+
+
 def make_trainer(job: dict[str, Any], wish: _Wish) -> Any:
     import pyarrow.parquet  # type: ignore[import-not-found, unused-ignore]
     import torch  # type: ignore[import-not-found, unused-ignore]
@@ -280,12 +306,7 @@ def make_trainer(job: dict[str, Any], wish: _Wish) -> Any:
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if not cuda and job["threads"]:
         torch.set_num_threads(max(1, job["threads"] // processes))
-    share, gradient_checkpointing = job["share_prefix"], job["gradient_checkpointing"]
-    if share is None:
-        share = processes == 1 and not job["packing"] and not gradient_checkpointing
-    job["share_prefix"] = share
-    # On a GPU TRL's own loss: there, but not on a CPU, it computes the logits of trained positions alone.
-    job["loss"] = "by conversation" if share or (processes == 1 and not cuda) else "trl" if cuda else "selected"
+    choose_loss(job, processes, cuda)
 
     # Of one family side by side: no matter how many processes there are, so that their steps are those of one.
     job["group"] = job["micro_batch"] or divisor(job["batch"], _GROUP)
@@ -347,6 +368,10 @@ def make_trainer(job: dict[str, Any], wish: _Wish) -> Any:
         callbacks=[watch],
     )  # fmt: skip
     watch.trainer = trainer
+    for module in trainer.model.modules():
+        # Under autocast peft turns each input into float32, and autocast turns it back.
+        if bf16 and hasattr(module, "cast_input_dtype_enabled"):
+            module.cast_input_dtype_enabled = False
     parameters = [(p.numel(), p.requires_grad) for p in trainer.model.parameters()]
     say(
         "ready", parameters=sum(n for n, _ in parameters), trained_parameters=sum(n for n, t in parameters if t),
