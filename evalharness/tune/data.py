@@ -102,8 +102,8 @@ def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:
                 yield sample
     if unordered:
         raise UserError(
-            f"in {_conversations(len(unordered))} user and assistant do not take turns ({_first(unordered)}); take them "
-            "out, or join what one of them says in a row"
+            f"in {_conversations(len(unordered))} user and assistant do not take turns ({_first(unordered)}); take "
+            "them out, or join what one of them says in a row"
         )
 
 

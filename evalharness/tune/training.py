@@ -186,7 +186,8 @@ def plan(
     )  # fmt: skip
     warning = require_room(found, folder, gpu=gpu)
     return Plan(
-        base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu, accelerate_config, warning
+        base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu, accelerate_config,
+        warning,
     )  # fmt: skip
 
 

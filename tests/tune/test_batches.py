@@ -39,7 +39,7 @@ def test_the_context_ends_before_the_token_that_predicts_the_first_trained_one()
 
 def test_conversations_are_alike_by_their_beginnings() -> None:
     one, other = list(range(100)), list(range(1000, 1100))
-    contexts = [packed(c) for c in (one + [1], other, one + [2, 3], other + [9], one[: LEAST_SHARED - 1])]
+    contexts = [packed(c) for c in ([*one, 1], other, [*one, 2, 3], [*other, 9], one[: LEAST_SHARED - 1])]
     found = alike(contexts)
     assert sorted(map(sorted, found)) == [[0, 2], [1, 3], [4]]
     assert shared_tokens([contexts[0], contexts[2]]) == 100

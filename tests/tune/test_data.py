@@ -78,8 +78,11 @@ def test_data_that_cannot_be_trained_is_refused(
     twice = replace(sample, messages=(sample.messages[0], user("one"), *sample.messages[1:]))
     with pytest.raises(UserError, match=r"in 1 conversation user and assistant do not take turns \(.*x/a\)"):
         rows_of([twice, clean_sample()], tiny_checkpoint, server_python, tmp_path)
-    masked = replace(sample, messages=tuple(replace(m, loss=m.loss and False) for m in sample.messages))
-    with pytest.raises(UserError, match="no conversation to train on.*no turn is trained"):
+    masked = replace(
+        sample,
+        messages=tuple(replace(m, loss=False if m.role == "assistant" else None) for m in sample.messages),
+    )
+    with pytest.raises(UserError, match=r"no conversation to train on.*no turn is trained"):
         rows_of([masked], tiny_checkpoint, server_python, tmp_path)
     with pytest.raises(UserError, match="no conversation to train on"):
         rows_of([], tiny_checkpoint, server_python, tmp_path)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +113,7 @@ def test_the_collated_batches_train_what_the_data_says(
     for batch in rows:
         (ids,), (labels,), (positions,) = batch["input_ids"], batch["labels"], batch["position_ids"]
         starts = [place for place, position in enumerate(positions) if position == 0] + [len(ids)]
-        for start, stop in zip(starts[:-1], starts[1:], strict=True):
+        for start, stop in pairwise(starts):
             conversations[tuple(ids[start:stop])] = labels[start:stop]
     assert conversations == wanted
     assert any(batch["position_ids"][0].count(0) > 1 for batch in rows)
@@ -241,11 +242,8 @@ def trainers(parent: int) -> list[int]:
     import psutil
 
     while True:
-        found = [
-            child.pid
-            for child in psutil.Process(parent).children()
-            if any("train.py" in word for word in child.cmdline())
-        ]
+        children = psutil.Process(parent).children()
+        found = [child.pid for child in children if any("train.py" in word for word in child.cmdline())]
         if found:
             return found
 

@@ -346,7 +346,7 @@ def make_trainer(job: dict[str, Any], wish: _Wish) -> Any:
         bf16=bf16,
         use_cpu=not cuda,
         dataloader_pin_memory=cuda,
-        gradient_checkpointing=bool(gradient_checkpointing),
+        gradient_checkpointing=job["gradient_checkpointing"],
         max_length=job["max_length"] if job["packing"] else None,
         packing=job["packing"],
         shuffle_dataset=False,
@@ -375,7 +375,8 @@ def make_trainer(job: dict[str, Any], wish: _Wish) -> Any:
     parameters = [(p.numel(), p.requires_grad) for p in trainer.model.parameters()]
     say(
         "ready", parameters=sum(n for n, _ in parameters), trained_parameters=sum(n for n, t in parameters if t),
-        families=len(families), share_prefix=share, micro_batch=job["micro_batch"], loss=job["loss"], device="cuda" if cuda else "cpu",
+        families=len(families), share_prefix=job["share_prefix"], micro_batch=job["micro_batch"], loss=job["loss"],
+        device="cuda" if cuda else "cpu",
         processes=processes, threads=torch.get_num_threads(), rows=len(trainer.train_dataset),
     )  # fmt: skip
     return trainer
