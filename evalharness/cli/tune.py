@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from evalharness.cli.common import add_json_option, write_json
 
 if TYPE_CHECKING:
-    from evalharness.tune.training import Plan, Progress
+    from evalharness.tune.plan import Plan
+    from evalharness.tune.progress import Progress
 
 _DESCRIPTION = """\
 Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
@@ -187,7 +188,9 @@ def _tune(args: argparse.Namespace) -> int:
     from evalharness.report.terminal import make_console, say
     from evalharness.tune.bars import watching
     from evalharness.tune.install import require_tune_install
-    from evalharness.tune.training import Progress, alone_in, plan, prepare, read_manifest, train
+    from evalharness.tune.plan import plan, read_manifest
+    from evalharness.tune.progress import Progress
+    from evalharness.tune.training import alone_in, prepare, train
 
     missing = [
         name

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from evalharness.tune.training import Progress as Training
+from evalharness.tune.progress import Progress as Training
 
 _PLAIN_EVERY = 30.0
 """Seconds between lines where there is no terminal."""

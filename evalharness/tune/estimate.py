@@ -17,7 +17,7 @@ from evalharness.server.lora import tensor_shapes
 from evalharness.tune.settings import Settings
 
 AT_ONCE = 1024
-"""As in `trainer/losses.py`."""
+"""As in `trainer/choices.py`."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import train  # type: ignore[import-not-found, unused-ignore]
 def batches(path: Path) -> list[dict[str, Any]]:
     import torch  # type: ignore[import-not-found, unused-ignore]
 
-    trainer = train.make_trainer(json.loads(path.read_text()), train._Wish())
+    trainer = train.make_trainer(json.loads(path.read_text()), train.Wish())
     found = []
     for batch in trainer.get_train_dataloader():
         with torch.no_grad():

@@ -23,8 +23,9 @@ from evalharness.refine.sample import write_samples
 from evalharness.server.checkpoint import check_checkpoint
 from evalharness.server.lora import check_adapter, check_fits, find_base
 from evalharness.tune.install import TuneInstall
+from evalharness.tune.plan import Plan, plan
 from evalharness.tune.settings import make_settings
-from evalharness.tune.training import TRAINER, Plan, job_of, latest_checkpoint, plan
+from evalharness.tune.training import TRAINER, job_of, latest_checkpoint
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 

@@ -26,8 +26,12 @@ _GROWING = ("DynamicLayer", "DynamicSlidingWindowLayer")
 """Kinds of cache whose layers hold keys and values; states of other kinds cannot be handed to several conversations."""
 
 
-class NotShareableError(Exception):
-    """This model's cache cannot be given to several conversations at once."""
+def unshareable(model: Any) -> str | None:
+    """What the model keeps of tokens read, where that cannot be handed to several conversations; None where it can."""
+    with torch.no_grad():
+        cache = model(input_ids=torch.tensor([[0, 0]], device=model.device), use_cache=True).past_key_values
+    kinds = {type(layer).__name__ for layer in getattr(cache, "layers", [cache])}
+    return ", ".join(sorted(kinds - set(_GROWING))) or None
 
 
 @contextmanager
@@ -63,9 +67,6 @@ class _Beginning:
         nowhere = torch.zeros(ids.shape, dtype=torch.bool, device=ids.device)
         with _only_at(head, nowhere):
             self._cache = model(input_ids=ids, use_cache=True).past_key_values
-        for layer in getattr(self._cache, "layers", [None]):
-            if type(layer).__name__ not in _GROWING:
-                raise NotShareableError(type(layer).__name__)
         self._made = [(layer.keys, layer.values) for layer in self._cache.layers]
         # In float32: gradients of several conversations are added up in them.
         self._given = [
