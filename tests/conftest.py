@@ -17,7 +17,6 @@ from command_line import surroundings
 
 from evalharness.cli import main
 
-
 for _number in (signal.SIGINT, signal.SIGHUP):
     # Under `nohup`, or in the background of a script, they arrive ignored, and what is started here would inherit
     # that. A handler is not inherited: children begin as in a terminal, and this process still does not end.

@@ -31,6 +31,7 @@ COMMANDS = (
     "diversity",
     "export",
     "refine",
+    "tune",
     "track",
     "report",
     "view",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 # Settings of the user's own pip or Python that would put packages elsewhere or bring foreign ones in.
-_UNWANTED = (
+UNWANTED = (
     "PYTHONPATH",
     "PYTHONHOME",
     "PIP_USER",
@@ -35,7 +35,7 @@ def run_streaming(
     argv: Sequence[str | Path], on_line: Callable[[str], None], *, keep: int = 200
 ) -> list[str]:
     """Run to the end; its last `keep` lines. Raises `ToolError`. Interrupted, it takes the tool down."""
-    env = {key: value for key, value in os.environ.items() if key not in _UNWANTED}
+    env = {key: value for key, value in os.environ.items() if key not in UNWANTED}
     env |= {
         "PYTHONUNBUFFERED": "1",
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",

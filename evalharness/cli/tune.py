@@ -1,0 +1,292 @@
+"""`evalharness tune`: train a model on a data set; `tune install` makes the environment that trains."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.cli.common import add_json_option, write_json
+
+if TYPE_CHECKING:
+    from evalharness.tune.plan import Plan
+    from evalharness.tune.progress import Progress
+
+_DESCRIPTION = """\
+Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
+trained. Writes checkpoint-N folders, the finished model, log.jsonl and manifest.json into DIR: `run --model DIR` and
+`checkpoints DIR` take them as they are. The same command goes on after a kill, from the last checkpoint.
+
+  evalharness tune install                                  once: trl, peft and datasets over the model server
+  evalharness tune --model demo --data data.jsonl -o tuned/
+  evalharness run --model tuned/ --suite open
+"""
+_INSTALL = """\
+Install trl, peft and datasets (0.4 GB) into an environment of its own ($EVALHARNESS_HOME/tune where that is set) that
+sees the packages of the model server's; nothing of the server's is changed.
+"""
+_METHODS, _MODES = ("lora", "full"), ("full", "no_refine_loss", "no_refine_data", "all_turns")
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "tune",
+        help="train a model on a data set",
+        description=_DESCRIPTION,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    _add_what(parser)
+    _add_how(parser)
+    _add_where(parser)
+    add_json_option(parser)
+    parser.set_defaults(run=_tune)
+    actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=False)
+    install = actions.add_parser("install", help="make the training environment", description=_INSTALL)
+    install.add_argument("--force", action="store_true", help="install again although one is there")
+    install.set_defaults(run=_install)
+    uninstall = actions.add_parser(
+        "uninstall",
+        help="remove the training environment",
+        description="Remove the training environment; the model server stays.",
+    )
+    uninstall.set_defaults(run=_uninstall)
+
+
+def _add_what(parser: argparse.ArgumentParser) -> None:
+    what = parser.add_argument_group("what")
+    what.add_argument("--model", metavar="BASE", help="checkpoint folder, hub id in the cache, or demo")
+    what.add_argument("--data", type=Path, nargs="+", metavar="FILE", help="data sets (evalharness refine)")
+    what.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the training")
+    what.add_argument(
+        "--mode", choices=_MODES,
+        help="what is trained: every right turn; not the first right turn after errors; conversations as if "
+        "without errors; the errors, too (default: full)",
+    )  # fmt: skip
+    what.add_argument("--max-length", type=int, metavar="N", help="tokens of a conversation (default: 4096)")
+    what.add_argument(
+        "--too-long", choices=("refuse", "drop"),
+        help="what happens to longer ones; never are they cut (default: refuse)",
+    )  # fmt: skip
+
+
+def _add_how(parser: argparse.ArgumentParser) -> None:
+    how = parser.add_argument_group("how")
+    how.add_argument(
+        "--preset", choices=("small", "paper"), default="small",
+        help="small: LoRA for a small machine; paper: all weights, lr 5e-6, cosine without warm-up, batch 64, "
+        "10 epochs, 8192 tokens (default: small)",
+    )  # fmt: skip
+    how.add_argument("--method", choices=_METHODS, help="train an adapter or all weights (default: lora)")
+    how.add_argument("--lora-rank", type=int, metavar="R", help="of every linear layer (default: 16)")
+    how.add_argument("--lora-alpha", type=int, metavar="A", help="its scale (default: twice the rank)")
+    how.add_argument("--lora-dropout", type=float, metavar="P", help="(default: 0)")
+    how.add_argument("--lr", type=float, metavar="X", help="learning rate (default: 5e-4; all weights: 2e-5)")
+    how.add_argument(
+        "--schedule", choices=("cosine", "linear", "constant"), help="of the learning rate (default: cosine)"
+    )
+    how.add_argument("--warmup", type=float, metavar="SHARE", help="of the steps (default: 0.03)")
+    how.add_argument("--weight-decay", type=float, metavar="X", help="(default: 0)")
+    how.add_argument("--max-grad-norm", type=float, metavar="X", help="(default: 1)")
+    how.add_argument("--epochs", type=float, metavar="N", help="times that all data is seen (default: 3)")
+    how.add_argument("--max-steps", type=int, metavar="N", help="end after so many steps instead")
+    how.add_argument("--batch", type=int, metavar="N", help="conversations a step (default: 8)")
+    how.add_argument(
+        "--micro-batch", type=int, metavar="N",
+        help="conversations at a time, of those that begin alike (default: chosen)",
+    )  # fmt: skip
+    how.add_argument("--seed", type=int, metavar="N", help="of order and first adapter weights (default: 0)")
+    how.add_argument(
+        "--share-prefix", action=argparse.BooleanOptionalAction,
+        help="compute what conversations begin with once a micro-batch (default: in one process without packing)",
+    )  # fmt: skip
+    how.add_argument("--packing", action="store_true", default=None, help="several conversations a row")
+    how.add_argument(
+        "--gradient-checkpointing", action="store_true", default=None,
+        help="less memory, a third more computation",
+    )  # fmt: skip
+    how.add_argument(
+        "--dtype", choices=("bfloat16", "float32"), help="(default: what the machine is fast in)"
+    )
+    how.add_argument("--cpu", action="store_true", help="leave a GPU alone")
+
+
+def _add_where(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_argument_group("checkpoints and machines")
+    where.add_argument(
+        "--save-every",
+        type=int,
+        metavar="N",
+        help="steps (default: ten adapters; whole models: one an epoch)",
+    )
+    where.add_argument(
+        "--keep", type=int, default=0, metavar="N", help="the last N checkpoints (default: all)"
+    )
+    where.add_argument(
+        "--accelerate-config", type=Path, metavar="FILE",
+        help="several processes: what `accelerate config` wrote (FSDP, DeepSpeed, several machines)",
+    )  # fmt: skip
+    where.add_argument(
+        "--prepare",
+        action="store_true",
+        help="write what the training needs, show its command, train nothing",
+    )
+
+
+def _install(args: argparse.Namespace) -> int:
+    from evalharness.cli.install_progress import InstallProgress
+    from evalharness.report.terminal import say
+    from evalharness.tune.install import install_tune
+
+    with InstallProgress(sys.stdout) as progress:
+        install = install_tune(force=args.force, on_line=progress)
+    what = ", ".join(f"{name} {version}" for name, version in install.versions.items())
+    if install.fresh:
+        say(f"installed in {install.seconds:.0f} s: {install.environment} ({what})", stderr=False)
+    else:
+        say(f"already there: {install.environment} ({what}; --force installs it again)", stderr=False)
+    return 0
+
+
+def _uninstall(args: argparse.Namespace) -> int:
+    from evalharness.report.terminal import say
+    from evalharness.tune.install import tune_folder, uninstall_tune
+
+    removed = uninstall_tune()
+    say(f"removed {tune_folder()}" if removed else "there is no training environment", stderr=False)
+    return 0
+
+
+def _base(model: str) -> Path:
+    from evalharness.errors import UserError
+    from evalharness.report.terminal import say
+    from evalharness.server.checkpoint import cached_snapshot, is_local
+    from evalharness.server.demo import ensure_demo
+
+    if model == "demo":
+        return ensure_demo(lambda line: say(f"evalharness: {line}"))
+    if is_local(model):
+        return Path(model).expanduser()
+    found = cached_snapshot(model)
+    if found is None:
+        raise UserError(
+            f"--model {model}: no such folder, and not in the hub's cache (hf download {model}, or give a folder)"
+        )
+    return found
+
+
+def _settings(args: argparse.Namespace) -> Any:
+    from dataclasses import fields
+
+    from evalharness.tune.settings import Settings, make_settings
+
+    return make_settings(args.preset, {field.name: getattr(args, field.name) for field in fields(Settings)})
+
+
+def _tune(args: argparse.Namespace) -> int:
+    from evalharness.errors import UserError
+    from evalharness.report.terminal import make_console, say
+    from evalharness.tune.bars import watching
+    from evalharness.tune.install import require_tune_install
+    from evalharness.tune.plan import plan, read_manifest
+    from evalharness.tune.progress import Progress
+    from evalharness.tune.training import alone_in, prepare, train
+
+    missing = [
+        name
+        for name, value in (("--model", args.model), ("--data", args.data), ("-o", args.output))
+        if value is None
+    ]
+    if missing:
+        raise UserError(f"evalharness tune wants {', '.join(missing)} (see: evalharness tune --help)")
+    if args.keep < 0 or (args.save_every is not None and args.save_every < 1):
+        raise UserError("--keep is at least 0, --save-every at least 1")
+    settings = _settings(args)
+    install = require_tune_install()
+    out = make_console(stderr=args.json == "-")
+    _make_folder(args.output)
+    with alone_in(args.output):
+        planned = plan(
+            _base(args.model), args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
+            dtype=args.dtype, cpu=args.cpu, accelerate_config=args.accelerate_config,
+            on_line=lambda line: say(f"evalharness: {line}"),
+        )  # fmt: skip
+        if planned is None:
+            _say(out, f"{args.output} is trained already")
+            write_json(args.json, read_manifest(args.output))
+            return 0
+        _say_plan(out, planned)
+        if args.prepare:
+            _say(out, f"start it with: {' '.join(prepare(planned))}")
+            write_json(args.json, read_manifest(args.output))
+            return 0
+        progress = Progress()
+        with watching(progress, out):
+            ended = train(
+                planned, progress, command=sys.argv[1:],
+                on_interrupt=lambda: say(
+                    "evalharness: ending after this step, with a checkpoint (Ctrl-C again: at once)"
+                ),
+            )  # fmt: skip
+    _say_end(out, planned, progress, ended)
+    write_json(args.json, read_manifest(args.output))
+    return 0 if ended == "done" else 130
+
+
+def _make_folder(folder: Path) -> None:
+    from evalharness.errors import UserError
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
+
+
+def _say(out: Any, text: str) -> None:
+    out.print(text, highlight=False, soft_wrap=True, markup=False)
+
+
+def _say_plan(out: Any, planned: Plan) -> None:
+    from evalharness.cli.refine_common import name_broken_lines
+    from evalharness.report.terminal import say
+
+    made, found, settings = planned.made, planned.estimate, planned.settings
+    for path, lines in made.broken.items():
+        name_broken_lines(path, lines)
+    what = f"LoRA of rank {settings.lora_rank}" if settings.method == "lora" else "all weights"
+    lines = [
+        f"{made.rows:,} conversations, {made.tokens:,} tokens, {made.trained_tokens:,} of them trained "
+        f"({made.trained_turns:,} turns); the longest has {made.longest:,}",
+        *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
+        f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "
+        f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
+        f"about {found.memory_bytes / 1e9:.1f} GB of memory on a CPU, {found.disk_bytes / 1e9:.1f} GB on the disk",
+    ]
+    for line in lines:
+        _say(out, line)
+    if planned.warning:
+        say(f"evalharness: {planned.warning}")
+
+
+def _say_end(out: Any, planned: Plan, progress: Progress, ended: str) -> None:
+    from evalharness.report.terminal import say
+    from evalharness.tune.bars import duration
+
+    if progress.problem:
+        say(f"evalharness: {progress.problem}")
+    speed = f", {progress.tokens / progress.seconds:,.0f} tokens/s" if progress.seconds else ""
+    lines = [
+        f"{progress.step:,} of {progress.steps:,} steps, {progress.tokens:,} tokens in "
+        f"{duration(progress.seconds)}{speed}",
+    ]
+    if progress.loss is not None:
+        lines.append(f"loss {progress.first_loss:.3f} -> {progress.loss:.3f}")
+    folder = planned.folder
+    if ended == "done":
+        lines.append(
+            f"play it with: evalharness run --model {folder}   (or: evalharness checkpoints {folder})"
+        )
+    else:
+        lines.append("stopped; the same command goes on")
+    for line in lines:
+        _say(out, line)

@@ -1,0 +1,41 @@
+"""What the training says to whoever started it, and hears from them.
+
+Run by the training environment's Python; needs nothing of this package.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from typing import Any
+
+NOT_FINITE, NO_MEMORY, REFUSED = 7, 8, 9
+"""Exit statuses: the loss or a gradient was no number any more; memory did not suffice, as far as the libraries say
+so; the settings do not fit the number of processes."""
+
+
+def say(event: str, **values: Any) -> None:
+    if int(os.environ.get("RANK", "0")) == 0:
+        print("@tune " + json.dumps({"event": event, **values}), flush=True)
+
+
+class NotFiniteError(Exception):
+    """The loss or a gradient is no number."""
+
+
+class Wish:
+    """Whether somebody still wants the training."""
+
+    def __init__(self) -> None:
+        self.stop = False
+
+    def listen(self) -> None:
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        for line in sys.stdin:
+            if line.strip() == "stop":
+                self.stop = True
+        os._exit(3)
