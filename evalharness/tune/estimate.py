@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +55,7 @@ def estimate(
     trained = adapter if lora else parameters
     # Weight, gradient and Adam's two averages of what is trained, in float32.
     weights = parameters * (2 if bf16 else 4) + 16 * trained if lora else 16 * trained
-    config = json.loads((base.path / "config.json").read_text(encoding="utf-8"))
+    config = read_json(base.path / "config.json")
     text = config.get("text_config", config)
     layers, hidden = int(text.get("num_hidden_layers", 0)), int(text.get("hidden_size", 0))
     inner = int(text.get("intermediate_size") or 4 * hidden)
