@@ -142,7 +142,9 @@ class PromptFile(_Strict):
     def for_kind(self, kind: str) -> PromptFile:
         """The prompt of one kind of task, variants applied, with the worked examples that are shown."""
         merged = self._merged(kind)
-        shown = self.examples(kind)[: self._shots] if self._shots is not None else [merged.example]
+        shown: Sequence[Example | None] = [merged.example]
+        if self._shots is not None:
+            shown = self.examples(kind)[: self._shots]
         first, more = (shown[0], tuple(shown[1:])) if shown else (None, ())
         if (first, more) == (merged.example, merged.more_examples):
             return merged

@@ -93,7 +93,7 @@ async def _until_unused(kept: Kept, server: ManagedServer, ended: asyncio.Event)
 
     before: Reading | None = None
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:
-        while server.alive() and kept.idle_for < kept.idle_s and not ended.is_set():
+        while server.alive() and kept.path.exists() and kept.idle_for < kept.idle_s and not ended.is_set():
             now = await read_metrics(http, metrics_url(kept.base_url))
             if now is not None:
                 if now.running or (before is not None and now.prompt_tokens != before.prompt_tokens):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -80,7 +79,6 @@ def _start(what: ToKeep, log: Path, on_status: Callable[[str], None]) -> None:
                 stdout=subprocess.PIPE,
                 stderr=output,
                 start_new_session=True,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
         try:
             failed = _wait_ready(process, on_status)

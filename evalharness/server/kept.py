@@ -61,7 +61,10 @@ class Kept:
         import psutil
 
         try:
-            return abs(psutil.Process(self.keeper_pid).create_time() - self.keeper_started) < 1.0
+            keeper = psutil.Process(self.keeper_pid)
+            same = abs(keeper.create_time() - self.keeper_started) < 1.0
+            # In a container nobody may collect it once it has ended.
+            return same and keeper.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
             return False
 

@@ -273,7 +273,7 @@ async def test_trl_trains_by_grpo_on_the_ids_that_were_sampled_and_the_rewards_t
     code = code.replace(
         "max_steps=200,",
         "max_steps=2, use_cpu=True, bf16=False, report_to='none', save_strategy='no', seed=1,",
-    ).replace("max_completion_length=256,", "max_completion_length=16,")
+    ).replace("max_completion_length=256,", "max_completion_length=24,")
     said = carry_out(python, _WATCH + _KEEP + code, tmp_path, timeout=400)
 
     played = json.loads((tmp_path / "played.json").read_text())
