@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.report.terminal import make_console, say
     from evalharness.report.verification import print_verdict
     from evalharness.verify import verify
-    from evalharness.verify.remembered import was_verified
+    from evalharness.verify.remembered import remember, was_verified
 
     for family in args.held_in:
         if family not in specs():
@@ -64,6 +64,7 @@ def run(args: argparse.Namespace) -> int:
         if not verdict.verified:
             print_verdict(shown, verdict, most=3)
             raise UserError(f"{folder} is not submitted: its numbers do not follow from its actions")
+        remember(folder)
     about = About(args.name, args.organization, args.site, args.oss, tuple(dict.fromkeys(args.held_in)))
     try:
         metadata = write(args.output, args.runs, about, text=not args.without_text)

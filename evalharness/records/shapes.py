@@ -38,12 +38,23 @@ class _Identity(_Stored):
     model: dict[str, Any]
     tasks_sha256: dict[str, str]
     prompts_sha256: dict[str, str]
+    turn_limits: dict[str, Annotated[int, Field(ge=1, le=10**6)]] = {}
+
+
+class _Policy(_Stored):
+    requests: list[dict[str, Any]] | None = None
 
 
 class _Session(_Stored):
     started: Annotated[float, Field(ge=0, le=1e11)]
     evalharness: str
     label: dict[str, str] | None = None
+    policy: _Policy | None = None
+
+
+class _Draw(_Stored):
+    tasks: Count
+    seed: int
 
 
 class _Manifest(_Stored):
@@ -57,6 +68,8 @@ class _Manifest(_Stored):
     titles: dict[str, str]
     labels: dict[str, str]
     sessions: Annotated[list[_Session], Field(min_length=1)]
+    draw: dict[str, _Draw] = {}
+    scores: dict[str, dict[str, Any]] = {}
 
     @model_validator(mode="after")
     def _every_family_is_described(self) -> _Manifest:

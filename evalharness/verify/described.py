@@ -88,7 +88,7 @@ def _notes(manifest: Mapping[str, Any], specs: Mapping[str, EnvSpec]) -> list[st
     for name, then in sorted((recorded if isinstance(recorded, dict) else {}).items()):
         try:
             now = version(name)
-        except PackageNotFoundError:
+        except (PackageNotFoundError, ValueError):
             now = None
         if now != then:
             notes.append(f"{name} is {now or 'not installed'} here, and was {then} when the run was played")

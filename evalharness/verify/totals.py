@@ -79,7 +79,7 @@ class Tables:
                 for batch in file.iter_batches(batch_size=5000, columns=[*key, *columns]):
                     for row in batch.to_pylist():
                         rows[tuple(row[name] for name in key)] = tuple(row[name] for name in columns)
-        except (ArrowException, OSError, KeyError, ValueError) as error:
+        except (ArrowException, OSError, KeyError, ValueError, TypeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             self.findings.append(Finding("table", path.name, f"not readable ({reason})"))
             return

@@ -109,6 +109,51 @@ async def test_replies_with_format_errors_are_read_again_as_they_were(
     assert 'turn 2: format errors: ["empty"] recorded, ["no_action"] found' in said.stdout
 
 
+async def test_tool_calls_are_read_again_as_they_were(environment: dict[str, str], tmp_path: Path) -> None:
+    """A good call, one of a tool that there is not, none at all, and two at once."""
+
+    def call(name: str, arguments: str) -> dict[str, Any]:
+        return {"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments}}
+
+    good = call("act", '{"command": "turn left"}')
+    calls = [[good], [call("fly", "{}")], [], [good, good]]
+
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        said = sum(message["role"] == "assistant" for message in request["messages"])
+        whole = completion("I turn.")
+        whole["choices"][0]["message"]["tool_calls"] = calls[min(said, 3)]
+        return whole
+
+    async with ChatServer(answer).running() as server:
+        options = ("--model-name", "toy", "--limit", 1, "--max-turns", 4, "--action-interface", "tools")
+        done = await asyncio.to_thread(
+            run_compass, environment, tmp_path / "run", "--model", server.url, *options
+        )
+    assert done.returncode == 0, done.stderr
+    said = await asyncio.to_thread(evalharness, environment, "verify", tmp_path / "run")
+    assert (said.returncode, "verified; 1 episodes and" in said.stdout) == (0, True), said.stdout
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["identity"].update(turn_limits={"pddl": "many"}),
+        lambda m: m["sessions"][0].update(policy={"requests": [1]}),
+        lambda m: m["sessions"][0].update(packages={"": 1}),
+        lambda m: m.update(draw={"pddl": 3}),
+        lambda m: m["identity"]["config"].update(perturb="../x"),
+    ],
+)
+def test_no_manifest_ends_in_a_traceback(
+    run: Path, change: Callable[[dict[str, Any]], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    edit_json(run / "manifest.json", change)
+    (run / "episodes.jsonl").write_text("")
+    only_episodes(run)
+    assert main(["verify", str(run)]) in (1, 2)
+    assert "Traceback" not in capsys.readouterr().err
+
+
 def test_a_forged_success_is_found(run: Path) -> None:
     def change(episodes: list[dict[str, Any]]) -> None:
         episode = next(e for e in episodes if not e["success"])
