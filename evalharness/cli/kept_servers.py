@@ -45,7 +45,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 def _start(args: argparse.Namespace) -> int:
     from evalharness.config import make_config
-    from evalharness.policy.resolve import to_keep
+    from evalharness.policy.what_to_serve import to_keep
     from evalharness.report.terminal import say
     from evalharness.server.keeping import start_kept
 

@@ -10,11 +10,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.engine.progress import Progress
+from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.report.text import duration, printable
 from evalharness.report.watching import watching
 
-_BAR = 16
+_BAR = 12
 
 
 def _speed(progress: Progress) -> str:
@@ -39,6 +39,13 @@ def _failed(progress: Progress, titles: Mapping[str, str]) -> str:
     return f"given up, to be tried again by the same command: {', '.join(parts)}" if parts else ""
 
 
+def _played(counts: FamilyProgress) -> str:
+    """How far a family is by its turns; below 100 % until its last episode is finished."""
+    return (
+        f"{min(100 * counts.share / max(counts.total, 1), 100 if counts.done == counts.total else 99):.0f} %"
+    )
+
+
 def _left(progress: Progress, family: str) -> str:
     seconds = progress.seconds_left_of(family)
     return duration(seconds) if seconds is not None else ""
@@ -56,13 +63,14 @@ class _View:
         table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
         table.add_column("family", no_wrap=True)
         table.add_column("", width=_BAR)
-        for name in ("done", "success", "progress", "running", "left"):
+        for name in ("", "done", "success", "progress", "running", "left"):
             table.add_column(name, justify="right", no_wrap=True)
         for family, counts in progress.families.items():
             done = counts.done
             table.add_row(
                 self.titles.get(family, family),
                 ProgressBar(total=max(counts.total, 1), completed=counts.share, width=_BAR),
+                _played(counts),
                 f"{done}/{counts.total}",
                 f"{100 * counts.successes / done:.1f} %" if done else "-",
                 f"{100 * counts.progress_sum / done:.1f} %" if done else "-",
@@ -85,7 +93,7 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
     parts = []
     for family, counts in progress.families.items():
         rate = f", success {100 * counts.successes / counts.done:.1f} %" if counts.done else ""
-        under_way = f" and {counts.partly:.1f} in flight" if counts.running else ""
+        under_way = f" ({_played(counts)} played)" if counts.running else ""
         failed = f", {counts.failures} failed" if counts.failures else ""
         parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{under_way}{rate}{failed}")
     if progress.turns:
