@@ -60,7 +60,13 @@ def carry_out(python: Path, code: str, folder: Path, timeout: float = 300) -> li
     script = folder / "script.py"
     script.write_text(code)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # verifiers looks for uv
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{PLUGIN}", "PATH": path, "KEY": "x", "UV_SYSTEM_CERTS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{PLUGIN}",
+        "PATH": path,
+        "KEY": "x",
+        "UV_SYSTEM_CERTS": "1",
+    }
     done = subprocess.run(
         [python, script],
         cwd=folder,
