@@ -57,6 +57,11 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
         "--error-runs", default="1-3", metavar="A-B",
         help="runs of one to four errors in a trajectory, least and most; 0 for none (default: 1-3)",
     )  # fmt: skip
+    parser.add_argument(
+        "--search", type=int, default=4, metavar="N",
+        help="places looked at in vain, at most, for each thing whose place only the plan knows (ALFWorld; "
+        "default: 4)",
+    )  # fmt: skip
     parser.add_argument("--perturb", metavar="NAME", help="in other words, as in: run --perturb P1")
     parser.add_argument(
         "--max-turns",
@@ -116,6 +121,7 @@ def _order(args: argparse.Namespace) -> Order:
         seed=args.seed,
         per_task=args.per_task,
         errors=_error_plan(args.error_runs),
+        search=args.search,
         perturb=normal_name(args.perturb) if args.perturb else None,
         max_turns=args.max_turns or MAX_TURNS,
         thoughts=(args.model_name or args.thoughts) if args.thoughts else "rule",

@@ -47,6 +47,8 @@ class Order:
     per_task: int | None = None
     """None: the family's own number."""
     errors: ErrorPlan | None = field(default_factory=ErrorPlan)
+    search: int = 4
+    """Places looked at in vain for each thing whose place only the plan knows, at most."""
     perturb: str | None = None
     max_turns: int = MAX_TURNS
     thoughts: str = "rule"
@@ -86,6 +88,8 @@ def check(order: Order) -> None:
         raise UserError(f"-n {order.samples} is less than one for each of {len(order.families)} families")
     if order.per_task is not None and order.per_task < 1:
         raise UserError("--per-task is at least 1")
+    if order.search < 0:
+        raise UserError("--search is 0 or more")
     if not order.max_turns >= 1:
         raise UserError("--max-turns is at least 1")
 
@@ -247,6 +251,9 @@ class _Family:
             return {"samples": [], "refused": {str(reason): self.per_task}}
         for variant in range(self.per_task):
             try:
+                if self.world.search is not None and self.order.search:
+                    key = f"search/{self.order.seed}/{task.content_hash}/{variant}"
+                    clean = await stage.searched(self.order.search, key)
                 samples.append((await make_sample(stage, clean, recipe, variant)).to_json())
             except NoTrajectoryError as reason:
                 refused[str(reason)] += 1

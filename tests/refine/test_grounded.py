@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -254,6 +255,31 @@ def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
 def test_no_errors_on_request(home: Path) -> None:
     found = made(home, "clean", "pddl", errors=None)
     assert not any(turn.error or turn.refine for sample in found for turn in sample.player_turns)
+
+
+def test_a_thing_in_an_unknown_place_is_looked_for(home: Path) -> None:
+    """Places are looked at by kind and number, each once, and hold no such thing until the last."""
+    found = made(home, "looking", "alfworld", errors=None, search=6, per_task=3, samples=12)
+    vain = 0
+    for sample in found:
+        thing = str(task_of(sample).payload["object"])
+        answers = [m.content for m in sample.messages if m.role == "user"][1:]
+        gone: list[str] = []
+        for turn, answer in zip(sample.player_turns, answers, strict=False):
+            action = react.parse(turn.content).action or ""
+            if action.startswith("take "):
+                break
+            assert action.startswith(("go to ", "open "))
+            assert action not in gone, "a place is looked at once"
+            gone.append(action)
+            vain += not re.search(rf"\b{thing} \d", answer) and "is closed" not in answer
+    assert vain >= len(found), "some places were looked at in vain"
+
+
+def test_without_a_search_the_plan_goes_straight_there(home: Path) -> None:
+    straight = made(home, "straight", "alfworld", errors=None, search=0, samples=4)
+    looking = made(home, "not-straight", "alfworld", errors=None, search=6, samples=4)
+    assert sum(len(s.player_turns) for s in straight) < sum(len(s.player_turns) for s in looking)
 
 
 def test_runs_of_errors_are_as_many_as_asked_for(home: Path) -> None:

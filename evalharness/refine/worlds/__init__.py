@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from random import Random
 
 from envs.base import Task
 from evalharness.refine.scene import Scene
@@ -26,6 +27,19 @@ class Detour:
     """None where the plan's next action starts from anywhere, so that nothing has to be taken back."""
     unless: str = ""
     """It was no way off when the world's answer holds this word."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a thing is looked for whose place only the plan knows."""
+
+    places: Callable[[Scene, Random], list[str]]
+    """Actions that go where the thing of the scene's coming walk might be, in the order of a systematic search that
+    comes to the plan's own place next; empty where nothing has to be looked for."""
+    opens: Callable[[str, str], str | None]
+    """(action, answer) -> the action that shows what is inside, where the answer hides it."""
+    shows: Callable[[Scene, str], bool]
+    """Whether the answer shows such a thing after all."""
 
 
 def _plain_thoughts(scene: Scene) -> list[str]:
@@ -61,6 +75,8 @@ class World:
     """The family lists its valid actions in milliseconds."""
     refused: Callable[[bool, str], bool] = lambda valid, observation: not valid
     """(recorded validity, observation) -> whether the world refused the action."""
+    search: Search | None = None
+    """None: the plan goes only where a player could know to go."""
     look: str = ""
     """Said on coming to a place whose things are not shown by coming there, when one of them is needed."""
     clock: bool = False

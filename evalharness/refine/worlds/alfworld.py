@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from random import Random
 
 from envs.alfworld.households import Household
 from envs.alfworld.oracle import kind_in
 from envs.base import Task
 from evalharness.refine.scene import Scene, mentions
-from evalharness.refine.worlds import Detour, World, content_form, digest
+from evalharness.refine.worlds import Detour, Search, World, content_form, digest
 
 _MOVES = frozenset({"go", "open"})
 _DOES = {"clean": "cleans", "heat": "heats", "cool": "cools"}
@@ -101,12 +102,18 @@ def _thoughts(scene: Scene) -> list[str]:
 def _going(
     scene: Scene, place: str, purpose: str, slots: dict[str, str], kind: str, target: str, held: str | None
 ) -> list[str]:
+    here = _where(scene)
     if purpose == "take" and held is None:
         thing = slots["object"]
         if _seen_at(scene, thing, place):
             return [
                 f"I saw {thing} at {place}. I go back for it.",
                 f"I need a {kind}, and {thing} is at {place}.",
+            ]
+        if here is not None and _looked_in_vain(scene, kind):
+            return [
+                f"There is no {kind} at {here}. I look at {place} next.",
+                f"I see no {kind} here. The next place to look is {place}.",
             ]
         first = "I need a" if not _placed(scene) else "I need another"
         return [
@@ -120,6 +127,11 @@ def _going(
             f"Before I bring {held} away it must be {_DONE[purpose]}. I go to {place}.",
         ]
     if purpose == "use":
+        if here is not None and _looked_in_vain(scene, target):
+            return [
+                f"There is no {target} at {here}. I look at {place} next.",
+                f"I hold {held}, but {here} has no {target}. I try {place}.",
+            ]
         return [
             f"I have {held}. Now I need a {target} to look at it by. I go to {place}.",
             f"I hold {held}. A {target} may be at {place}.",
@@ -128,6 +140,61 @@ def _going(
         f"I have {held}. It belongs in a {target}, so I go to {place}.",
         f"Now {held} goes into a {target}. I go to {place}.",
     ]
+
+
+def _looked_in_vain(scene: Scene, kind: str) -> bool:
+    """Whether the last step was to look somewhere, and no such thing was there."""
+    if not scene.at:
+        return False
+    action = scene.parse(scene.done[-1].action)
+    return action is not None and action.name in _MOVES and not _names_a(scene.last, kind)
+
+
+def _names_a(text: str, kind: str) -> bool:
+    return re.search(rf"\b{re.escape(kind)} \d", text) is not None
+
+
+def _wanted(scene: Scene) -> str | None:
+    """The kind of thing that the coming walk is for; None for a walk to a place in plain sight."""
+    purpose = scene.ahead(_MOVES)[1]
+    if purpose is None or purpose.name not in ("take", "use"):
+        return None
+    return str(scene.task.payload["object" if purpose.name == "take" else "target"])
+
+
+def _places_to_look(scene: Scene, rng: Random) -> list[str]:
+    """Kind of place after kind of place, each by number, up to where the plan goes; places seen are left out."""
+    action, wanted = scene.next, _wanted(scene)
+    if action is None or action.name != "go" or wanted is None:
+        return []
+    if any(_names_a(step.observation, wanted) for step in scene.done):
+        return []  # it was seen on the way: the plan knows no more than the player
+    right = action.arguments["receptacle"]
+    gone = {step.action for step in scene.done}
+    by_kind: dict[str, list[str]] = {}
+    for place in _PLACE.findall(scene.first_observation):
+        by_kind.setdefault(kind_in(place), []).append(place)
+    kinds = sorted(by_kind)
+    rng.shuffle(kinds)
+    before = kinds[: kinds.index(kind_in(right))]
+    places = [place for kind in before for place in sorted(by_kind[kind], key=_number)]
+    same = [place for place in by_kind[kind_in(right)] if _number(place) < _number(right)]
+    places += sorted(same, key=_number)
+    return [text for place in places if (text := f"go to {place}") not in gone]
+
+
+def _number(place: str) -> int:
+    return int(place.rpartition(" ")[2])
+
+
+def _opens(action: str, answer: str) -> str | None:
+    place = action.removeprefix("go to ")
+    return f"open {place}" if f"{place} is closed" in answer else None
+
+
+def _shows(scene: Scene, answer: str) -> bool:
+    wanted = _wanted(scene)
+    return wanted is not None and _names_a(answer, wanted)
 
 
 def _placed(scene: Scene) -> bool:
@@ -180,6 +247,7 @@ WORLD = World(
     moves=_MOVES,
     idle=_idle,
     detours=_detours,
+    search=Search(_places_to_look, _opens, _shows),
     lists_valid=True,
     forms=_forms,
     per_task=2,
