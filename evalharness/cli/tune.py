@@ -253,8 +253,8 @@ def _say_plan(out: Any, planned: Plan) -> None:
     from evalharness.report.terminal import say
 
     made, found, settings = planned.made, planned.estimate, planned.settings
-    for path, lines in made.broken.items():
-        name_broken_lines(path, lines)
+    for path, broken in made.broken.items():
+        name_broken_lines(path, broken)
     what = f"LoRA of rank {settings.lora_rank}" if settings.method == "lora" else "all weights"
     lines = [
         f"{made.rows:,} conversations, {made.tokens:,} tokens, {made.trained_tokens:,} of them trained "

@@ -109,10 +109,10 @@ _OWN_SERVER = """
 from starlette.testclient import TestClient
 
 with TestClient(app) as client:
-    print(client.get("/babyai/splits").json()[1]["type"])
-    print(client.post("/babyai/num_tasks", json={"split": "train"}).json())
-    print(client.post("/babyai/task", json={"split": "validation", "index": 3}).json()["task"]["goal"])
-    print(client.post("/babyai/task", json={"split": "validation", "index": 99}).status_code)
+    print(client.get("/pddl/splits").json()[1]["type"])
+    print(client.post("/pddl/num_tasks", json={"split": "train"}).json())
+    print(client.post("/pddl/task", json={"split": "validation", "index": 3}).json()["task"]["goal"])
+    print(client.post("/pddl/task", json={"split": "validation", "index": 99}).status_code)
     with client.websocket_connect("/ws") as one, client.websocket_connect("/ws") as other:
         for index, socket in enumerate((one, other)):
             socket.send_json({"type": "reset", "data": {"split": "train", "index": index}})

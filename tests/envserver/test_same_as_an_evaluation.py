@@ -33,7 +33,9 @@ SCRIPTS = {
 def answer(request: dict[str, Any]) -> str:
     """What a model says that follows the script of its task."""
     conversation = request["messages"]
-    opening = conversation[1]["content"]
+    opening = next((m["content"] for m in conversation if "\nGoal: " in m["content"]), None)
+    if opening is None:
+        return "Yes."  # what a run asks a server before it begins
     goal = opening.rsplit("Goal: ", 1)[1].split("\n")[0]
     replies = sum(message["role"] == "assistant" for message in conversation)
     return SCRIPTS[goal][replies % len(SCRIPTS[goal])]
