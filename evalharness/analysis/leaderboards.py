@@ -86,8 +86,8 @@ def own_table(specs: Mapping[str, EnvSpec], family: str) -> EnvSpec:
 
 def _names(runs: Sequence[ScoredRun]) -> list[str]:
     """A submission is called what its submitter says."""
-    labels = labels_of(runs)
-    return [run.submitted.name if run.submitted else label for run, label in zip(runs, labels, strict=True)]
+    own = iter(labels_of([run for run in runs if not run.submitted]))
+    return [run.submitted.name if run.submitted else next(own) for run in runs]
 
 
 def make_own_leaderboard(
