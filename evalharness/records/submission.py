@@ -35,7 +35,7 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError(f"{ascii(text)} holds characters that steer a terminal or turn text around")
+        raise ValueError(f"{text!a} holds characters that steer a terminal or turn text around")
     return text
 
 
@@ -48,7 +48,8 @@ class _Plain(yaml.SafeLoader):
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"line {self.peek_event().start_mark.line + 1}: no aliases, please")
+            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+            raise yaml.YAMLError(f"line {event.start_mark.line + 1}: no aliases, please")
         return super().compose_node(parent, index)
 
 

@@ -49,9 +49,11 @@ def _is_older(manifest: Mapping[str, Any]) -> bool:
 def _differences(
     stored: Mapping[str, Any], again: Mapping[str, Any], *, prefix: str, older: bool
 ) -> Iterator[Finding]:
-    """`older`: written by another version, which may not know every key of ours, nor we of its."""
+    """`older`: written by another version, of which we may not know every key. A number that is not there claims
+    nothing, and may be newer than the summary; families are no keys of a version."""
     for key in sorted(stored.keys() | again.keys()):
-        if older and prefix != "families." and not (key in stored and key in again):
+        unknown = key not in stored or (older and key not in again)
+        if unknown and prefix != "families.":
             continue
         one, other = stored.get(key), again.get(key)
         if isinstance(one, Mapping) and isinstance(other, Mapping):

@@ -328,6 +328,13 @@ def test_every_column_of_a_table_is_compared(run: Path) -> None:
     assert [f.what for f in verify(run).findings] == ["turns", "thought"]
 
 
+def test_a_summary_from_before_a_number_was_added_is_no_forgery(run: Path) -> None:
+    edit_json(run / "summary.json", lambda s: s.pop("format_error_kinds"))
+    assert verify(run).findings == ()
+    edit_json(run / "summary.json", lambda s: s["families"].pop("pddl"))
+    assert [f.where for f in verify(run).findings] == ["summary.json, families.pddl"]
+
+
 def test_families_that_a_summary_of_another_version_adds_are_found(run: Path) -> None:
     edit_json(run / "manifest.json", lambda m: m["sessions"][-1].update(evalharness="0.0.1"))
     edit_json(run / "summary.json", lambda s: s["families"].update(alfworld=s["families"]["pddl"]))
