@@ -72,9 +72,9 @@ def described(manifest: Mapping[str, Any], specs: Mapping[str, EnvSpec], data: P
         findings.append(
             Finding("manifest", "manifest.json, suite", "another one", manifest["suite"], config.suite)
         )
-    own, turns = _own_limits(config, manifest["counts"], specs), identity.get("turn_limits", {})
-    if turns and turns != own:
-        findings.append(Finding("manifest", "manifest.json, turn_limits", "other ones", turns, own))
+    fewer, turns = _own_limits(config, manifest["counts"], specs), identity.get("turn_limits", {})
+    if turns and turns != fewer:
+        findings.append(Finding("manifest", "manifest.json, turn_limits", "other ones", turns, fewer))
     wanted = again["identity"]["tasks_sha256"]
     findings += _differences("manifest", "manifest.json, tasks_sha256", identity["tasks_sha256"], wanted)
     return Described(
