@@ -20,7 +20,17 @@ from evalharness.records.manifest import make_manifest
 from evalharness.suites.selection import select
 from evalharness.verify.findings import Finding, same
 
-_OF_TASKS = ("tasks", "suite", "suite_seed", "questions", "limit", "samples", "max_turns", "perturb")
+_OF_TASKS = (
+    "tasks",
+    "suite",
+    "suite_seed",
+    "questions",
+    "limit",
+    "sample",
+    "samples",
+    "max_turns",
+    "perturb",
+)
 """Options that say what is played; who played it is of no account here."""
 _RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw")
 _OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
@@ -55,7 +65,7 @@ def described(manifest: Mapping[str, Any], specs: Mapping[str, EnvSpec], data: P
         raise UserError(f"it plays {', '.join(absent)}, which is not installed here")
     chosen = select(
         specs, config.tasks, config.suite, data=data, suite_seed=config.suite_seed, limit=config.limit,
-        questions=config.questions,
+        questions=config.questions, sample=config.sample,
     )  # fmt: skip
     again = make_manifest(config, chosen, specs, identity["prompts_sha256"], identity["model"])
     for key in _RECOMPUTED:
