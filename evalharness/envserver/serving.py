@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ from pathlib import Path
 from aiohttp import web
 
 from envs.base import MAX_TURNS, EnvSpec, Suite
-from evalharness.envserver.application import Door, application
+from evalharness.envserver.application import Door, application, is_loopback
 from evalharness.envserver.gate import Gate
 from evalharness.envserver.pools import Pools
 from evalharness.envserver.service import Service
@@ -65,13 +64,6 @@ def chosen_families(specs: Mapping[str, EnvSpec], name: str, suite: Suite) -> li
     if name not in known:
         raise UserError(f"unknown family {name!r}{nearest(name, [*sorted(known), 'all'])}")
     return [known[name]]
-
-
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def needed_token(host: str) -> str | None:

@@ -31,6 +31,8 @@ __all__ = ["compass", "server_python"]
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "trainers"
+PLUGIN = ROOT / "evalharness" / "clients" / "plugin"
+"""Its module is a top-level one in the wheel."""
 MAX_TURNS = 2
 pytestmark = pytest.mark.slow
 
@@ -54,11 +56,17 @@ def lines_of(page: str, **constants: str) -> str:
 
 
 def carry_out(python: Path, code: str, folder: Path, timeout: float = 300) -> list[str]:
-    """What it prints, a line each. The checkout is on its path, none of our dependencies is."""
+    """What it prints, a line each. The checkout is on its path as the wheel has it, none of our dependencies is."""
     script = folder / "script.py"
     script.write_text(code)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # verifiers looks for uv
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path, "KEY": "x", "UV_SYSTEM_CERTS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{PLUGIN}",
+        "PATH": path,
+        "KEY": "x",
+        "UV_SYSTEM_CERTS": "1",
+    }
     done = subprocess.run(
         [python, script],
         cwd=folder,
