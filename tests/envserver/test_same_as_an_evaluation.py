@@ -17,7 +17,7 @@ Message = dict[str, Any]
 
 SCRIPTS = {
     "face north": ["Thought: a\nAction: turn right", "Action: turn right"],
-    "face east": ["Action: turn left\nObservation: You face north."],
+    "face east": ["Action: turn left\nObservation: You face north.", "Action: turn right"],
     "face south": [
         "Let me see.",
         "Thought: I wait",
