@@ -12,7 +12,7 @@ from evalharness.errors import UserError
 from evalharness.server.checkpoint import cached_snapshot, check_checkpoint, is_local
 from evalharness.server.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo, is_demo
 from evalharness.server.lora import Adapter, check_adapter, check_fits, find_base, require_servable
-from evalharness.server.merged import ensure_merged
+from evalharness.server.merged import ensure_merged, merged_path
 from evalharness.server.with_adapter import VARIABLES, served_as
 
 Status = Callable[[str], None]
@@ -34,8 +34,9 @@ class ToServe:
 
 def adapted(
     config: RunConfig, extra: Sequence[str], on_status: Status
-) -> tuple[dict[str, Any], Callable[[Status], ToServe]]:
-    """(identity, what is served: asked for once servers are wanted, and perhaps minutes of merging).
+) -> tuple[dict[str, Any], Callable[[Status], ToServe], ToServe]:
+    """(identity, what is served: asked for once servers are wanted, and perhaps minutes of merging; the same as it
+    will be, its checkpoint perhaps not made yet).
 
     Raises UserError for what can be seen to be wrong beforehand.
     """
@@ -67,7 +68,9 @@ def adapted(
         name = served_as(adapter.identity)
         return ToServe(str(base.path), base.path.name, own, name, adapter.path, VARIABLES)
 
-    return identity, keep if config.lora_serve else merge
+    if config.lora_serve:
+        return identity, keep, keep(on_status)
+    return identity, merge, ToServe(str(merged_path(base, adapter)), config.display_name, extra)
 
 
 def _base(config: RunConfig, adapter: Adapter, on_status: Status) -> Path:

@@ -117,7 +117,7 @@ def to_keep(config: RunConfig, on_status: Status, *, idle_s: float) -> ToKeep:
 
     if has_adapter(config):
         extra, identity = vllm_arguments(config)
-        adapter, to_serve = adapted(config, extra, on_status)
+        adapter, to_serve, _ = adapted(config, extra, on_status)
         found = ToLoad(to_serve(on_status).model, identity | adapter, extra)
     else:
         found = whole_model(config, on_status)
@@ -126,7 +126,7 @@ def to_keep(config: RunConfig, on_status: Status, *, idle_s: float) -> ToKeep:
     )
 
 
-def command_line(config: RunConfig, what: ToLoad) -> str:
+def command_line(config: RunConfig, what: ToLoad, served_name: str | None = None) -> str:
     """Of the vLLM that would be started; its port is a free one."""
     from evalharness.server.arguments import server_arguments
     from evalharness.server.find import find_server
@@ -139,7 +139,7 @@ def command_line(config: RunConfig, what: ToLoad) -> str:
     argv = server_arguments(
         find_server(config.vllm),
         model=what.model,
-        served_name=config.display_name,
+        served_name=served_name or config.display_name,
         port=0,
         max_model_len=default_context(what.model),
         extra=what.extra,
