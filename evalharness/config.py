@@ -297,6 +297,14 @@ class RunConfig(BaseModel):
             raise ValueError("give seconds, or hours, minutes and seconds such as 2h30m")
         return sum(float(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1), strict=True))
 
+    @field_validator("label", mode="before")
+    @classmethod
+    def _numbers_as_text(cls, given: Any) -> Any:
+        """`data_size: 8000` in YAML is the label that `--label data_size=8000` is."""
+        if not isinstance(given, dict):
+            return given
+        return {key: str(value) if type(value) in (int, float) else value for key, value in given.items()}
+
     @field_validator("vllm_args", mode="before")
     @classmethod
     def _words_as_text(cls, given: Any) -> Any:

@@ -74,7 +74,7 @@ def whole_model(config: RunConfig, on_status: Status) -> ToLoad:
     if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
         raise UserError(
             f"--model {config.model}: no such directory"
-            + (f"; did you mean {meant!r}?" if (meant := close_to(config.model, _NAMED)) else "")
+            + (f" (did you mean {meant!r}?)" if (meant := close_to(config.model, _NAMED)) else "")
             + "; give a checkpoint directory, a hub id such as org/name, "
             + f"{', '.join(_NAMED)}, replay:RUN, or http://host:port/v1"
             + openai_hint(config.model)

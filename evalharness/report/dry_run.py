@@ -83,5 +83,12 @@ def _estimate(plan: Plan) -> list[str]:
     )
     return [
         f"estimate ({base}): {turns:,.0f} turns, "
-        f"{prompt / 1e6:.2f} M prompt and {completion / 1e6:.2f} M new tokens, {time}"
+        f"{_about(prompt)} prompt and {_about(completion)} new tokens, {time}"
     ]
+
+
+def _about(tokens: float) -> str:
+    """`1.25 M`, `12,300`, `840`: three figures."""
+    if tokens >= 999_500:
+        return f"{tokens / 1e6:.2f} M"
+    return f"{float(f'{tokens:.3g}'):,.0f}"

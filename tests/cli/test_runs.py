@@ -172,3 +172,15 @@ def test_scores_of_a_part_of_the_tasks_are_marked(results: Path, capsys: pytest.
     assert "100.0\u2020" in lines["first"], "everything is played, and everything is one task of 112"
     assert "\u2020" not in lines["whole"]
     assert "\u2020 of a part of the tasks" in shown
+
+
+def test_a_manifest_of_another_program_is_no_run_to_remove(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (results / "extension").mkdir()
+    (results / "extension" / "manifest.json").write_text('{"manifest_version": 3}')
+    assert main(["runs", "rm", str(results / "extension"), "--yes"]) == 2
+    assert "says that it is a run's, so it stays" in capsys.readouterr().err
+    (results / "part" / "manifest.json").write_text("{")
+    assert main(["runs", "rm", str(results / "part"), "--yes"]) == 0, "a damaged run goes"
+    assert sorted(path.name for path in results.iterdir()) == ["extension", "study", "whole"]
