@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from evalharness.errors import UserError
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
@@ -32,7 +32,14 @@ _LARGEST = 1 << 20
 """Bytes of `metadata.yaml`. Without its runs it has a few hundred."""
 _HASH = re.compile("[0-9a-f]{64}")
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(f"{ascii(text)} holds characters that steer a terminal or turn text around")
+    return text
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
 Family = Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,40}$")]
 
 

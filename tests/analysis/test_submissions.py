@@ -120,6 +120,8 @@ def test_a_path_that_leads_out_is_refused(submission: Path, path: str) -> None:
         lambda data: data.update(site="javascript:alert(1)"),
         lambda data: data.update(date="today"),
         lambda data: data.update(name=""),
+        lambda data: data.update(name="\x1b[31mred"),
+        lambda data: data.update(organization="\u202eevil"),
         lambda data: data.update(held_in=["../x"]),
         lambda data: data.update(runs=[]),
         lambda data: data.update(extra=1),
