@@ -35,7 +35,7 @@ _HASH = re.compile("[0-9a-f]{64}")
 
 def _printable(text: str) -> str:
     if not text.isprintable():
-        raise ValueError(f"{ascii(text)} holds characters that steer a terminal or turn text around")
+        raise ValueError(f"{text!a} holds characters that steer a terminal or turn text around")
     return text
 
 
