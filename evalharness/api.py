@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from evalharness.analysis.standings import Leaderboard
 from evalharness.analysis.summary import earlier_timing, is_complete, summarize
 from evalharness.config import make_config
 from evalharness.engine.evaluation import evaluate, unwatched
-from evalharness.errors import InfrastructureError
+from evalharness.errors import InfrastructureError, UserError
 from evalharness.paths import data_folder
 from evalharness.records.store import read_manifest
 
@@ -36,7 +37,13 @@ class Run:
     folder: Path
 
     def __repr__(self) -> str:
-        """One line: what was run, and how far."""
+        """One line: what was run, and how far; or that it is not to be read, but no error of its own."""
+        try:
+            return self._said()
+        except UserError as error:
+            return f"<Run {str(self.folder)!r}, not readable: {error}>"
+
+    def _said(self) -> str:
         families = self.summary["families"].values()
         played = sum(entry["episodes"] for entry in families)
         of = sum(entry["episodes_selected"] for entry in families)
@@ -47,6 +54,12 @@ class Run:
 
     def _repr_html_(self) -> str:
         """Success and progress of each family, with 95 % intervals."""
+        try:
+            return self._as_table()
+        except UserError:
+            return f"<p>{escape(repr(self))}</p>"
+
+    def _as_table(self) -> str:
         titles = self.manifest["titles"]
         named = [(titles.get(family, family), entry) for family, entry in self.summary["families"].items()]
         if self.summary["held_out"]:

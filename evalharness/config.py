@@ -93,7 +93,7 @@ class RunConfig(BaseModel):
     model: Annotated[str, Option("MODEL", repeated=True)]
     """a checkpoint directory or hub id (served by a vLLM started for the run), http://host:port/v1 (any
     OpenAI-compatible server; given several times, servers of the same model that share the episodes), demo (a small
-    model that acts), demo-base (the same before it was trained to), oracle, random, or replay:RUN
+    model from PyPI), oracle, random, or replay:RUN
 
     Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
     lora: Annotated[Path | None, Option(later=True)] = None
@@ -279,19 +279,31 @@ class RunConfig(BaseModel):
         if isinstance(given, list | tuple):
             given = ("," if info.field_name == "tasks" else "+").join(map(str, given))
         if info.field_name == "tasks" and isinstance(given, str) and given.startswith("@"):
-            return ",".join(_lines_of(Path(given[1:]).expanduser()))
+            if not (lines := _lines_of(Path(given[1:]).expanduser())):
+                raise ValueError("names no task")
+            return ",".join(lines)
         return given
 
     @field_validator("time_limit", mode="before")
     @classmethod
     def _in_seconds(cls, given: Any) -> Any:
-        if not isinstance(given, str) or not (
-            parts := re.findall(r"([\d.]+)\s*([a-z]?)", given.strip().lower())
-        ):
+        if not isinstance(given, str) or not re.search(r"[^\d.]", given.strip()):
             return given
-        if re.sub(r"[\d.]+\s*[hms]?\s*", "", given.strip().lower()):
+        number = r"(\d+(?:\.\d+)?)"
+        parts = re.fullmatch(
+            rf"(?:{number}\s*h)?\s*(?:{number}\s*m)?\s*(?:{number}\s*s)?", given.strip().lower()
+        )
+        if parts is None:
             raise ValueError("give seconds, or hours, minutes and seconds such as 2h30m")
-        return sum(float(number) * {"h": 3600, "m": 60}.get(unit, 1) for number, unit in parts)
+        return sum(float(part or 0) * unit for part, unit in zip(parts.groups(), (3600, 60, 1), strict=True))
+
+    @field_validator("label", mode="before")
+    @classmethod
+    def _numbers_as_text(cls, given: Any) -> Any:
+        """`data_size: 8000` in YAML is the label that `--label data_size=8000` is."""
+        if not isinstance(given, dict):
+            return given
+        return {key: str(value) if type(value) in (int, float) else value for key, value in given.items()}
 
     @field_validator("vllm_args", mode="before")
     @classmethod

@@ -16,12 +16,12 @@ from evalharness.yaml_lines import syntax_problem
 PREFIX = "EVALHARNESS_"
 _NOT_DEFAULTS = frozenset({"output", "vllm"})
 """One folder for every run would be none's; `EVALHARNESS_VLLM` is one of several places where a vLLM is looked for."""
-_REFERENCE = re.compile(r"\$\{(\w+)\}")
+_REFERENCE = re.compile(r"(\$?)\$\{(\w+)\}")
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """A YAML file of options; `${VAR}` in a value is the environment variable. Relative to nothing, merged under the
-    flags."""
+    """A YAML file of options; `${VAR}` in a value is the environment variable, `$${VAR}` the text `${VAR}` itself.
+    Relative to nothing, merged under the flags."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -42,11 +42,25 @@ def _expanded(value: Any, where: str) -> Any:
         return value
 
     def variable(match: re.Match[str]) -> str:
-        if match[1] not in os.environ:
-            raise UserError(f"{where}: the environment variable {match[1]} is not set")
-        return os.environ[match[1]]
+        quoted, name = match.groups()
+        if quoted:
+            return f"${{{name}}}"
+        if name not in os.environ:
+            raise UserError(
+                f"{where}: the environment variable {name} is not set (the text itself: $${{{name}}})"
+            )
+        return os.environ[name]
 
     return _REFERENCE.sub(variable, value)
+
+
+def quoted(value: Any) -> Any:
+    """What `read_config` reads as `value`, whatever `${...}` is in its texts."""
+    if isinstance(value, dict):
+        return {key: quoted(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [quoted(each) for each in value]
+    return re.sub(r"\$\{(?=\w+\})", "$${", value) if isinstance(value, str) else value
 
 
 def environment_defaults(

@@ -155,3 +155,9 @@ def test_results_are_short_in_a_notebook_and_their_html_is_escaped(tmp_path: Pat
     assert "<td>0.0 [0.0, 3.3]</td>" in run._repr_html_()
     assert "<td>+100.0 [" in comparison._repr_html_()
     assert "<td>100.0\u2020</td>" in board._repr_html_()
+
+
+def test_a_run_that_is_gone_has_a_repr_all_the_same(tmp_path: Path) -> None:
+    run = evalharness.Run(tmp_path / "<b>gone")
+    assert "not readable" in repr(run)
+    assert "<b>" not in run._repr_html_()

@@ -241,6 +241,12 @@ def _notes(
     if changed:
         notes.append(f"the runs also differ in: {'; '.join(changed)}")
     first, second = letters
+    if limits := [
+        f"{name} the first {each.config['limit']}"
+        for name, each in zip(letters, (baseline, run), strict=True)
+        if each.config.get("limit")
+    ]:
+        notes.append(f"--limit: of each family {', '.join(limits)} tasks alone, which are not like all")
     for name, one, other in ((first, baseline, run), (second, run, baseline)):
         alone = sum(task_id not in other.tasks for task_id in one.tasks)
         if alone:

@@ -28,7 +28,7 @@ from evalharness.records.store import (
 )
 
 SCHEMA = 1
-TIMING = ("wall_s", "sessions", "efficiency", "performance", "prices", "unfinished_tokens")
+TIMING = ("wall_s", "sessions", "efficiency", "performance", "prices", "unfinished_tokens", "stopped")
 """Keys that only the run itself knows."""
 
 

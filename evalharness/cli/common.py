@@ -158,7 +158,11 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
 
 def how_to_go_on(stopped: str) -> str:
     """What follows for a person, where the reason why it stopped does not say it."""
-    return "" if "--cost-limit" in stopped else "; the same command continues"
+    if "--cost-limit" in stopped:
+        return ""
+    if "--stop-on-format-errors" in stopped:
+        return "; the same command would stop again: with another option it is another run; without this one it goes on"
+    return "; the same command continues"
 
 
 def titles() -> dict[str, str]:

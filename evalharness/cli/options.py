@@ -112,6 +112,7 @@ def shown(default: Any) -> str:
 
 def _from_environment(taken: set[str]) -> dict[str, Any]:
     """What `EVALHARNESS_*` says of options that neither a flag nor a file names; a line says which they are."""
+    from evalharness.policy.api_key import may_be_a_key
     from evalharness.report.terminal import say
 
     fields = RunConfig.model_fields
@@ -121,7 +122,10 @@ def _from_environment(taken: set[str]) -> dict[str, Any]:
         say(f"evalharness: {line}")
     found = environment_defaults([name for name in names if name not in taken], mappings)
     if found:
-        used = " ".join(f"{variable_of(name)}={os.environ[variable_of(name)]}" for name in found)
+        values = {name: os.environ[variable_of(name)] for name in found}
+        if "api_key_env" in values and may_be_a_key(values["api_key_env"]):
+            values["api_key_env"] = "(not shown)"
+        used = " ".join(f"{variable_of(name)}={value}" for name, value in values.items())
         say(f"evalharness: from the environment: {used}")
     return found
 

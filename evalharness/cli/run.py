@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         where = f"finished episodes are in {kept[0]}" if kept else "nothing had been played yet"
         say(f"evalharness: stopped; {where}")
         raise
-    print_summary(out, outcome.summary, names)
+    print_summary(out, {**outcome.summary, "stopped": None}, names)  # the last lines say why
     if outcome.nothing_to_play:
         out.print(outcome.nothing_to_play, soft_wrap=True, highlight=False)
     out.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)

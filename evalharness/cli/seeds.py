@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import write_json
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from evalharness.config import RunConfig
 
 KIND = "seeds"
@@ -56,12 +60,42 @@ def run_seeds(args: argparse.Namespace) -> int:
     runs = _runs(args)
     folder = study_folder(next(iter(runs.values())).model_copy(update={"seed": 0}), KIND)
     out = make_console(stderr=args.json == "-")
+    if args.dry_run:
+        named = {
+            f"seed-{seed}": config.model_copy(update={"output": folder / f"seed-{seed}"})
+            for seed, config in runs.items()
+        }
+        return _dry_run(out, folder, named, args)
     played = play_study(KIND, folder, {f"seed-{seed}": config for seed, config in runs.items()}, args)
     if not played.stopped:
         study = seed_study({seed: load_scored_run(folder / f"seed-{seed}") for seed in runs})
         print_seed_study(out, study)
         write_json(args.json, study.to_json())
     return end_study(out, folder, played)
+
+
+def _dry_run(out: Console, folder: Path, runs: Mapping[str, RunConfig], args: argparse.Namespace) -> int:
+    """The first run's plan whole, and of the others where they go and what they have left."""
+    from evalharness.cli.common import data_folder, require_writable, titles
+    from evalharness.engine.dry_run import dry_run
+    from evalharness.report.dry_run import folder_line, print_plan
+    from evalharness.report.terminal import say
+
+    require_writable("--json", args.json)
+    plans = {
+        name: dry_run(config, data=data_folder(args), on_status=lambda text: say(f"evalharness: {text}"))
+        for name, config in runs.items()
+    }
+    first, *others = plans.values()
+    print_plan(out, first, titles())
+    out.print(f"\nthat was {next(iter(plans))}, the first of {len(plans)} runs in {folder}; the others:",
+        highlight=False, soft_wrap=True)  # fmt: skip
+    for plan in others:
+        out.print(folder_line(plan), highlight=False, soft_wrap=True)
+    write_json(
+        args.json, {"folder": str(folder), "runs": {name: plan.to_json() for name, plan in plans.items()}}
+    )
+    return 2 if any(plan.refused for plan in plans.values()) else 0
 
 
 def _runs(args: argparse.Namespace) -> dict[int, RunConfig]:

@@ -182,6 +182,9 @@ def evaluate(
                     result = run_to_end(session.play(prepared, manifest, on_folder))
                 stopped = result.stopped
                 timing |= result.timing
+            timing.pop("stopped", None)
+            if stopped is not None:
+                timing["stopped"] = stopped
             progress.status = "writing the tables"
             write_parquet(folder)
             write_token_table(folder)

@@ -16,13 +16,18 @@ _DEEPEST = 6
 
 def below(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
     """Run folders, studies and submissions at or below `folder`, by name; nothing inside of them, no link followed."""
-    if any((folder / name).is_file() for name in (MANIFEST, STUDY, METADATA)):
+    try:
+        found = any((folder / name).is_file() for name in (MANIFEST, STUDY, METADATA))
+        inside = (
+            []
+            if found
+            else sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.is_symlink())
+        )
+    except PermissionError:
+        return
+    if found:
         yield folder
     elif depth:
-        try:
-            inside = sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.is_symlink())
-        except PermissionError:
-            return
         for entry in inside:
             yield from below(entry, depth - 1)
 

@@ -39,6 +39,8 @@ class Listed:
     """Episodes that it is to have."""
     played: float = 0.0
     """When it was last started (Unix time)."""
+    part: bool = False
+    """It is of a part of its families alone (`--limit`, `--sample`, ranges of tasks)."""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Family, or `held_out` -> `success`, `progress`, fractions 0..1."""
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -113,6 +115,7 @@ def _run(folder: Path) -> Listed:
         done=done,
         episodes=episodes,
         played=max(session["started"] for session in manifest["sessions"]),
+        part=any(count < manifest["expected"][family] for family, count in manifest["counts"].items()),
         scores=scores,
         labels=labels,
     )
@@ -163,6 +166,7 @@ def _study(folder: Path) -> Listed:
         done=sum(run.done for run in runs),
         episodes=sum(run.episodes for run in runs),
         played=max((run.played for run in runs), default=0.0),
+        part=any(run.part for run in runs),
         study=study[0],
         runs=tuple(runs),
     )

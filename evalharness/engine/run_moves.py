@@ -9,7 +9,7 @@ from pathlib import Path
 from evalharness.engine.run_list import is_being_written
 from evalharness.engine.study import STUDY, read_study
 from evalharness.errors import UserError
-from evalharness.records.store import MANIFEST
+from evalharness.records.store import EPISODES, MANIFEST, read_manifest
 
 _WRITTEN = re.compile(
     r"manifest\.json|summary\.json|(episodes|errors|tokens)\.jsonl|(episodes|turns|tokens)\.parquet|config\.yaml"
@@ -24,9 +24,19 @@ def require_removable(folder: Path) -> None:
     runs = {folder / path for path in (read_study(folder) or ("", {}))[1].values()}
     for run in sorted(run for run in runs if run.parent == folder and (run / MANIFEST).is_file()):
         require_removable(run)
+    if (folder / MANIFEST).is_file() and not (folder / EPISODES).is_file():
+        _require_a_runs_manifest(folder)
     for entry in sorted(folder.iterdir()):
         if entry not in runs and not _WRITTEN.fullmatch(entry.name):
             raise UserError(f"{folder} holds {entry.name!r}, which no run writes; move that away first")
+
+
+def _require_a_runs_manifest(folder: Path) -> None:
+    """Other programs have a `manifest.json`, too; beside episodes a damaged one is a run's."""
+    try:
+        read_manifest(folder)
+    except UserError as error:
+        raise UserError(f"{error}; nothing else in {folder} says that it is a run's, so it stays") from None
 
 
 def _require_ours(folder: Path) -> None:

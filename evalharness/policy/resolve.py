@@ -252,11 +252,10 @@ def _managed(config: RunConfig, on_status: Status, serve: SharedServers | None) 
     if has_adapter(config):
         extra, identity = vllm_arguments(config)
         servers_of = _on_nodes(config, extra) if config.cluster else _on_this_machine(config, extra)
-        adapter, to_serve = adapted(config, extra, on_status)
-        served = "the base with the adapter" if config.lora_serve else "the merged checkpoint"
-        what = ToLoad(config.model, identity | adapter, extra)
+        adapter, to_serve, planned = adapted(config, extra, on_status)
+        what = ToLoad(planned.model, identity | adapter, list(planned.extra))
         opening = _opening(config, serve, servers_of, to_serve, partial(kept_server, config, what))
-        return Prepared(identity | adapter, opening, lambda: f"a vLLM of {served}")
+        return Prepared(identity | adapter, opening, partial(command_line, config, what, planned.served_name))
     if config.lora_serve:
         raise UserError("--lora-serve needs an adapter: --lora DIR")
     what = whole_model(config, on_status)

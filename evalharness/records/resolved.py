@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from evalharness.config import SAMPLING, RunConfig
+from evalharness.settings import quoted
 
 CONFIG = "config.yaml"
 _HEAD = """\
@@ -29,5 +30,5 @@ def resolved(config: RunConfig) -> str:
     for name in _JSON:
         data[name] = json.loads(data[name] or "{}")
     data["tasks"] = data["tasks"].split(",")
-    kept = {key: value for key, value in data.items() if value not in (None, "", {}, [])}
+    kept = {key: quoted(value) for key, value in data.items() if value not in (None, "", {}, [])}
     return _HEAD + yaml.safe_dump(kept, sort_keys=False, allow_unicode=True, width=100)

@@ -137,6 +137,7 @@ class _Timing(_Stored):
     performance: _Time | None = None
     prices: _Prices | None = None
     unfinished_tokens: _Tokens | None = None
+    stopped: str | None = None
 
 
 def _why(error: ValidationError) -> str:

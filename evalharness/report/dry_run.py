@@ -35,7 +35,7 @@ def print_plan(console: Console, plan: Plan, titles: Mapping[str, str]) -> None:
         counts = (family.tasks, family.episodes, family.left)
         table.add_row(titles.get(family.family, family.family), *map(str, counts), _kinds(family))
     console.print(table)
-    for line in ["", f"server: {plan.server}", _folder(plan), *_estimate(plan)]:
+    for line in ["", f"server: {plan.server}", folder_line(plan), *_estimate(plan)]:
         console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -48,7 +48,7 @@ def _kinds(family: FamilyPlan) -> str:
     return ", ".join(names[:_KINDS]) + more
 
 
-def _folder(plan: Plan) -> str:
+def folder_line(plan: Plan) -> str:
     left, episodes = (sum(getattr(family, name) for family in plan.families) for name in ("left", "episodes"))
     if not plan.folder_is_certain:
         return f"run folder: {plan.folder}, or another one: that depends on what the server says of its model"
@@ -83,5 +83,12 @@ def _estimate(plan: Plan) -> list[str]:
     )
     return [
         f"estimate ({base}): {turns:,.0f} turns, "
-        f"{prompt / 1e6:.2f} M prompt and {completion / 1e6:.2f} M new tokens, {time}"
+        f"{_about(prompt)} prompt and {_about(completion)} new tokens, {time}"
     ]
+
+
+def _about(tokens: float) -> str:
+    """`1.25 M`, `12,300`, `840`: three figures."""
+    if tokens >= 999_500:
+        return f"{tokens / 1e6:.2f} M"
+    return f"{float(f'{tokens:.3g}'):,.0f}"

@@ -14,6 +14,7 @@ from rich.text import Text
 from evalharness.engine.run_list import HELD_OUT, Listed
 from evalharness.report.text import printable
 
+PART = "\u2020"
 _STYLES = {"complete": "", "running": "cyan", "part": "yellow", "damaged": "red"}
 
 
@@ -43,6 +44,10 @@ def print_runs(console: Console, entries: Sequence[Listed]) -> None:
     if any((len(entry.families) == 1 and entry.scores) or entry.runs for entry in entries):
         note = "scores: held-out; of a run of one family that family's; of a study from the lowest to the highest"
         console.print(Text(note, style="dim"), soft_wrap=True)
+    if any(PART in _score(entry, "success") for entry in entries):
+        console.print(
+            Text(f"{PART} of a part of the tasks, which is not like all", style="dim"), soft_wrap=True
+        )
 
 
 def _path(folder: Path) -> str:
@@ -80,9 +85,9 @@ def _score(entry: Listed, measure: str) -> str:
         if not values:
             return "-"
         low, high = (f"{100 * end:.1f}" for end in (min(values), max(values)))
-        return low if low == high else f"{low} to {high}"
+        return (low if low == high else f"{low} to {high}") + PART * entry.part
     value = entry.headline(measure)
     if value is None:
         return "-"
-    mark = "" if HELD_OUT in entry.scores or entry.done >= entry.episodes else "\u2020"
-    return f"{100 * value:.1f}{mark}"
+    whole = HELD_OUT in entry.scores or (entry.done >= entry.episodes and not entry.part)
+    return f"{100 * value:.1f}{PART * (not whole)}"

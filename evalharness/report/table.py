@@ -136,6 +136,8 @@ def warnings(summary: Mapping[str, Any], titles: Mapping[str, str]) -> list[str]
     """What is missing from the numbers, and what says that they are not the model's."""
     trouble = summary.get("format_trouble")
     found = [printable(trouble["said"], single_line=True)] if trouble else []
+    if stopped := summary.get("stopped"):
+        found.append(printable(f"stopped early: {stopped}", single_line=True))
     for family, entry in summary["families"].items():
         title = titles.get(family, family)
         if entry["infrastructure_failures"]:

@@ -48,7 +48,10 @@ def test_only_tasks_that_every_seed_has_played_count(tmp_path: Path) -> None:
     runs[1] = load_scored_run(tmp_path / "1")
     study = seed_study(runs)
     assert {row.tasks for row in study.rows} == {3}
-    assert study.notes == ("2 results of tasks that not every seed has played are left out",)
+    assert study.notes == (
+        "--limit 5: only the first tasks of each family, which are not like all",
+        "2 results of tasks that not every seed has played are left out",
+    )
 
 
 def test_a_held_out_score_is_there_where_every_seed_has_it(tmp_path: Path) -> None:

@@ -45,6 +45,27 @@ def test_variables_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         read_config(file)
 
 
+def test_a_key_in_place_of_a_variables_name_is_not_shown(environment: dict[str, str], tmp_path: Path) -> None:
+    own = {**environment, "EVALHARNESS_API_KEY_ENV": "sk-0123456789abcdef", "EVALHARNESS_LIMIT": "1"}
+    done = run_compass(own, tmp_path / "run", "--model", "oracle", "--dry-run")
+    assert "EVALHARNESS_LIMIT=1" in done.stderr
+    assert "sk-0123456789abcdef" not in done.stderr + done.stdout
+
+
+def test_a_time_is_seconds_or_has_units(tmp_path: Path) -> None:
+    for text, seconds in (("90", 90), ("2.5", 2.5), ("2h30m", 9000), ("1h 5s", 3605), ("90M", 5400)):
+        assert make_config({"model": "oracle", "time_limit": text}).time_limit == seconds
+    for text in ("1h30", "5d", "1.2.3h", "-5", "h", "30m1h"):
+        with pytest.raises(UserError, match="--time-limit"):
+            make_config({"model": "oracle", "time_limit": text})
+
+
+def test_a_list_of_tasks_without_any_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "tasks.txt").write_text("# none yet\n\n")
+    with pytest.raises(UserError, match="names no task"):
+        make_config({"model": "oracle", "tasks": f"@{tmp_path / 'tasks.txt'}"})
+
+
 def test_flags_over_file_over_environment(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "run.yaml").write_text("model: oracle\nsuite: open\ntasks: compass\nlimit: 3\n")
     own = {**environment, "EVALHARNESS_LIMIT": "9", "EVALHARNESS_SEED": "7", "EVALHARNESS_MAX_TURNS": "8"}
@@ -76,6 +97,7 @@ CONFIGS = [
     {"model": ["http://a/v1", "http://b/v1"], "model_name": "m", "extra_body": {"a": 1}, "shots": 0},
     {"model": "ckpt", "sampling": "model", "top_k": 20, "label": {"size": "8"}, "vllm_args": "--seed 1"},
     {"model": "demo", "tasks": ["babyai:0-3", "pddl"], "system": "Play.\nWell.", "max_turns": 30},
+    {"model": "demo", "system": "Cost: ${PRICE} or $${PRICE}, $5", "extra_body": {"user": "${ME}"}},
 ]
 
 

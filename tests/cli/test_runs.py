@@ -161,3 +161,26 @@ def test_mv_renames_and_moves_and_overwrites_nothing(
     assert main(["runs", "mv", "results/whole", "results/whole/inside"]) == 2
     assert sorted(path.name for path in results.iterdir()) == ["kept", "whole"]
     assert [run["done"] for run in runs("old", capsys=capsys)] == [2]
+
+
+def test_scores_of_a_part_of_the_tasks_are_marked(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(results / "part")
+    make_run(results / "first", {"babyai": [SOLVED]}, name="first")
+    assert main(["runs", "results"]) == 0
+    shown = capsys.readouterr().out
+    lines = {name: next(line for line in shown.splitlines() if name in line) for name in ("whole", "first")}
+    assert "100.0\u2020" in lines["first"], "everything is played, and everything is one task of 112"
+    assert "\u2020" not in lines["whole"]
+    assert "\u2020 of a part of the tasks" in shown
+
+
+def test_a_manifest_of_another_program_is_no_run_to_remove(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (results / "extension").mkdir()
+    (results / "extension" / "manifest.json").write_text('{"manifest_version": 3}')
+    assert main(["runs", "rm", str(results / "extension"), "--yes"]) == 2
+    assert "says that it is a run's, so it stays" in capsys.readouterr().err
+    (results / "part" / "manifest.json").write_text("{")
+    assert main(["runs", "rm", str(results / "part"), "--yes"]) == 0, "a damaged run goes"
+    assert sorted(path.name for path in results.iterdir()) == ["extension", "study", "whole"]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import throwaway
-from chat_server import ChatServer
+from chat_server import ChatServer, streamed
 from command_line import surroundings
 from env_server import COMPASS, EnvServer, serving
 
@@ -44,11 +44,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EnvServer]:
         yield found
 
 
-def lines_of(page: str, **constants: str) -> str:
-    """The Python of a page, its constants set to these values."""
-    (code,) = re.findall(
-        r"^```python\n(.*?)^```", (PAGES / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE
-    )
+def lines_of(page: str, block: int = 0, **constants: str) -> str:
+    """A block of Python of a page, its constants set to these values."""
+    text = (PAGES / f"{page}.md").read_text()
+    code = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[block]
     for name, value in constants.items():
         code, count = re.subn(rf"^{name} = .*$", lambda _, n=name, v=value: f"{n} = {v!r}", code, flags=re.M)
         assert count == 1, name
@@ -140,7 +139,8 @@ async def test_verifiers_plays_the_taskset_with_our_prompt_and_reward(
 ) -> None:
     """The module is found by its name, and the model is a chat server that says what it was asked."""
     python = throwaway.make(tmp_path / "venv", ["verifiers==0.4.0", "websockets"])
-    async with ChatServer(lambda _: "Thought: that way\nAction: turn right").running() as model:
+    said_by_model = streamed("Thought: that way\nAction: turn right")
+    async with ChatServer(choose_fault=lambda _: said_by_model).running() as model:
         code = lines_of("verifiers", URL=server.url).replace("http://127.0.0.1:8080/v1", model.url)
         said = await asyncio.to_thread(carry_out, python, code, tmp_path)
     names = [line.split()[0] for line in said]

@@ -95,3 +95,25 @@ def test_what_earlier_runs_took_is_remembered(tmp_path: Path) -> None:
     history.save(tmp_path / "history.json")
     again = History.load(tmp_path / "history.json")
     assert (again.pace, again.turn_tokens) == ({"m": 4.0}, {"pddl": (80.0, 40.0)})
+
+
+def test_of_a_study_of_seeds_nothing_is_played_either(environment: dict[str, str], tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    dry = run_compass(
+        environment,
+        study,
+        "--model",
+        "random",
+        "--seeds",
+        "0,3",
+        "--dry-run",
+        "--json",
+        tmp_path / "plan.json",
+    )
+    assert dry.returncode == 0, dry.stderr
+    assert not study.exists()
+    assert "the first of 2 runs" in dry.stdout
+    runs = json.loads((tmp_path / "plan.json").read_text())["runs"]
+    assert {name: run["folder"] for name, run in runs.items()} == {
+        name: str(study / name) for name in ("seed-0", "seed-3")
+    }

@@ -42,9 +42,12 @@ async def test_a_run_stops_where_more_replies_than_that_are_format_errors(
         assert len(server.requests) == 1 + 20
         assert done.returncode == 3
         assert "the run stopped early: every one of 20 replies" in done.stderr
+        assert "the same command would stop again" in done.stderr
+        assert "stopped early: every one" in evalharness(environment, "show", tmp_path / "run").stdout
         server.answer = lambda request: "Thought: t\nAction: turn left"
         done = await asyncio.to_thread(run_compass, environment, tmp_path / "run", *options)
     assert done.returncode == 0, "the same run continues without the option"
+    assert "stopped" not in json.loads((tmp_path / "run" / "summary.json").read_text())
 
 
 async def test_a_run_out_of_time_is_continued_by_the_same_command(
