@@ -16,7 +16,7 @@ evalharness refine grounded --tasks alfworld --suite-seed 101 -n "$alfworld" --p
 
 # Training. Erroneous turns are read and not trained.
 evalharness tune install
-evalharness tune --model demo-base --data "$folder/babyai.jsonl" "$folder/alfworld.jsonl" -o "$folder/tuned" \
+evalharness tune --model demo --data "$folder/babyai.jsonl" "$folder/alfworld.jsonl" -o "$folder/tuned" \
     --lora-rank 12 --lr 1e-3 --batch 8 --max-steps "$steps" --save-every $(((steps + 3) / 4))
 
 # Which checkpoint, on a suite seed of its own.
@@ -25,7 +25,7 @@ evalharness checkpoints "$folder/tuned" "${tasks[@]}" --suite-seed 301 --limit $
     -o "$folder/checkpoints"
 
 # Before and after.
-evalharness run --model demo-base "${tasks[@]}" --limit "$limit" -o "$folder/base"
+evalharness run --model demo "${tasks[@]}" --limit "$limit" -o "$folder/base"
 evalharness run --model "$folder/tuned" "${tasks[@]}" --limit "$limit" -o "$folder/after"
 evalharness compare "$folder/base" "$folder/after"
 evalharness analyze "$folder/base" "$folder/after"

@@ -123,7 +123,7 @@ def test_every_command_of_the_docs_runs_or_parses(where: str, words: list[str], 
         fields = {
             key: value
             for key, value in given.items()
-            if key not in ("run", "debug", "data", "json", "config")
+            if key not in ("run", "debug", "data", "json", "config", "dry_run")
         }
         fields.setdefault("suite", "open")
         assert make_config(fields).model == args.model[0]

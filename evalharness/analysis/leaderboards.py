@@ -56,7 +56,7 @@ def make_leaderboard(
     checked = verification or {}
     standings += [
         own_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked.get(run.folder))
-        for run, label in zip(runs, labels_of(runs), strict=True)
+        for run, label in zip(runs, _names(runs), strict=True)
     ]
     listed = {family for run in runs for family in run.manifest["counts"]} - benchmark.apart
     order = [*family_columns(rows), *sorted(listed - set(family_columns(rows)))]
@@ -82,6 +82,12 @@ def own_table(specs: Mapping[str, EnvSpec], family: str) -> EnvSpec:
     if family not in apart:
         raise UserError(f"--table {family}: no such table{nearest(family, apart)}")
     return specs[family]
+
+
+def _names(runs: Sequence[ScoredRun]) -> list[str]:
+    """A submission is called what its submitter says."""
+    own = iter(labels_of([run for run in runs if not run.submitted]))
+    return [run.submitted.name if run.submitted else next(own) for run in runs]
 
 
 def make_own_leaderboard(

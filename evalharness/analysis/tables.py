@@ -37,9 +37,14 @@ def sorted_episodes(folder: Path) -> Iterator[Episode]:
 def rows_of(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """An episode's row of `episodes.parquet` and its rows of `turns.parquet`."""
     facts = read_turns(episode, action_reader(episode.family, episode.perturbation))
-    row = _episode_row(episode) | episode_columns(Read(episode, facts))
-    turns = zip(_turn_rows(episode), facts, strict=True)
-    return row, [turn | turn_columns(fact) for turn, fact in turns]
+    row, turns = recorded_rows(episode)
+    row |= episode_columns(Read(episode, facts))
+    return row, [turn | turn_columns(fact) for turn, fact in zip(turns, facts, strict=True)]
+
+
+def recorded_rows(episode: Episode) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """The same without what is read out of turns: every version has these columns alike."""
+    return _episode_row(episode), list(_turn_rows(episode))
 
 
 def _episode_row(episode: Episode) -> dict[str, Any]:

@@ -99,5 +99,5 @@ def _holds(args: argparse.Namespace, folder: Path) -> bool:
     names, shown = titles(), make_console(stderr=True)
     verdict = verify(folder, data=data_folder(args), watch=lambda progress: watch(progress, names, shown))
     if verdict.verified:
-        remember(folder)
+        remember(folder, verdict.content)
     return verdict.verified

@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         if not verdict.verified:
             print_verdict(shown, verdict, most=3)
             raise UserError(f"{folder} is not submitted: its numbers do not follow from its actions")
-        remember(folder)
+        remember(folder, verdict.content)
     about = About(args.name, args.organization, args.site, args.oss, tuple(dict.fromkeys(args.held_in)))
     try:
         metadata = write(args.output, args.runs, about, text=not args.without_text)

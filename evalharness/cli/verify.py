@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         verdicts.append(verdict)
         print_verdict(console, verdict, most=args.max_findings)
         if verdict.verified:
-            remember(folder)
+            remember(folder, verdict.content)
         status = max(status, 1 if verdict.findings else 3 if verdict.failures else 0)
     write_json(args.json, {"schema": 1, "runs": [verdict.to_json() for verdict in verdicts]})
     return status

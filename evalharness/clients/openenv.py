@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from openenv.core.env_server import Action, Environment, EnvironmentMetadata, Observation, State
+from openenv.core.env_server import Action, Environment, Observation, State
+from openenv.core.env_server.types import EnvironmentMetadata
 from pydantic import Field
 
 from evalharness.clients.session import Session, Turn, tasks

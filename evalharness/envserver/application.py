@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import ipaddress
 import json
 import logging
 from collections.abc import Awaitable, Callable
@@ -27,7 +28,6 @@ MOST_BYTES = 1 << 20
 _PING_S = 600.0
 """Half of it is waited for the answer: a client whose machine is gone gives none, one that is busy with a training
 step gives it late. A connection that is closed ends its session at once."""
-_LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
 _LOG = logging.getLogger("evalharness")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -49,8 +49,8 @@ class Door:
         if request.path == "/health":
             return None
         if self.token is None:
-            if _host(request) not in _LOOPBACK:
-                return web.HTTPForbidden(text="this server answers to 127.0.0.1 only")
+            if not is_loopback(_host(request)):
+                return web.HTTPForbidden(text="this server answers to the addresses of this machine only")
             return None
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode(errors="replace"), self.token.encode()):
@@ -61,9 +61,18 @@ class Door:
         return None
 
 
+def is_loopback(host: str) -> bool:
+    """Of a name, `localhost` alone: any other is resolved by somebody else."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def _host(request: web.Request) -> str:
     host = request.host
-    return host if host.endswith("]") else host.rsplit(":", 1)[0]
+    bare = host if host.endswith("]") else host.rsplit(":", 1)[0]
+    return bare.removeprefix("[").removesuffix("]")
 
 
 class RefusedError(Exception):
@@ -128,9 +137,9 @@ def _error(refused: RefusedError) -> dict[str, Any]:
 
 async def _converse(socket: web.WebSocketResponse, session: ClientSession) -> None:
     async for message in socket:
-        if message.type is not WSMsgType.TEXT:
-            continue
         try:
+            if message.type is not WSMsgType.TEXT:
+                raise RefusedError("INVALID_JSON", "a message is text, not binary", 400)
             answer = await _answer(session, message.data)
         except Exception as error:
             answer = _error(_refused(error))

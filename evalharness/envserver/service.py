@@ -127,10 +127,15 @@ class ClientSession:
         table = self.service.table
         if asked.index is not None and asked.task_id is not None:
             raise UnknownTaskError("give index or task_id, not both")
-        if asked.index is not None:
-            return table.at(asked.split, asked.index)
-        if asked.task_id is not None:
-            return table.named(asked.split, asked.task_id)
+        if asked.index is not None or asked.task_id is not None:
+            found = (
+                table.named(asked.split, asked.task_id)
+                if asked.index is None
+                else table.at(asked.split, asked.index)
+            )
+            if asked.family not in (None, found.task.family):
+                raise UnknownTaskError(f"{found.id} is not of {asked.family!r}; leave the family out")
+            return found
         if asked.seed is not None:
             return table.drawn(asked.split, asked.seed, asked.family)
         return table.next(asked.split, asked.family)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
+import logging
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from aiohttp import web
+from aiohttp.http_exceptions import BadHttpMessage
 
 from envs.base import MAX_TURNS, EnvSpec, Suite
-from evalharness.envserver.application import Door, application
+from evalharness.envserver.application import Door, application, is_loopback
 from evalharness.envserver.gate import Gate
 from evalharness.envserver.pools import Pools
 from evalharness.envserver.service import Service
@@ -67,13 +68,6 @@ def chosen_families(specs: Mapping[str, EnvSpec], name: str, suite: Suite) -> li
     return [known[name]]
 
 
-def is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
 def needed_token(host: str) -> str | None:
     """The one of the environment variable; a new one where others than this machine can connect."""
     given = os.environ.get(TOKEN, "").strip()
@@ -103,11 +97,20 @@ def make_service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path
     return Service(options.families, table, pools, rules, options.reward)
 
 
+def _http_log() -> logging.Logger:
+    """What is no HTTP was answered with status 400; a stranger must not fill the log with it."""
+    log = logging.getLogger("evalharness.http")
+    log.filters = [lambda record: not (record.exc_info and isinstance(record.exc_info[1], BadHttpMessage))]
+    return log
+
+
 async def serve(service: Service, options: ServeOptions, ready: Callable[[Ready], None]) -> None:
     """Until cancelled; `ready` hears of the address. Raises UserError when the port is taken."""
     token = needed_token(options.host)
     door = Door(Gate(options.sessions, options.waiting), token)
-    runner = web.AppRunner(application(service, door), access_log=None, shutdown_timeout=5.0)
+    runner = web.AppRunner(
+        application(service, door), access_log=None, logger=_http_log(), shutdown_timeout=5.0
+    )
     await runner.setup()
     try:
         # As many as may wait may also knock at the same moment.

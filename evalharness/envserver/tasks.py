@@ -11,7 +11,7 @@ from typing import Literal
 
 from envs.base import EnvSpec, Suite, Task
 from evalharness.errors import UserError
-from evalharness.refine.overlap import Excluded, excluded
+from evalharness.refine.overlap import PUBLISHED, Excluded, excluded
 from evalharness.refine.worlds import world_of
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.suites.selection import family_tasks
@@ -142,6 +142,12 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
     splits: dict[str, list[Served]] = {split: [] for split in SPLITS}
     for spec in wanted.families:
         barred = None if evaluated else excluded(spec, world_of(spec.family), data)
+        published = {} if barred is None else barred.compared.get(PUBLISHED, {})
+        if published and published["tasks"] is None and not published["forms_kept"]:
+            note(
+                f"{spec.title}: the published suite is not at hand, so that its tasks cannot be known again: "
+                "only those of suite seed 0 are kept out (give its folder with --data DIR)"
+            )
         for seed in wanted.validation_seeds:
             splits["validation"] += _fresh(spec, seed, barred, data)
         if wanted.suite == "open":

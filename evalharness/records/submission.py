@@ -19,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from evalharness.errors import UserError
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
@@ -32,8 +32,24 @@ _LARGEST = 1 << 20
 """Bytes of `metadata.yaml`. Without its runs it has a few hundred."""
 _HASH = re.compile("[0-9a-f]{64}")
 
-Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError(f"{text!a} holds characters that steer a terminal or turn text around")
+    return text
+
+
+Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
 Family = Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,40}$")]
+
+
+class _Plain(yaml.SafeLoader):
+    """Without aliases: a few nested ones, merged, are gigabytes."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError(f"line {self.peek_event().start_mark.line + 1}: no aliases, please")
+        return super().compose_node(parent, index)
 
 
 class _Shape(BaseModel):
@@ -141,7 +157,7 @@ def read_submission(folder: Path) -> Submission:
     try:
         if path.stat().st_size > _LARGEST:
             raise UserError(f"{path} is larger than {_LARGEST >> 20} MB; that is no submission's")
-        data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=_Plain)
         metadata = Metadata.model_validate(data)
     except ValidationError as error:
         raise UserError(f"{path} is not a submission's: {why(error)}") from None
@@ -168,7 +184,10 @@ def _check_files(folder: Path, run: SubmittedRun) -> None:
         if found != expected:
             raise UserError(f"{path} is not the file that was submitted: another SHA-256 than in {METADATA}")
     listed = set(run.files)
-    more = sorted(entry.name for entry in place.iterdir() if entry.name not in listed)
+    try:
+        more = sorted(entry.name for entry in place.iterdir() if entry.name not in listed)
+    except OSError as error:
+        raise UserError(f"{place} is not readable: {error.strerror}") from None
     if more:
         raise UserError(f"{place} holds {more[0]!r}, which {METADATA} does not list")
 
@@ -179,6 +198,8 @@ def _require_plain(folder: Path, path: Path) -> None:
     for step in steps[: steps.index(folder)]:
         if step.is_symlink():
             raise UserError(f"{step} is a link; a submission holds files only")
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path} is not a plain file")
 
 
 def submissions_in(folders: Sequence[Path]) -> list[Path]:

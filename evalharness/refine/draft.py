@@ -157,7 +157,7 @@ class Stage:
         search = self.world.search
         if search is None:
             return []
-        places = [place for place in search.places(scene, looking.rng) if place not in looking.banned]
+        places = [place for place in search.places(scene) if place not in looking.banned]
         count = looking.rng.randint(0, looking.most)
         steps: list[Step] = []
         for place in places[-count:] if count else []:

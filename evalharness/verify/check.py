@@ -27,6 +27,7 @@ from evalharness.records.shapes import read_episode
 from evalharness.records.store import EPISODES, EpisodeKey, read_failures, read_manifest
 from evalharness.verify.described import Described, described, missing, task_findings
 from evalharness.verify.findings import Finding, Verdict
+from evalharness.verify.remembered import content_key, require_files
 from evalharness.verify.replay import How, replay
 from evalharness.verify.totals import Tables, summary_findings
 from evalharness.workers.pool import usable_cores
@@ -42,9 +43,14 @@ def verify(folder: Path, *, data: Path | None = None, watch: Watch = unwatched) 
     Raises UserError where nothing can be said: no run folder, data that is missing, a family that is not installed.
     """
     began = time.monotonic()
+    require_files(folder)
     manifest = read_manifest(folder)
+    try:
+        content = content_key(folder)
+    except OSError as error:
+        raise UserError(f"{error.filename} is not readable: {error.strerror}") from None
     about = described(manifest, installed_specs(), data)
-    check = _Check(folder, manifest, about, data)
+    check = _Check(folder, manifest, about, data, content)
     check.read()
     check.play(watch)
     return check.verdict(time.monotonic() - began)
@@ -56,6 +62,7 @@ class _Check:
     manifest: Mapping[str, Any]
     about: Described
     data: Path | None
+    content: str
     findings: list[Finding] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     scores: list[EpisodeScore] = field(default_factory=list)
@@ -67,7 +74,7 @@ class _Check:
 
     def read(self) -> None:
         """Every line of `episodes.jsonl`, without replaying it."""
-        tables = Tables(self.folder)
+        tables = Tables(self.folder, self.manifest)
         samples = self.about.config.samples
         for number, offset, episode in self._lines():
             where = f"{EPISODES}, line {number}"
@@ -202,4 +209,5 @@ class _Check:
             tuple(findings),
             tuple(notes),
             tuple(self.failures),
+            self.content,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from envs.base import EnvSpec, Task
+from envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.protocol.prompt import load_prompt
@@ -20,7 +20,10 @@ from evalharness.records.manifest import make_manifest
 from evalharness.suites.selection import select
 from evalharness.verify.findings import Finding, same
 
-_OF_TASKS = ("tasks", "suite", "suite_seed", "questions", "limit", "samples", "max_turns", "perturb")
+_OF_TASKS = (
+    *("tasks", "suite", "suite_seed", "questions", "limit", "sample", "samples"),
+    *("max_turns", "perturb"),
+)
 """Options that say what is played; who played it is of no account here."""
 _RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw")
 _OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
@@ -46,6 +49,9 @@ def described(manifest: Mapping[str, Any], specs: Mapping[str, EnvSpec], data: P
         )
     try:
         given = {name: identity["config"][name] for name in _OF_TASKS if name in identity["config"]}
+        if str(given.get("tasks", "")).startswith("@"):
+            # A person's option may name a list of tasks; a manifest from elsewhere must not have files read here.
+            raise UserError("its configuration is none of a run (tasks: it names a file)")
         config = RunConfig.model_validate({"model": "oracle", **given})
     except ValidationError as error:
         first = error.errors()[0]
@@ -55,18 +61,33 @@ def described(manifest: Mapping[str, Any], specs: Mapping[str, EnvSpec], data: P
         raise UserError(f"it plays {', '.join(absent)}, which is not installed here")
     chosen = select(
         specs, config.tasks, config.suite, data=data, suite_seed=config.suite_seed, limit=config.limit,
-        questions=config.questions,
+        questions=config.questions, sample=config.sample,
     )  # fmt: skip
     again = make_manifest(config, chosen, specs, identity["prompts_sha256"], identity["model"])
     for key in _RECOMPUTED:
         findings += _differences(
             "manifest", f"manifest.json, {key}", manifest.get(key, {}), again.get(key, {})
         )
+    if not same(manifest["suite"], config.suite):
+        findings.append(
+            Finding("manifest", "manifest.json, suite", "another one", manifest["suite"], config.suite)
+        )
+    limits, own = identity.get("turn_limits", {}), _own_limits(config, manifest["counts"], specs)
+    if limits and limits != own:
+        findings.append(Finding("manifest", "manifest.json, turn_limits", "other ones", limits, own))
     wanted = again["identity"]["tasks_sha256"]
     findings += _differences("manifest", "manifest.json, tasks_sha256", identity["tasks_sha256"], wanted)
     return Described(
         config, {task.id: task for task in chosen}, tuple(findings), tuple(_notes(manifest, specs))
     )
+
+
+def _own_limits(config: RunConfig, families: Iterable[str], specs: Mapping[str, EnvSpec]) -> dict[str, int]:
+    """The turn limits that a manifest names beside the configuration's: those of families that have fewer turns."""
+    if config.max_turns != MAX_TURNS:
+        return {}
+    limits = {family: min(specs[family].max_turns, MAX_TURNS) for family in families}
+    return {family: limit for family, limit in limits.items() if limit != MAX_TURNS}
 
 
 def _differences(

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from evalharness._version import __version__
+from evalharness.errors import UserError
 from evalharness.paths import cache_folder, write_whole
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
 
@@ -22,6 +23,14 @@ _MOST = 5000
 
 def _path() -> Path:
     return cache_folder() / "verified.json"
+
+
+def require_files(folder: Path) -> None:
+    """Raises UserError where one of the files is something else: a pipe or a device would be read for ever."""
+    for name in _FILES:
+        path = folder / name
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path} is not a plain file")
 
 
 def content_key(folder: Path) -> str:
@@ -43,10 +52,14 @@ def _load() -> dict[str, float]:
         return {}
 
 
-def remember(folder: Path) -> None:
-    """Note that the folder as it is was verified. A cache that cannot be written costs a later replay, no more."""
+def remember(folder: Path, content: str) -> None:
+    """Note that the folder was verified, unless it is no longer what it was when the replay began (`content`).
+
+    A cache that cannot be written costs a later replay, no more."""
     with contextlib.suppress(OSError):
-        known = _load() | {content_key(folder): time.time()}
+        if content_key(folder) != content:
+            return
+        known = _load() | {content: time.time()}
         path = _path()
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(dict(list(known.items())[-_MOST:]), indent=0), durable=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import Any
 from evalharness._version import __version__
 from evalharness.analysis.score import EpisodeScore
 from evalharness.analysis.summary import FORMAT_TROUBLE, TIMING, summary_of
+from evalharness.analysis.tables import recorded_rows, rows_of
+from evalharness.errors import UserError
 from evalharness.records.episode import Episode
 from evalharness.records.shapes import read_object
 from evalharness.records.store import SUMMARY
@@ -17,8 +20,7 @@ from evalharness.verify.findings import Finding, same
 
 _NOT_OF_EPISODES = ("run", *TIMING)
 """Where the folder was, and times: nothing here can be computed from actions."""
-_EPISODE = ("success", "solved", "progress", "ended_by")
-_TURN = ("action", "observation", "progress", "valid")
+_SHORT = 200
 TABLES = ("episodes.parquet", "turns.parquet")
 
 
@@ -34,10 +36,14 @@ def summary_findings(
     except (OSError, ValueError) as error:
         return [Finding("summary", SUMMARY, f"not readable ({error})")], []
     again = json.loads(json.dumps(summary_of(folder, manifest, scores)))
-    older = manifest["sessions"][-1]["evalharness"] != __version__
     ignored = {*_NOT_OF_EPISODES, "cost", FORMAT_TROUBLE}
     kept = [{key: value for key, value in each.items() if key not in ignored} for each in (stored, again)]
-    return list(_differences(*kept, prefix="", older=older)), []
+    return list(_differences(*kept, prefix="", older=_is_older(manifest))), []
+
+
+def _is_older(manifest: Mapping[str, Any]) -> bool:
+    """Written by another version."""
+    return bool(manifest["sessions"][-1]["evalharness"] != __version__)
 
 
 def _differences(
@@ -45,7 +51,7 @@ def _differences(
 ) -> Iterator[Finding]:
     """`older`: written by another version, which may not know every key of ours, nor we of its."""
     for key in sorted(stored.keys() | again.keys()):
-        if older and not (key in stored and key in again):
+        if older and prefix != "families." and not (key in stored and key in again):
             continue
         one, other = stored.get(key), again.get(key)
         if isinstance(one, Mapping) and isinstance(other, Mapping):
@@ -54,31 +60,37 @@ def _differences(
             yield Finding("summary", f"{SUMMARY}, {prefix}{key}", "another number", one, other)
 
 
+def _brief(value: Any) -> Any:
+    """The value; of a long text its beginning, its length and its SHA-256: tables hold every observation."""
+    if isinstance(value, str) and len(value) > _SHORT:
+        digest = hashlib.sha256(value.encode(errors="replace")).hexdigest()
+        return f"{value[:20]}... ({len(value)} characters, SHA-256 {digest})"
+    return value
+
+
 class Tables:
     """`episodes.parquet` and `turns.parquet` of a folder, as far as they are there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
+        self._older = _is_older(manifest)
         self.findings: list[Finding] = []
-        self._rows: dict[str, dict[Any, tuple[Any, ...]]] = {}
-        self._repeated: list[Finding] = []
-        for name, key, columns in (
-            (TABLES[0], ("task_id", "sample"), _EPISODE),
-            (TABLES[1], ("task_id", "sample", "turn"), _TURN),
-        ):
+        self._rows: dict[str, dict[Any, dict[str, Any]]] = {}
+        for name, key in ((TABLES[0], ("task_id", "sample")), (TABLES[1], ("task_id", "sample", "turn"))):
             if (folder / name).exists():
-                self._read(folder / name, key, columns)
+                self._read(folder / name, key)
 
-    def _read(self, path: Path, key: Sequence[str], columns: Sequence[str]) -> None:
+    def _read(self, path: Path, key: Sequence[str]) -> None:
         import pyarrow.parquet as pq
         from pyarrow.lib import ArrowException
 
-        rows: dict[Any, tuple[Any, ...]] = {}
+        rows: dict[Any, dict[str, Any]] = {}
         try:
             with pq.ParquetFile(path) as file:
                 count = file.metadata.num_rows
-                for batch in file.iter_batches(batch_size=5000, columns=[*key, *columns]):
+                for batch in file.iter_batches(batch_size=1000):
                     for row in batch.to_pylist():
-                        rows[tuple(row[name] for name in key)] = tuple(row[name] for name in columns)
+                        place = tuple(row[name] for name in key)
+                        rows[place] = {name: _brief(value) for name, value in row.items()}
         except (ArrowException, OSError, KeyError, ValueError, TypeError) as error:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             self.findings.append(Finding("table", path.name, f"not readable ({reason})"))
@@ -89,12 +101,18 @@ class Tables:
 
     def check(self, episode: Episode) -> None:
         """Take the rows of an episode off the tables; what differs is a finding."""
+        if not self._rows:
+            return
         key = (episode.task_id, episode.sample)
-        self._take(TABLES[0], key, _EPISODE, episode)
-        for turn in episode.turns:
-            self._take(TABLES[1], (*key, turn.turn), _TURN, turn)
+        try:
+            whole, turns = (recorded_rows if self._older else rows_of)(episode)
+        except UserError:  # a perturbation that there is not, which is another finding
+            whole, turns = recorded_rows(episode)
+        self._take(TABLES[0], key, whole)
+        for turn in turns:
+            self._take(TABLES[1], (*key, turn["turn"]), turn)
 
-    def _take(self, name: str, key: tuple[Any, ...], columns: Sequence[str], record: Any) -> None:
+    def _take(self, name: str, key: tuple[Any, ...], wanted: Mapping[str, Any]) -> None:
         if name not in self._rows:
             return
         where = f"{name}, {key[0]}, sample {key[1]}" + (f", turn {key[2]}" if len(key) > 2 else "")
@@ -102,9 +120,10 @@ class Tables:
         if row is None:
             self.findings.append(Finding("table", where, "no row"))
             return
-        for column, value in zip(columns, row, strict=True):
-            if not same(value, getattr(record, column)):
-                self.findings.append(Finding("table", where, column, value, getattr(record, column)))
+        # A column that one side lacks is of another version.
+        for column in (column for column in wanted if column in row):
+            if not same(row[column], _brief(wanted[column])):
+                self.findings.append(Finding("table", where, column, row[column], _brief(wanted[column])))
 
     def end(self) -> list[Finding]:
         """All findings, once every episode was checked."""

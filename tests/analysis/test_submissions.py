@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +17,7 @@ from evalharness.cli import main
 from evalharness.errors import UserError
 from evalharness.records.submission import read_submission, sha256
 from evalharness.verify import verify
-from evalharness.verify.remembered import remember
+from evalharness.verify.remembered import content_key, remember, was_verified
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -119,6 +120,8 @@ def test_a_path_that_leads_out_is_refused(submission: Path, path: str) -> None:
         lambda data: data.update(site="javascript:alert(1)"),
         lambda data: data.update(date="today"),
         lambda data: data.update(name=""),
+        lambda data: data.update(name="\x1b[31mred"),
+        lambda data: data.update(organization="\u202eevil"),
         lambda data: data.update(held_in=["../x"]),
         lambda data: data.update(runs=[]),
         lambda data: data.update(extra=1),
@@ -182,7 +185,7 @@ def test_submissions_stand_in_the_table_marked_as_declared_and_as_not_verified(
     assert row["submitter"].startswith("A & B, 20")
     assert "[not verified]" in capsys.readouterr().out
     [run] = (submission / "runs").iterdir()
-    remember(run)
+    remember(run, content_key(run))
     [row] = rows(tmp_path / "subs", tmp_path / "board.json")
     assert row["verification"] == "verified"
     with (run / "episodes.jsonl").open("a") as file:
@@ -227,3 +230,32 @@ def test_nothing_of_a_submission_runs_in_the_page(submission: Path, tmp_path: Pa
     assert "<img" not in text
     assert 'href="https://example.org/?a=1&amp;b=2"' in text
     assert "A &amp; B" in text
+
+
+def test_a_bomb_of_aliases_is_refused_before_it_is_unfolded(submission: Path) -> None:
+    """Nine levels of nine merged aliases each: unfolded, gigabytes of memory."""
+    bomb = "a0: &a0 {k: 1}\n" + "".join(
+        f"a{i}: &a{i} {{<<: [{','.join([f'*a{i - 1}'] * 9)}]}}\n" for i in range(1, 10)
+    )
+    (submission / "metadata.yaml").write_text(bomb)
+    with pytest.raises(UserError, match="not readable: line 2: no aliases"):
+        read_submission(submission)
+
+
+def test_a_pipe_is_not_waited_for(submission: Path) -> None:
+    [run] = (submission / "runs").iterdir()
+    (run / "episodes.jsonl").unlink()
+    os.mkfifo(run / "episodes.jsonl")
+    with pytest.raises(UserError, match="is not a plain file"):
+        read_submission(submission)
+    with pytest.raises(UserError, match="is not a plain file"):
+        verify(run)
+
+
+def test_what_changes_while_it_is_replayed_is_not_remembered(played: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(played, tmp_path / "run"))
+    before = content_key(run)
+    with (run / "summary.json").open("a") as file:
+        file.write(" ")
+    remember(run, before)
+    assert not was_verified(run)

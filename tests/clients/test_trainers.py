@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import throwaway
-from chat_server import ChatServer
+from chat_server import ChatServer, streamed
 from command_line import surroundings
 from env_server import COMPASS, EnvServer, serving
 
@@ -31,6 +31,8 @@ __all__ = ["compass", "server_python"]
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "trainers"
+PLUGIN = ROOT / "evalharness" / "clients" / "plugin"
+"""Its module is a top-level one in the wheel."""
 MAX_TURNS = 2
 pytestmark = pytest.mark.slow
 
@@ -42,11 +44,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EnvServer]:
         yield found
 
 
-def lines_of(page: str, **constants: str) -> str:
-    """The Python of a page, its constants set to these values."""
-    (code,) = re.findall(
-        r"^```python\n(.*?)^```", (PAGES / f"{page}.md").read_text(), re.DOTALL | re.MULTILINE
-    )
+def lines_of(page: str, block: int = 0, **constants: str) -> str:
+    """A block of Python of a page, its constants set to these values."""
+    text = (PAGES / f"{page}.md").read_text()
+    code = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[block]
     for name, value in constants.items():
         code, count = re.subn(rf"^{name} = .*$", lambda _, n=name, v=value: f"{n} = {v!r}", code, flags=re.M)
         assert count == 1, name
@@ -54,11 +55,17 @@ def lines_of(page: str, **constants: str) -> str:
 
 
 def carry_out(python: Path, code: str, folder: Path, timeout: float = 300) -> list[str]:
-    """What it prints, a line each. The checkout is on its path, none of our dependencies is."""
+    """What it prints, a line each. The checkout is on its path as the wheel has it, none of our dependencies is."""
     script = folder / "script.py"
     script.write_text(code)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # verifiers looks for uv
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PATH": path, "KEY": "x", "UV_SYSTEM_CERTS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{PLUGIN}",
+        "PATH": path,
+        "KEY": "x",
+        "UV_SYSTEM_CERTS": "1",
+    }
     done = subprocess.run(
         [python, script],
         cwd=folder,
@@ -101,10 +108,10 @@ _OWN_SERVER = """
 from starlette.testclient import TestClient
 
 with TestClient(app) as client:
-    print(client.get("/babyai/splits").json()[1]["type"])
-    print(client.post("/babyai/num_tasks", json={"split": "train"}).json())
-    print(client.post("/babyai/task", json={"split": "validation", "index": 3}).json()["task"]["goal"])
-    print(client.post("/babyai/task", json={"split": "validation", "index": 99}).status_code)
+    print(client.get("/pddl/splits").json()[1]["type"])
+    print(client.post("/pddl/num_tasks", json={"split": "train"}).json())
+    print(client.post("/pddl/task", json={"split": "validation", "index": 3}).json()["task"]["goal"])
+    print(client.post("/pddl/task", json={"split": "validation", "index": 99}).status_code)
     with client.websocket_connect("/ws") as one, client.websocket_connect("/ws") as other:
         for index, socket in enumerate((one, other)):
             socket.send_json({"type": "reset", "data": {"split": "train", "index": index}})
@@ -132,7 +139,8 @@ async def test_verifiers_plays_the_taskset_with_our_prompt_and_reward(
 ) -> None:
     """The module is found by its name, and the model is a chat server that says what it was asked."""
     python = throwaway.make(tmp_path / "venv", ["verifiers==0.4.0", "websockets"])
-    async with ChatServer(lambda _: "Thought: that way\nAction: turn right").running() as model:
+    said_by_model = streamed("Thought: that way\nAction: turn right")
+    async with ChatServer(choose_fault=lambda _: said_by_model).running() as model:
         code = lines_of("verifiers", URL=server.url).replace("http://127.0.0.1:8080/v1", model.url)
         said = await asyncio.to_thread(carry_out, python, code, tmp_path)
     names = [line.split()[0] for line in said]

@@ -17,7 +17,7 @@ Message = dict[str, Any]
 
 SCRIPTS = {
     "face north": ["Thought: a\nAction: turn right", "Action: turn right"],
-    "face east": ["Action: turn left\nObservation: You face north."],
+    "face east": ["Action: turn left\nObservation: You face north.", "Action: turn right"],
     "face south": [
         "Let me see.",
         "Thought: I wait",
@@ -33,7 +33,9 @@ SCRIPTS = {
 def answer(request: dict[str, Any]) -> str:
     """What a model says that follows the script of its task."""
     conversation = request["messages"]
-    opening = conversation[1]["content"]
+    opening = next((m["content"] for m in conversation if "\nGoal: " in m["content"]), None)
+    if opening is None:
+        return "Yes."  # what a run asks a server before it begins
     goal = opening.rsplit("Goal: ", 1)[1].split("\n")[0]
     replies = sum(message["role"] == "assistant" for message in conversation)
     return SCRIPTS[goal][replies % len(SCRIPTS[goal])]

@@ -249,6 +249,17 @@ async def test_a_message_that_makes_no_sense_is_answered_and_the_episode_goes_on
     await talk.socket.close()
 
 
+async def test_binary_messages_and_a_family_that_does_not_fit_are_answered(
+    server: EnvServer, client: ClientSession
+) -> None:
+    talk = await connect(client, server.url)
+    await talk.socket.send_bytes(b"{}")
+    assert (await talk.socket.receive_json(timeout=60))["data"]["code"] == "INVALID_JSON"
+    answer = await talk.ask("reset", index=1, family="babyai")
+    assert "is not of 'babyai'" in answer["data"]["message"]
+    await talk.socket.close()
+
+
 async def test_text_of_any_kind_is_survivable(server: EnvServer, client: ClientSession) -> None:
     talk = await connect(client, server.url)
     for text in (

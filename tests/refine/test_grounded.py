@@ -258,19 +258,23 @@ def test_no_errors_on_request(home: Path) -> None:
 
 
 def test_a_thing_in_an_unknown_place_is_looked_for(home: Path) -> None:
-    """Places are looked at by kind and number, each once, and hold no such thing until the last."""
+    """Places are looked at in the order of the room, each once, and hold no such thing until the last."""
     found = made(home, "looking", "alfworld", errors=None, search=6, per_task=3, samples=12)
     vain = 0
     for sample in found:
         thing = str(task_of(sample).payload["object"])
         answers = [m.content for m in sample.messages if m.role == "user"][1:]
         gone: list[str] = []
+        named = re.findall(r"\ban? ([a-z]+ \d+)", sample.messages[1].content.rpartition("Observation: ")[2])
         for turn, answer in zip(sample.player_turns, answers, strict=False):
             action = react.parse(turn.content).action or ""
             if action.startswith("take "):
                 break
             assert action.startswith(("go to ", "open "))
             assert action not in gone, "a place is looked at once"
+            went = [named.index(text.removeprefix("go to ")) for text in gone if text.startswith("go to ")]
+            if went and action.startswith("go to "):
+                assert named.index(action.removeprefix("go to ")) == (went[-1] + 1) % len(named)
             gone.append(action)
             vain += not re.search(rf"\b{thing} \d", answer) and "is closed" not in answer
     assert vain >= len(found), "some places were looked at in vain"

@@ -65,7 +65,7 @@ def test_the_overview_begins_with_runs_by_families_and_shows_every_task(
     assert page.locator("details.folded[open]").count() == 0
 
     # a column of cells a task, a cell a run
-    babyai = page.locator(".grid").first
+    babyai = page.locator("div.grid").first
     assert babyai.locator(".stack-of-runs").count() == 4
     second = babyai.locator(".stack-of-runs").nth(1)
     assert second.get_attribute("title") == (
@@ -123,8 +123,8 @@ def test_a_page_of_failures_of_one_family(
     expect(page.locator(".count")).to_have_text("3 episodes")
     visit(page, target.resolve().as_uri() + "#")
     assert "babyai" in page.locator(".stack-of-runs").first.get_attribute("title")  # type: ignore[operator]
-    assert page.locator(".grid").count() == 1
-    assert "4 of 4" in page.locator(".grid").inner_text()  # the numbers are of all episodes
+    assert page.locator("div.grid").count() == 1
+    assert "4 of 4" in page.locator("div.grid").inner_text()  # the numbers are of all episodes
     visit(page, target.resolve().as_uri() + "#task=babyai/agentboard/000")
     assert "this page holds failures only" in page.locator("#main").inner_text()
 

@@ -125,6 +125,24 @@ def body(text: str, content_type: str = "application/json") -> Fault:
     return fault
 
 
+def streamed(text: str) -> Fault:
+    """No fault at all: a whole answer as server-sent events, for clients that ask with `stream`."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "toy"}
+        for delta, reason in (({"role": "assistant", "content": text}, None), ({}, "stop")):
+            chunk = {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+            await response.write(f"data: {json.dumps(chunk)}\n\n".encode())
+        usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+        await response.write(f"data: {json.dumps({**head, 'choices': [], 'usage': usage})}\n\n".encode())
+        await response.write(b"data: [DONE]\n\n")
+        return response
+
+    return answer
+
+
 async def close_in_the_middle(request: web.Request) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
     await response.prepare(request)

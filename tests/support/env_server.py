@@ -32,7 +32,7 @@ def notes(environment: Mapping[str, str]) -> Path:
 
 @contextmanager
 def serving(environment: Mapping[str, str], *options: object, survives: bool = True) -> Iterator[EnvServer]:
-    """Ctrl-C ends it, and it must end well."""
+    """SIGTERM ends it, and it must end well. (Ctrl-C is ignored by what a shell started in the background.)"""
     # What it notes goes to a file: a pipe that nobody reads would fill up.
     log = notes(environment)
     with log.open("ab") as errors:
@@ -54,8 +54,8 @@ def serving(environment: Mapping[str, str], *options: object, survives: bool = T
             raise AssertionError(f"it did not start: {said} {log.read_text()}")
         yield EnvServer(line.split()[0], said, server.pid)
         if survives:
-            server.send_signal(signal.SIGINT)
-            assert server.wait(30) == 0
+            server.terminate()
+            assert server.wait(120) == 128 + signal.SIGTERM
     finally:
         server.kill()
         server.wait()

@@ -99,7 +99,7 @@ def main() -> None:
         answer["losses"][method] = losses
         nothing = torch.full_like(labels, -100)
         answer[f"{method}: loss without a trained token"] = add_gradients(
-            model, head, ids, nothing, lengths, scale=1.0, share=True
+            model, head, ids, nothing, lengths, scale=1.0, share=True, at_once=1000
         )
         answer[f"{method}: gradient without a trained token"] = max(
             [float(value.abs().max()) for value in gradients(model).values()], default=0.0

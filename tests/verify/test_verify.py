@@ -16,6 +16,7 @@ from command_line import evalharness, run_compass
 from made_runs import make_run
 
 from evalharness.cli import main
+from evalharness.errors import UserError
 from evalharness.records.identity import digest
 from evalharness.verify import Verdict, verify
 
@@ -290,6 +291,8 @@ def test_totals_that_the_episodes_do_not_make_are_found(run: Path) -> None:
         (lambda m: m["expected"].update(pddl=2), "expected.pddl"),
         (lambda m: m["held_out"].pop("sciworld"), "held_out.sciworld"),
         (lambda m: m["labels"].update(pddl="official"), "labels.pddl"),
+        (lambda m: m.update(suite="agentboard"), "suite"),
+        (lambda m: m["identity"].update(turn_limits={"pddl": 30}), "turn_limits"),
     ],
 )
 def test_a_manifest_that_does_not_fit_its_configuration_is_found(
@@ -309,6 +312,40 @@ def test_a_cut_off_or_damaged_line_is_found_and_the_rest_replayed(run: Path) -> 
     assert [f.kind for f in verdict.findings] == ["damaged", "damaged", "missing", "missing"]
     assert "cut off" in str(verdict.findings[1])
     assert verdict.episodes == 4
+
+
+def test_a_drawn_sample_is_the_same_again(tmp_path: Path) -> None:
+    options = ["--suite", "open", "--tasks", "pddl", "--sample", "2", "--max-turns", "2"]
+    assert main(["run", "--model", "random", *options, "-o", str(tmp_path / "run")]) == 0
+    assert verify(tmp_path / "run").findings == ()
+
+
+def test_every_column_of_a_table_is_compared(run: Path) -> None:
+    for name, column, forged in (("episodes", "turns", 1), ("turns", "thought", "x" * 300)):
+        frame = pd.read_parquet(run / f"{name}.parquet")
+        frame.loc[0, column] = forged
+        frame.to_parquet(run / f"{name}.parquet", index=False)
+    assert [f.what for f in verify(run).findings] == ["turns", "thought"]
+
+
+def test_families_that_a_summary_of_another_version_adds_are_found(run: Path) -> None:
+    edit_json(run / "manifest.json", lambda m: m["sessions"][-1].update(evalharness="0.0.1"))
+    edit_json(run / "summary.json", lambda s: s["families"].update(alfworld=s["families"]["pddl"]))
+    assert [f.where for f in verify(run).findings] == ["summary.json, families.alfworld"]
+
+
+def test_a_manifest_cannot_have_files_read(run: Path, tmp_path: Path) -> None:
+    """`--tasks @FILE` is a person's option."""
+    (tmp_path / "secret").write_text("hunter2\n")
+
+    def change(manifest: dict[str, Any]) -> None:
+        manifest["identity"]["config"]["tasks"] = f"@{tmp_path / 'secret'}"
+        manifest["digest"] = digest(manifest["identity"])
+
+    edit_json(run / "manifest.json", change)
+    with pytest.raises(UserError, match="names a file") as refused:
+        verify(run)
+    assert "hunter2" not in str(refused.value)
 
 
 def test_a_made_up_run_is_found(tmp_path: Path) -> None:

@@ -12,7 +12,6 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from random import Random
 
 from envs.base import Task
 from evalharness.refine.scene import Scene
@@ -33,7 +32,7 @@ class Detour:
 class Search:
     """How a thing is looked for whose place only the plan knows."""
 
-    places: Callable[[Scene, Random], list[str]]
+    places: Callable[[Scene], list[str]]
     """Actions that go where the thing of the scene's coming walk might be, in the order of a systematic search that
     comes to the plan's own place next; empty where nothing has to be looked for."""
     opens: Callable[[str, str], str | None]

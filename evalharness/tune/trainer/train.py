@@ -131,17 +131,17 @@ def main(path: Path) -> int:
         trainer = make_trainer(job, wish)
     except RefusedError as why:
         say("refused", why=str(why))
-        return REFUSED
+        return int(REFUSED)
     try:
         trainer.train(resume_from_checkpoint=job["resume"])
     except NotFiniteError as what:
         say("not finite", what=str(what), step=trainer.state.global_step)
-        return NOT_FINITE
+        return int(NOT_FINITE)
     except (MemoryError, RuntimeError) as error:
         text = str(error).lower()
         if isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text:
             say("no memory", what=str(error)[:300])
-            return NO_MEMORY
+            return int(NO_MEMORY)
         raise
     if trainer.state.global_step >= trainer.state.max_steps:
         trainer.save_model(job["out"])

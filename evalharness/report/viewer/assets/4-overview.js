@@ -41,7 +41,7 @@ function standings(data, runs) {
       h('small', {}, percent(entry.progress_rate)));
   };
   const rows = runs.map(run => h('tr', { class: troubled(run) ? 'trouble' : '' },
-    h('th', { scope: 'row' }, several && chip(run), h('span.run-name', {}, oneLine(run.label)), troubled(run) && h('small.why-trouble', {}, `format errors in ${percent(errorShare(run), 0)} % of turns`)),
+    h('th', { scope: 'row' }, several && [chip(run), ' '], h('span.run-name', {}, oneLine(run.label)), troubled(run) && h('small.why-trouble', {}, `format errors in ${percent(errorShare(run), 0)} % of turns`)),
     data.families.map(family => {
       const entry = run.summary.families[family];
       return cell(entry, Boolean(entry) && (entry.n !== entry.expected || entry.episodes !== entry.expected * run.summary.samples));
@@ -80,7 +80,7 @@ function heading(run, several) {
     `started ${new Date(1000 * run.started).toISOString().slice(0, 16).replace('T', ' ')} UTC`];
   return h('header.run', {},
     h('div', {},
-      h('h1', {}, several && chip(run), oneLine(run.label)),
+      h('h1', {}, several && [chip(run), ' '], oneLine(run.label)),
       h('p.soft', {}, facts.filter(Boolean).join(' · ')),
       run.label !== run.name && h('p.soft', {}, oneLine(run.name)),
       h('p.soft', {}, h('code', {}, oneLine(run.folder)))),
