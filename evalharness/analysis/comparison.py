@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.analysis.difference import SAME, SIGNIFICANT, Difference, Pair, adjusted, difference_of
 from evalharness.analysis.html_table import html_table, percent
-from evalharness.analysis.run_labels import letter
+from evalharness.analysis.run_labels import labels_of, letter
 from evalharness.analysis.score import HELD_OUT, MEASURES
 from evalharness.analysis.scored_run import ScoredRun, require_same, require_same_turns
 from evalharness.errors import UserError
@@ -36,7 +36,8 @@ class Comparison:
     def __repr__(self) -> str:
         """One line; the records of both runs are hundreds of thousands of characters."""
         solved = f"{len(self.gained)} tasks solved more, {len(self.lost)} less"
-        return f"<Comparison of {self.run.name!r} with {self.baseline.name!r}: {len(self.differences)} tests, {solved}>"
+        baseline, run = labels_of([self.baseline, self.run])
+        return f"<Comparison of {run!r} with {baseline!r}: {len(self.differences)} tests, {solved}>"
 
     def _repr_html_(self) -> str:
         """A row for each difference."""
@@ -58,9 +59,8 @@ class Comparison:
                 ]
             )
         a, b = self.letters
-        caption = (
-            f"{a}: {self.baseline.name} ({self.baseline.folder}); {b}: {self.run.name} ({self.run.folder})"
-        )
+        baseline, run = labels_of([self.baseline, self.run])
+        caption = f"{a}: {baseline} ({self.baseline.folder}); {b}: {run} ({self.run.folder})"
         headings = ["", "measure", "n", a, b, f"{b} - {a} [95 % CI]", "p", "Holm", "w/t/l"]
         return html_table(caption, headings, rows, "* Holm-adjusted p below 0.05")
 
