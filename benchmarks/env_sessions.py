@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import psutil
-from aiohttp import ClientSession, ClientWebSocketResponse
+from aiohttp import ClientSession, ClientWebSocketResponse, TCPConnector
 
 REPLY = "Thought: I look what I can do.\nAction: look around"
 
@@ -50,7 +50,9 @@ async def play(url: str, sessions: int, episodes: int) -> dict[str, Any]:
 
     opening = time.perf_counter()
     ready = asyncio.Barrier(sessions + 1)
-    async with ClientSession() as session, asyncio.TaskGroup() as clients:
+    # aiohttp opens 100 connections by default and lets the others wait.
+    unlimited = TCPConnector(limit=0)
+    async with ClientSession(connector=unlimited) as session, asyncio.TaskGroup() as clients:
         for _ in range(sessions):
             clients.create_task(client(session, ready))
         await ready.wait()
@@ -76,11 +78,21 @@ def quantiles(seconds: Sequence[float]) -> dict[str, float]:
     }
 
 
-def memory(pid: int) -> tuple[int, int]:
-    """(processes, resident bytes) of the server and its workers."""
+def used(pid: int) -> dict[str, float]:
+    """Processes, resident bytes and CPU seconds of the server and its workers."""
     server = psutil.Process(pid)
-    family = [server, *server.children(recursive=True)]
-    return len(family), sum(process.memory_info().rss for process in family)
+    workers = server.children(recursive=True)
+    return {
+        "processes": 1 + len(workers),
+        "resident": sum(process.memory_info().rss for process in [server, *workers]),
+        "server_s": _cpu(server),
+        "workers_s": sum(map(_cpu, workers)),
+    }
+
+
+def _cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
 
 
 async def connections(url: str, count: int) -> float:
@@ -113,9 +125,15 @@ def main() -> int:
         assert server.stdout
         url = next(line.split()[0] for line in server.stdout if line.startswith("http"))
         opened = asyncio.run(connections(url, 200))
+        before = used(server.pid)
         result = asyncio.run(play(url, args.sessions, args.episodes))
-        processes, resident = memory(server.pid)
-        result |= {"sessions_opened_per_s": opened, "processes": processes, "resident_mb": resident / 2**20}
+        after = used(server.pid)
+        result |= {"sessions_opened_per_s": opened, "processes": after["processes"]}
+        result["resident_mb"] = after["resident"] / 2**20
+        # Of the whole run, resets and starts of workers included: what a busy machine does not blur.
+        for part in ("server", "workers"):
+            spent = after[f"{part}_s"] - before[f"{part}_s"]
+            result[f"{part}_cpu_ms_per_step"] = 1000 * spent / result["steps"]
         print(json.dumps({"family": args.family, "turns": args.turns, **result}, indent=2))
     finally:
         server.terminate()
