@@ -47,7 +47,7 @@ def test_the_map_lists_the_rooms_in_the_order_of_the_table_of_imports() -> None:
     level = {
         room.strip().removeprefix("evalharness."): number
         for number, layer in enumerate(layers)
-        for room in layer.split("|")
+        for room in re.split("[|:]", layer)
     }
     rows = [row.split("|")[1] for row in page.split("## The rooms")[1].splitlines() if row.startswith("| `")]
     rooms = [

@@ -60,7 +60,10 @@ def test_runs_are_listed_with_what_is_done_and_their_scores(
     assert (study["study"], study["done"], len(study["runs"])) == ("seeds", 2, 2)
 
 
-def test_a_study_is_one_line_with_its_range(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_study_is_one_line_with_its_range(
+    results: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     assert main(["runs", "results"]) == 0
     shown = [line for line in capsys.readouterr().out.splitlines() if "study" in line]
     assert "seeds of 2 runs" in shown[0]

@@ -486,11 +486,11 @@ def test_the_live_view_says_what_goes_on() -> None:
     assert r"HTTP 500: \x1b[31mno" in shown
 
 
-_ABOVE = ("evalharness/refine/", "evalharness/cli/", "evalharness/report/")
+_ABOVE = ("evalharness/refine/", "evalharness/tune/", "evalharness/envserver/", "evalharness/cli/")
 
 
 def test_nothing_below_knows_of_refine() -> None:
-    """Imports go down only: what uses it are the command line and the report."""
+    """Imports go down only: what uses it are tuning, the environment server and the command line."""
     root = Path(__file__).parent.parent.parent
     above = [
         path.relative_to(root).as_posix()

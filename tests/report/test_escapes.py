@@ -28,6 +28,8 @@ SCRIPTS = {
     "cli/completion.py",
     "refine/make_tokens.py",
     "server/merge_lora.py",
+    "server/keeper.py",
+    "tune/trainer/events.py",
 }
 """Run in processes of their own for a program to read, or print nothing but text of ours."""
 

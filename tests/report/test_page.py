@@ -156,7 +156,7 @@ def test_everything_can_be_done_with_the_keyboard(compass: dict[str, Any], look:
     expect(page.locator("dialog")).to_be_visible()
     press("Escape")
     press("o")
-    page.get_by_role("heading", name="Scores").wait_for()
+    page.get_by_role("heading", name="Scores").first.wait_for()
 
 
 def test_dark_and_light_follow_the_system_or_a_key(

@@ -104,7 +104,7 @@ def test_a_terminal_of_another_encoding_does_not_end_a_command(small: list[str])
     ("line", "expected"),
     [
         ("evalharness lead", {"leaderboard"}),
-        ("evalharness server ", {"install", "status", "uninstall"}),
+        ("evalharness server ", {"install", "start", "status", "stop", "uninstall"}),
         ("evalharness run --suite ", {"agentboard", "hotpotqa", "open"}),
         ("evalharness run --max-to", {"--max-tokens"}),
         ("evalharness run --model ", set()),

@@ -180,6 +180,7 @@ def test_show_tells_the_corrected_interval_and_what_the_floor_is_handed(
         for i in range(10)
     }
     monkeypatch.setattr("evalharness.analysis.summary.load_ranges", lambda *_: ranges)
+    monkeypatch.setenv("COLUMNS", "200")
     assert main(["show", str(folder), "--json", str(tmp_path / "s.json")]) == 0
     found = json.loads((tmp_path / "s.json").read_text())["families"]["babyai"]["reference"]
     low, high = found["chance_corrected_ci95"]["success_rate"]

@@ -391,7 +391,10 @@ def run_folder(data: Path, tmp_path: Path, clean_home: Path) -> Path:
     return folder
 
 
-def test_tables_say_em_and_f1(run_folder: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables_say_em_and_f1(
+    run_folder: Path, data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     capsys.readouterr()
     assert main([*RUN, "--data", str(data), "-o", str(run_folder)]) == 0
     shown = capsys.readouterr().out
