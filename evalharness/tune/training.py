@@ -11,6 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from evalharness._version import __version__
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.paths import write_whole
@@ -68,7 +70,28 @@ def command_of(planned: Plan) -> list[str]:
     if planned.accelerate_config is None:
         return [*python, str(TRAINER), job]
     config = str(planned.accelerate_config.resolve())
+    if (processes := _cpu_processes(planned.accelerate_config)) > 1:
+        # Of several CPU processes accelerate starts one alone where there is no MPI; torch starts them over gloo.
+        launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
+        return [*python, "-m", *launcher, str(TRAINER), job]
     return [*python, "-m", "accelerate.commands.launch", "--config_file", config, str(TRAINER), job]
+
+
+def _cpu_processes(config: Path) -> int:
+    """How many processes a file of `accelerate config` wants on the CPUs of this machine; 1 where it is another kind.
+
+    Raises UserError.
+    """
+    try:
+        found = yaml.safe_load(config.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(
+            f"--accelerate-config {config} cannot be read: {str(error).splitlines()[0]}"
+        ) from None
+    if not isinstance(found, dict):
+        raise UserError(f"--accelerate-config {config} is no file of `accelerate config`")
+    alone = found.get("distributed_type") == "MULTI_CPU" and int(found.get("num_machines") or 1) == 1
+    return int(found.get("num_processes") or 1) if alone and not found.get("mpirun_config") else 1
 
 
 def prepare(planned: Plan) -> list[str]:
