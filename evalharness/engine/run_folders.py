@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from evalharness.errors import UserError
 from evalharness.records.store import MANIFEST
 from evalharness.records.submission import METADATA, read_submission
 
+TRAINING = "evalharness tuning"
+"""`kind` in the manifest of a training."""
 _DEEPEST = 6
 """Levels below the given folder that are searched."""
 
@@ -25,11 +28,22 @@ def below(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
         )
     except PermissionError:
         return
+    if found and is_training(folder):
+        return
     if found:
         yield folder
     elif depth:
         for entry in inside:
             yield from below(entry, depth - 1)
+
+
+def is_training(folder: Path) -> bool:
+    """Whether the folder is one that `evalharness tune` writes: its manifest says so."""
+    try:
+        manifest = json.loads((folder / MANIFEST).read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("kind") == TRAINING
 
 
 def found_runs(folder: Path) -> list[Path]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evalharness.engine.run_folders import TRAINING
 from evalharness.errors import UserError
 from evalharness.server.checkpoint import CheckpointInfo, check_checkpoint
 from evalharness.server.find import nvidia_gpu
@@ -18,7 +19,6 @@ from evalharness.tune.install import TuneInstall
 from evalharness.tune.settings import Settings
 
 MANIFEST, ROWS = "manifest.json", "tokens.parquet"
-KIND = "evalharness tuning"
 _FEW_CHECKPOINTS = 10
 
 
@@ -125,7 +125,7 @@ def read_manifest(folder: Path) -> dict[str, Any] | None:
         data = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return data if isinstance(data, dict) and data.get("kind") == KIND else None
+    return data if isinstance(data, dict) and data.get("kind") == TRAINING else None
 
 
 def _finished(folder: Path, identity: dict[str, Any]) -> bool:

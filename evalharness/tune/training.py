@@ -14,11 +14,12 @@ from typing import Any
 import yaml
 
 from evalharness._version import __version__
+from evalharness.engine.run_folders import TRAINING
 from evalharness.errors import InfrastructureError, UserError
 from evalharness.paths import write_whole
 from evalharness.server.checkpoint import TOKENIZER_FILES
 from evalharness.tune.estimate import stored_dtype
-from evalharness.tune.plan import KIND, MANIFEST, Plan
+from evalharness.tune.plan import MANIFEST, Plan
 from evalharness.tune.process import Event, follow
 from evalharness.tune.progress import Progress
 
@@ -201,7 +202,7 @@ def _continue_log(folder: Path, step: int, progress: Progress) -> None:
 
 def _write_manifest(planned: Plan, progress: Progress, status: str, command: Sequence[str]) -> None:
     manifest = {
-        "kind": KIND,
+        "kind": TRAINING,
         "schema": 1,
         "status": status,
         "evalharness": __version__,

@@ -177,6 +177,13 @@ def test_scores_of_a_part_of_the_tasks_are_marked(results: Path, capsys: pytest.
     assert "\u2020 of a part of the tasks" in shown
 
 
+def test_a_training_is_no_run(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (results / "tuned").mkdir()
+    (results / "tuned" / "manifest.json").write_text('{"kind": "evalharness tuning", "schema": 1}')
+    assert main(["runs", "results"]) == 0
+    assert "tuned" not in capsys.readouterr().out
+
+
 def test_a_manifest_of_another_program_is_no_run_to_remove(
     results: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,10 +63,17 @@ function longText(text, tag = 'div.prose') {
   return h('div', {}, box, more);
 }
 
-const percent = (value, digits = 1) =>
-  value === null || value === undefined ? '–' : (100 * value).toFixed(digits).replace(/^-(?=[0.]+$)/, '');
+// As the tables round: of two numbers that are equally near the even one. toFixed takes the larger.
+function fixed(x, digits) {
+  const scaled = Math.abs(x) * 10 ** digits, down = Math.floor(scaled);
+  const tie = scaled - down === 0.5 && Number.isInteger(x * 2 ** (digits + 1));
+  return (tie && down % 2 === 0 ? Math.sign(x) * down / 10 ** digits : x).toFixed(digits);
+}
 
-const signed = value => (value > 0 ? '+' : value < 0 ? '−' : '±') + Math.abs(100 * value).toFixed(1);
+const percent = (value, digits = 1) =>
+  value === null || value === undefined ? '–' : fixed(100 * value, digits).replace(/^-(?=[0.]+$)/, '');
+
+const signed = value => (value > 0 ? '+' : value < 0 ? '−' : '±') + fixed(Math.abs(100 * value), 1);
 
 const count = n => Number(n).toLocaleString('en');
 

@@ -6,7 +6,7 @@ function behaviour(data, runs) {
   const families = [...new Set(shown.flatMap(run => run.behaviour.map(row => row[1])))].sort();
   const figures = [...new Set(shown.flatMap(run => run.behaviour.map(row => row[0])))];
   const found = new Map(shown.flatMap(run => run.behaviour.map(([figure, family, ...values]) => [`${run.number}\n${figure}\n${family}`, values])));
-  const number = value => value.toFixed(1), box = h('div', {});
+  const number = value => fixed(value, 1), box = h('div', {});
   const draw = family => replace(box, scrolled(h('table.behaviour', {},
     h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''), shown.map(run =>
       h('th.n', { scope: 'col' }, several ? chip(run) : oneLine(run.label))))),
