@@ -54,16 +54,16 @@ async def test_a_run_out_of_time_is_continued_by_the_same_command(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     options = ("--model-name", "toy", "--concurrency", 2)
-    async with ChatServer(latency=0.5).running() as server:
+    async with ChatServer(latency=1.0).running() as server:
         model = ("--model", server.url, *options)
         done = await asyncio.to_thread(
-            run_compass, environment, tmp_path / "run", *model, "--time-limit", "3", "--limit", "6"
+            run_compass, environment, tmp_path / "run", *model, "--time-limit", "3", "--limit", "20"
         )
         assert done.returncode == 3
         assert "--time-limit" in done.stderr
         server.latency = 0.0
         done = await asyncio.to_thread(
-            run_compass, environment, tmp_path / "run", *model, "--time-limit", "1h", "--limit", "6"
+            run_compass, environment, tmp_path / "run", *model, "--time-limit", "1h", "--limit", "20"
         )
         assert done.returncode == 0, done.stderr
 
