@@ -133,7 +133,7 @@ def _grounded(args: argparse.Namespace) -> int:
 
     from envs import specs
     from evalharness.policy.event_loop import run_to_end
-    from evalharness.refine.bars import watching
+    from evalharness.refine.bars import watch_making
     from evalharness.refine.grounded import FamilyCount, Progress, check, is_made, make
     from evalharness.refine.hindsight import thinking
     from evalharness.refine.sample import read_manifest
@@ -158,7 +158,7 @@ def _grounded(args: argparse.Namespace) -> int:
                 data=data_folder(args), workers=args.workers, progress=progress, think=think,
             )  # fmt: skip
 
-    with watching(progress, names, make_console(stderr=True)):
+    with watch_making(progress, names, make_console(stderr=True)):
         manifest = run_to_end(making())
     _show_grounded(out, manifest, names)
     out.print(f"wrote {args.output} in {time.monotonic() - started:.0f} s", highlight=False, soft_wrap=True)

@@ -186,7 +186,7 @@ def _settings(args: argparse.Namespace) -> Any:
 def _tune(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
     from evalharness.report.terminal import make_console, say
-    from evalharness.tune.bars import watching
+    from evalharness.tune.bars import watch_training
     from evalharness.tune.install import require_tune_install
     from evalharness.tune.plan import plan, read_manifest
     from evalharness.tune.progress import Progress
@@ -221,7 +221,7 @@ def _tune(args: argparse.Namespace) -> int:
             write_json(args.json, read_manifest(args.output))
             return 0
         progress = Progress()
-        with watching(progress, out):
+        with watch_training(progress, out):
             ended = train(
                 planned, progress, command=sys.argv[1:],
                 on_interrupt=lambda: say(
@@ -270,7 +270,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
 
 def _say_end(out: Any, planned: Plan, progress: Progress, ended: str) -> None:
     from evalharness.report.terminal import say
-    from evalharness.tune.bars import duration
+    from evalharness.report.text import duration
 
     if progress.problem:
         say(f"evalharness: {progress.problem}")

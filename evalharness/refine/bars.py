@@ -1,58 +1,45 @@
-"""Progress of the making of trajectories: a bar a family on a terminal, a line now and then elsewhere."""
+"""Progress of the making of trajectories: a bar a family on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.console import Console, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
 from rich.text import Text
 
-from evalharness.refine.grounded import Progress as Made
+from evalharness.refine.grounded import Progress
+from evalharness.report.text import duration
+from evalharness.report.watching import dim, watching
 
-_PLAIN_EVERY = 10.0
-"""Seconds between lines where there is no terminal."""
 
+class _View:
+    def __init__(self, made: Progress, titles: Mapping[str, str]) -> None:
+        self.made, self.titles = made, titles
 
-def _line(titles: dict[str, str], made: Made) -> str:
-    return ", ".join(f"{titles[f]} {count.made}/{count.wanted}" for f, count in made.families.items())
+    def __rich__(self) -> RenderableType:
+        bars = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+        for family, count in self.made.families.items():
+            bars.add_row(
+                Text(self.titles[family]),
+                ProgressBar(total=max(count.wanted, 1), completed=count.made, width=24),
+                Text(f"{count.made}/{count.wanted}"),
+                dim(count.status),
+            )
+        return bars
 
 
 @contextmanager
-def watching(made: Made, titles: dict[str, str], console: Console) -> Iterator[None]:
-    """Shows `made` for as long as the context is open."""
-    over = threading.Event()
+def watch_making(made: Progress, titles: Mapping[str, str], console: Console) -> Iterator[None]:
+    """Show `made` until the context closes."""
     started = time.monotonic()
 
-    def plain() -> None:
-        while not over.wait(_PLAIN_EVERY):
-            seconds = time.monotonic() - started
-            console.print(f"{_line(titles, made)}, {seconds:.0f} s", highlight=False, soft_wrap=True)
+    def line() -> str:
+        counts = [f"{titles[family]} {count.made}/{count.wanted}" for family, count in made.families.items()]
+        return f"{', '.join(counts)}, {duration(time.monotonic() - started)}"
 
-    def live() -> None:
-        columns = (
-            TextColumn("{task.description:<13}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[status]}", style="dim", markup=False),
-        )
-        with Progress(*columns, console=console, transient=True) as progress:
-            bars = {
-                family: progress.add_task(titles[family], total=count.wanted, status="")
-                for family, count in made.families.items()
-            }
-            while not over.wait(0.25):
-                for family, count in made.families.items():
-                    progress.update(bars[family], completed=count.made, status=Text(count.status).plain[:60])
-
-    thread = threading.Thread(target=live if console.is_terminal else plain, daemon=True)
-    thread.start()
-    try:
+    with watching(console, _View(made, titles), status=lambda: "", line=line):
         yield
-    finally:
-        over.set()
-        thread.join()

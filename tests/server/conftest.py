@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
-from evalharness.paths import server_folder
-from evalharness.server.private import read_install
-
 from .environments import make_environment
-
-
-@pytest.fixture(scope="session")
-def server_python() -> Path:
-    """Python of the private environment. Skips without one, but fails where CI promises it."""
-    install = read_install(server_folder())
-    if install is None:
-        reason = "no private vLLM; install it with: evalharness server install --cpu"
-        if os.environ.get("CI"):
-            pytest.fail(reason)
-        pytest.skip(reason)
-    return install.executable
-
-
-@pytest.fixture(scope="session")
-def tiny_checkpoint(server_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A tiny random Llama with 4,096 positions."""
-    from tiny_model import make_tiny_checkpoint
-
-    return make_tiny_checkpoint(tmp_path_factory.mktemp("tiny") / "model", server_python)
 
 
 @pytest.fixture
