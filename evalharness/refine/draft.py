@@ -121,6 +121,26 @@ class Stage:
                 banned.add(fault.action)
         return await self.clean()
 
+    async def sought(self) -> Clean:
+        """The task played by the family's seeker. Raises NoTrajectoryError where it does not get there."""
+        assert self.world.seeker is not None
+        seeker = self.world.seeker(self.task)
+        goal, first, info = await self.environment.reset(self.task)
+        steps: list[Step] = []
+        before = first
+        while not info["success"]:
+            action = seeker.next(before, await self.environment.valid_actions())
+            if action is None or len(steps) == self.max_turns:
+                raise NoTrajectoryError("it is not found by looking")
+            after, terminated, info = await self.step(self.voice.action(action))
+            if terminated and not info["success"]:
+                raise NoTrajectoryError("it is not found by looking")
+            completed = tuple(info["subgoals_completed"])
+            steps.append(Step(action, after, info["progress"], info["valid"], completed))
+            seeker.saw(action, before, after, completed)
+            before = after
+        return Clean(goal, first, tuple(steps))
+
     async def clean(self, looking: Looking | None = None) -> Clean:
         """Play the plan. Where coming to a place does not show its things, looking around is added to it."""
         goal, first, _ = await self.environment.reset(self.task)

@@ -246,7 +246,8 @@ class _Family:
         samples: list[dict[str, Any]] = []
         refused: Counter[str] = Counter()
         try:
-            clean = await stage.clean()
+            seeks = self.world.seeker is not None and self.order.search
+            clean = await (stage.sought() if seeks else stage.clean())
         except NoTrajectoryError as reason:
             return {"samples": [], "refused": {str(reason): self.per_task}}
         for variant in range(self.per_task):

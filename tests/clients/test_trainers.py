@@ -25,9 +25,8 @@ from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, load_prompt
 from evalharness.workers.process import RemoteEnvironment, WorkerProcess
 from tests.engine.test_scheduler import compass
-from tests.server.conftest import server_python
 
-__all__ = ["compass", "server_python"]
+__all__ = ["compass"]
 
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "trainers"

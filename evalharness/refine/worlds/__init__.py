@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Protocol
 
 from envs.base import Task
 from evalharness.refine.scene import Scene
@@ -39,6 +40,16 @@ class Search:
     """(action, answer) -> the action that shows what is inside, where the answer hides it."""
     shows: Callable[[Scene, str], bool]
     """Whether the answer shows such a thing after all."""
+
+
+class Seeker(Protocol):
+    """A player of one episode that knows only what it has read."""
+
+    def next(self, observation: str, valid: Sequence[str]) -> str | None:
+        """Its next action; None when it is at a loss."""
+
+    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+        """What came of it: the observations before and after, and the subgoals reached."""
 
 
 def _plain_thoughts(scene: Scene) -> list[str]:
@@ -75,7 +86,10 @@ class World:
     refused: Callable[[bool, str], bool] = lambda valid, observation: not valid
     """(recorded validity, observation) -> whether the world refused the action."""
     search: Search | None = None
-    """None: the plan goes only where a player could know to go."""
+    """Added to the plan. None: nothing is."""
+    seeker: Callable[[Task], Seeker] | None = None
+    """Plays in place of the plan where things are to be looked for. None: the plan goes only where a player could know
+    to go."""
     look: str = ""
     """Said on coming to a place whose things are not shown by coming there, when one of them is needed."""
     clock: bool = False

@@ -12,9 +12,11 @@ from envs.babyai.world import World as Grid
 from envs.base import Task
 from evalharness.refine.scene import Scene, mentions
 from evalharness.refine.worlds import Detour, World, content_form, digest
+from evalharness.refine.worlds.seeking import ALL_AROUND, Seeker, fits, sought_next, wall_ahead
 
 _MOVES = frozenset({"turn_left", "turn_right", "move_forward"})
 _STATES = re.compile(r"\b(?:closed|open|locked) ")
+_SIDES = ("one side", "two sides", "three sides")
 _CARRIED = re.compile(r"You are carrying an? ([\w ]+?)\.")
 
 
@@ -30,14 +32,9 @@ def _spot(scene: Scene, thing: str) -> str:
 
 
 def _wanted(scene: Scene) -> str:
-    """What the goal is about next: `the red ball`. Only in words that have been read."""
+    """What is sought next: `the red ball`. Only in words that have been read."""
     reached = {index for step in scene.done for index in step.completed}
-    for index, text in enumerate(scene.task.subgoals):
-        if index in reached:
-            continue
-        if match := re.fullmatch(r"(?:see|face|go to|pick up|open) (.+)", text):
-            return match[1]
-    return "what the goal names"
+    return sought_next(scene.task.subgoals, reached, scene.seen).what
 
 
 def _key_due(scene: Scene, thing: str) -> str | None:
@@ -58,10 +55,7 @@ def _thoughts(scene: Scene) -> list[str]:
         return _without_thing(scene, action.name, wanted)
     spot = _spot(scene, thing)
     at = f", {spot}" if spot else ""
-    about_goal = _bare(thing) in wanted or wanted in (
-        f"a {_bare(thing).split()[-1]}",
-        f"the {_bare(thing).split()[-1]}",
-    )
+    about_goal = fits(thing, wanted)
     verb = {
         "go_to": "go to it",
         "pickup": "pick it up",
@@ -122,15 +116,39 @@ def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
             f"This is no place for the {carried[1]}. I {_said(name)}.",
         ]
     if name == "move_forward":
+        return _walking(scene, wanted)
+    return _turning(scene, name.removeprefix("turn_"), wanted)
+
+
+def _walking(scene: Scene, wanted: str) -> list[str]:
+    wall = wall_ahead(scene.last)
+    if wall is None:
         return [
-            f"I cannot see {wanted} from here. I move forward to see more.",
-            f"The way ahead is free. I go on to look for {wanted}.",
+            f"I do not see {wanted}. The way ahead is free, so I move forward.",
+            f"No wall is near. I move forward to look for {wanted}.",
         ]
-    side = name.removeprefix("turn_")
     return [
-        f"{_cap(wanted)} is not what I see ahead. I turn {side} to look there.",
-        f"I still need {wanted}. I look to the {side}.",
-        f"Nothing here leads to {wanted}. I turn {side}.",
+        f"I do not see {wanted}. The wall is {wall} steps away, so I move forward.",
+        f"There are {wall} steps to the wall. I move forward to look for {wanted}.",
+    ]
+
+
+def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
+    """Counted, so that a round of looking comes to its end."""
+    turned = 0
+    for step in reversed(scene.done):
+        action = scene.parse(step.action)
+        if action is None or not action.name.startswith("turn_"):
+            break
+        turned += 1
+    if turned >= ALL_AROUND:
+        return [
+            f"I have looked to all sides and not found {wanted}. I turn {side} to find a way on.",
+            f"{_cap(wanted)} is on no side of me. I turn {side} and look for a way on.",
+        ]
+    return [
+        f"I do not see {wanted}. I have looked to {_SIDES[turned]}. I turn {side}.",
+        f"{_cap(wanted)} is not in sight. I have seen {_SIDES[turned]}. I turn {side}.",
     ]
 
 
@@ -175,6 +193,7 @@ WORLD = World(
     thoughts=_thoughts,
     moves=_MOVES,
     detours=_detours,
+    seeker=lambda task: Seeker(task.subgoals),
     forms=_forms,
     published_forms=_published,
 )
