@@ -60,7 +60,7 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--search", type=int, default=4, metavar="N",
         help="places looked at in vain, at most, for each thing whose place only the plan knows (ALFWorld; "
-        "default: 4)",
+        "default: 4); 0: none, and BabyAI is played by the plan, which sees the whole level",
     )  # fmt: skip
     parser.add_argument("--perturb", metavar="NAME", help="in other words, as in: run --perturb P1")
     parser.add_argument(
