@@ -110,6 +110,11 @@ def _going(
                 f"I need a {kind}, and {thing} is at {place}.",
             ]
         if here is not None and _looked_in_vain(scene, kind):
+            if listed := _as_listed(scene, here, place):
+                return [
+                    f"There is no {kind} at {here}. The room has {listed}, so I look at {place} next.",
+                    f"I see no {kind} here. The room has {listed}, so {place} is the next place to look.",
+                ]
             return [
                 f"There is no {kind} at {here}. I look at {place} next.",
                 f"I see no {kind} here. The next place to look is {place}.",
@@ -127,6 +132,11 @@ def _going(
         ]
     if purpose == "use":
         if here is not None and _looked_in_vain(scene, target):
+            if listed := _as_listed(scene, here, place):
+                return [
+                    f"There is no {target} at {here}. The room has {listed}, so I look at {place} next.",
+                    f"I hold {held}, but {here} has no {target}. The room has {listed}, so I try {place}.",
+                ]
             return [
                 f"There is no {target} at {here}. I look at {place} next.",
                 f"I hold {held}, but {here} has no {target}. I try {place}.",
@@ -139,6 +149,13 @@ def _going(
         f"I have {held}. It belongs in a {target}, so I go to {place}.",
         f"Now {held} goes into a {target}. I go to {place}.",
     ]
+
+
+def _as_listed(scene: Scene, here: str, place: str) -> str | None:
+    """`a drawer 1, a fridge 1`, as the first observation has it, where the one follows the other there. A model that
+    was not shown where the next place comes from went to and fro between the last two drawers."""
+    match = re.search(rf"\ban? {re.escape(here)},(?: and)? an? {re.escape(place)}\b", scene.first_observation)
+    return match[0] if match else None
 
 
 def _looked_in_vain(scene: Scene, kind: str) -> bool:

@@ -12,11 +12,10 @@ from envs.babyai.world import World as Grid
 from envs.base import Task
 from evalharness.refine.scene import Scene, mentions
 from evalharness.refine.worlds import Detour, World, content_form, digest
-from evalharness.refine.worlds.seeking import ALL_AROUND, Seeker, fits, sought_next, wall_ahead
+from evalharness.refine.worlds.seeking import NEAR, Seeker, fits, sought_next, wall_ahead
 
 _MOVES = frozenset({"turn_left", "turn_right", "move_forward"})
 _STATES = re.compile(r"\b(?:closed|open|locked) ")
-_SIDES = ("one side", "two sides", "three sides")
 _CARRIED = re.compile(r"You are carrying an? ([\w ]+?)\.")
 
 
@@ -124,31 +123,25 @@ def _walking(scene: Scene, wanted: str) -> list[str]:
     wall = wall_ahead(scene.last)
     if wall is None:
         return [
-            f"I do not see {wanted}. The way ahead is free, so I move forward.",
-            f"No wall is near. I move forward to look for {wanted}.",
+            f"I do not see {wanted}. No wall is near, so I move forward.",
+            f"{_cap(wanted)} is not in sight. The way ahead is free, so I move forward.",
         ]
     return [
         f"I do not see {wanted}. The wall is {wall} steps away, so I move forward.",
-        f"There are {wall} steps to the wall. I move forward to look for {wanted}.",
+        f"{_cap(wanted)} is not in sight. I am {wall} steps from the wall, so I move forward.",
     ]
 
 
 def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
-    """Counted, so that a round of looking comes to its end."""
-    turned = 0
-    for step in reversed(scene.done):
-        action = scene.parse(step.action)
-        if action is None or not action.name.startswith("turn_"):
-            break
-        turned += 1
-    if turned >= ALL_AROUND:
+    wall = wall_ahead(scene.last)
+    if wall is None or wall > NEAR:
         return [
-            f"I have looked to all sides and not found {wanted}. I turn {side} to find a way on.",
-            f"{_cap(wanted)} is on no side of me. I turn {side} and look for a way on.",
+            f"I do not see {wanted}. I turn {side} to look there.",
+            f"{_cap(wanted)} is not in sight. I look to the {side}.",
         ]
     return [
-        f"I do not see {wanted}. I have looked to {_SIDES[turned]}. I turn {side}.",
-        f"{_cap(wanted)} is not in sight. I have seen {_SIDES[turned]}. I turn {side}.",
+        f"I do not see {wanted}. The wall is only {wall} steps away, so I turn {side}.",
+        f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
     ]
 
 
