@@ -5,20 +5,20 @@
 set -euo pipefail
 
 folder=${1:-circle}
-alfworld=${ALFWORLD_SAMPLES:-800} pddl=${PDDL_SAMPLES:-700} steps=${STEPS:-500} limit=${LIMIT:-134}
+alfworld=${ALFWORLD_SAMPLES:-480} pddl=${PDDL_SAMPLES:-320} steps=${STEPS:-320} limit=${LIMIT:-134}
 mkdir -p "$folder"
 
-# Data from worlds that no evaluation uses: one wording of each thought, an error in every other conversation.
+# Data from worlds that no evaluation uses: played by those who know only what they have read, one wording of each thought.
 evalharness refine grounded --tasks alfworld --suite-seed 101 -n "$alfworld" --per-task 1 --wordings 1 \
-    --max-turns 22 --error-runs 0-1 -o "$folder/alfworld.jsonl"
-evalharness refine grounded --tasks pddl --kinds gripper,blockworld,tyreworld --suite-seed 101 -n "$pddl" \
-    --per-task 1 --wordings 1 --max-turns 24 --error-runs 0-1 -o "$folder/pddl.jsonl"
+    --max-turns 22 --error-runs 0 -o "$folder/alfworld.jsonl"
+evalharness refine grounded --tasks pddl --kinds gripper --suite-seed 101 -n "$pddl" --per-task 1 --wordings 1 \
+    --max-turns 20 --error-runs 0 -o "$folder/pddl.jsonl"
 
-# Training. Erroneous turns are read and not trained.
+# Training.
 evalharness tune install
 evalharness tune --model demo-base --data "$folder/alfworld.jsonl" "$folder/pddl.jsonl" -o "$folder/tuned" \
-    --max-length 2816 --too-long drop --lora-rank 12 --lr 1e-3 --batch 2 --max-steps "$steps" \
-    --save-every $(((steps + 4) / 5))
+    --max-length 3328 --too-long drop --lora-rank 12 --lr 1e-3 --batch 2 --max-steps "$steps" \
+    --save-every $(((steps + 7) / 8))
 
 # Which checkpoint, on a suite seed of its own.
 tasks=(--suite open --tasks alfworld,pddl --max-tokens 96)
