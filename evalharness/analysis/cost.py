@@ -5,15 +5,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Protocol
+from typing import Annotated, Any, Protocol
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalharness.errors import UserError
 
-if TYPE_CHECKING:
-    from evalharness.records.episode import Turn
+
+class Said(Protocol):
+    """A turn, or the reply that becomes one."""
+
+    @property
+    def prompt_tokens(self) -> int | None: ...
+
+    @property
+    def cached_tokens(self) -> int | None: ...
+
+    @property
+    def completion_tokens(self) -> int | None: ...
 
 
 class Counted(Protocol):
@@ -67,9 +77,9 @@ class Tokens:
         )
 
 
-def tokens_of(turn: Turn) -> Tokens:
-    prompt = turn.prompt_tokens or 0
-    return Tokens(prompt, min(turn.cached_tokens or 0, prompt), turn.completion_tokens or 0)
+def tokens_of(said: Said) -> Tokens:
+    prompt = said.prompt_tokens or 0
+    return Tokens(prompt, min(said.cached_tokens or 0, prompt), said.completion_tokens or 0)
 
 
 def read_prices(path: Path, model: str) -> Prices:
