@@ -17,7 +17,6 @@ from evalharness.errors import UserError
 from evalharness.server import ManagedServer, check_checkpoint, ensure_demo, find_server
 from evalharness.server import demo as demo_module
 from evalharness.server.demo import DEMO_ADAPTER, DEMO_BASE, DemoError, demo_path, is_complete
-
 from evalharness.server.lora import check_adapter
 
 from .environments import make_wheel
@@ -95,7 +94,7 @@ def test_it_acts(converted: Path, server_python: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     around = os.environ | {"EVALHARNESS_HOME": str(converted.parents[2])}
     asked = ["--model", "demo", "--vllm", server_python.with_name("vllm"), "--suite", "open", "-o", run]
-    bounds = ["--tasks", "alfworld,babyai", "--limit", "3", "--max-turns", "6", "--max-tokens", "96"]
+    bounds = ["--tasks", "alfworld,pddl", "--limit", "3", "--max-turns", "6", "--max-tokens", "96"]
     command = [sys.executable, "-m", "evalharness", "run", *asked, *bounds]
     done = subprocess.run(command, env=around, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
