@@ -241,7 +241,19 @@ def test_the_quick_start(tmp_path: Path, clean_home: Path, monkeypatch: pytest.M
             assert main(words) == 0, words
         else:
             skipped.append(words[0])
-    assert skipped == ["doctor", "server", "run", "run", "compare", "run", "run", "run", "data", "run", "leaderboard"]
+    assert skipped == [
+        "doctor",
+        "server",
+        "run",
+        "run",
+        "compare",
+        "run",
+        "run",
+        "run",
+        "data",
+        "run",
+        "leaderboard",
+    ]
     text = (DOCS / "quick-start.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     exec(compile(code, "quick-start.md", "exec"), {})

@@ -297,7 +297,7 @@ def test_one_wording_of_each_thought_where_one_is_asked_for(home: Path) -> None:
 def test_tasks_of_some_kinds_alone(home: Path) -> None:
     found = made(home, "kinds", "pddl", errors=None, samples=12, per_task=1, kinds=("gripper", "blockworld"))
     assert {sample.metadata["kind"] for sample in found} == {"gripper", "blockworld"}
-    with pytest.raises(UserError, match="has none of grippers, but .*gripper"):
+    with pytest.raises(UserError, match=r"has none of grippers, but .*gripper"):
         made(home, "no-kinds", "pddl", errors=None, kinds=("grippers",))
 
 
