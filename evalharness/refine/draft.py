@@ -96,10 +96,10 @@ class Stage:
         while not info["success"]:
             action = seeker.next(before, await self.environment.valid_actions())
             if action is None or len(steps) == self.max_turns:
-                raise NoTrajectoryError("it is not found by looking")
+                raise NoTrajectoryError("its player does not get there")
             after, terminated, info = await self.step(self.voice.action(action))
             if terminated and not info["success"]:
-                raise NoTrajectoryError("it is not found by looking")
+                raise NoTrajectoryError("its player does not get there")
             completed = tuple(info["subgoals_completed"])
             steps.append(Step(action, after, info["progress"], info["valid"], completed))
             seeker.saw(action, before, after, completed)

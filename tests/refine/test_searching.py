@@ -43,6 +43,24 @@ def test_of_an_unknown_thing_every_place_is_looked_at() -> None:
     assert next_place(places_in(HOME), "shelf 1", may_hold("zebra"), ()) == "stoveburner 1"
 
 
+def test_a_closed_place_is_opened_though_such_a_thing_is_not_expected_there() -> None:
+    searcher, said = Searcher("put", "cup", "shelf"), ""
+    home = HOME.replace("countertop 1", "drawer 1")  # no cup is kept in a drawer
+    seen = home
+    for _ in range(12):
+        valid = [f"{verb} {place}" for place in places_in(home) for verb in ("go to", "open")]
+        action = searcher.next(seen, [*valid])
+        assert action is not None
+        said = action
+        if said == "open drawer 1":
+            break
+        place = said.removeprefix("go to ").removeprefix("open ")
+        closed = said.startswith("go to") and place.startswith(("cabinet", "drawer", "fridge", "microwave"))
+        seen = f"The {place} is closed." if closed else f"On the {place}, you see nothing."
+        searcher.saw(said, home, seen, ())
+    assert said == "open drawer 1"
+
+
 def _play(task: Task) -> tuple[bool, list[str]]:
     env = ALFWorldEnv()
     searcher = Searcher(task.kind, str(task.payload["object"]), str(task.payload["target"]))

@@ -29,11 +29,11 @@ def _held(scene: Scene) -> str | None:
     return held
 
 
-def _where(scene: Scene) -> str | None:
-    """The receptacle that was last gone to."""
+def _last_place(scene: Scene, name: str) -> str | None:
+    """The receptacle of the last action of this name: that one was last gone to, or something was taken from."""
     for step in reversed(scene.done):
         action = scene.parse(step.action)
-        if action is not None and action.name == "go":
+        if action is not None and action.name == name:
             return action.arguments["receptacle"]
     return None
 
@@ -132,7 +132,7 @@ def _going(
 ) -> list[str]:
     """The first wording of a search names the kind of thing before it says whether one is here: what a small model
     says next is what it finds behind that word in the last observation, a number, or nothing."""
-    here = _where(scene)
+    here = _last_place(scene, "go")
     if purpose == "take" and held is None:
         thing = slots["object"]
         if _seen_at(scene, thing, place):
@@ -146,7 +146,7 @@ def _going(
             return [f"{no} {why}" for why in reasons for no in (
                 f"I look for {kind}, and none is here.", f"There is no {kind} at {here}."
             )]  # fmt: skip
-        if last := _looked_at_last(scene):
+        if last := _last_place(scene, "take"):  # there the search goes on
             return [
                 f"I look for {kind}, and no other is in sight. I was at {last}. {why}"
                 for why in _onward(scene, last, place, kind)
@@ -177,15 +177,6 @@ def _going(
         f"I have {held}. It belongs in a {target}, so I go to {place}.",
         f"Now {held} goes into a {target}. I go to {place}.",
     ]
-
-
-def _looked_at_last(scene: Scene) -> str | None:
-    """Where the last thing was taken from: there the search goes on."""
-    for step in reversed(scene.done):
-        action = scene.parse(step.action)
-        if action is not None and action.name == "take":
-            return action.arguments["receptacle"]
-    return None
 
 
 def _onward(scene: Scene, here: str, place: str, kind: str) -> list[str]:
@@ -224,14 +215,14 @@ def _names_a(text: str, kind: str) -> bool:
 
 
 def _idle(scene: Scene) -> list[str]:
-    here = _where(scene)
+    here = _last_place(scene, "go")
     return ["look", "inventory", *([f"examine {here}"] if here else [])]
 
 
 def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     """Elsewhere, when the plan goes on from anywhere; into and out of the hand; shut again."""
     found = []
-    action, here, held = scene.next, _where(scene), _held(scene)
+    action, here, held = scene.next, _last_place(scene, "go"), _held(scene)
     if action is not None and action.name == "go":
         places = sorted(set(places_in(scene.first_observation)))
         wanted, kind = action.arguments["receptacle"], str(scene.task.payload["object"])

@@ -123,9 +123,7 @@ class Searcher:
         return min(found)[2:] if found else None
 
     def _look_for(self, kind: str) -> str | None:
-        if self._closed is not None and kind_in(self._closed) in (may_hold(kind) or {kind_in(self._closed)}):
-            self._looked_at = self._closed
+        if self._closed is not None and self._closed == self._looked_at:
             return f"open {self._closed}"
-        place = next_place(self._places, self._looked_at, may_hold(kind), self._contents)
-        self._looked_at = place
-        return None if place is None else f"go to {place}"
+        self._looked_at = next_place(self._places, self._looked_at, may_hold(kind), self._contents)
+        return None if self._looked_at is None else f"go to {self._looked_at}"

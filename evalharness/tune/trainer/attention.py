@@ -54,7 +54,7 @@ class _Attention(torch.autograd.Function):  # type: ignore[misc, unused-ignore]
         given = gradient.to(value.dtype).reshape(batch * owners, heads // owners, length, size)
         of_query = torch.empty_like(query).view(given.shape)
         keys, values = key.flatten(0, 1), value.flatten(0, 1)
-        of_keys, of_values = keys.new_zeros(keys.shape).float(), values.new_zeros(values.shape).float()
+        of_keys, of_values = (torch.zeros_like(whole, dtype=torch.float32) for whole in (keys, values))
         for queries, seen, rows, weights in _blocks(query, key):
             out = given[:, :, queries].flatten(1, 2)
             of_values[:, seen] += torch.bmm(weights.to(out.dtype).transpose(1, 2), out)
