@@ -147,6 +147,25 @@ def test_by_keyboard_saved_at_once_and_the_judge_hidden_until_then(run: Path, br
         assert kept(run, "ann")[-1] == (True, None, "later")
 
 
+def test_a_key_right_after_the_help_is_closed_counts(run: Path, browser: Browser) -> None:
+    with served(run, "--turns", 4) as url, clean_page(browser, url, viewport=DESKTOP) as page:
+        page.goto(url)
+        ready(page, 1)
+        page.keyboard.press("?")
+        expect(page.locator("dialog")).to_be_visible()
+        # Nothing is drawn between the two: the button in the dialog still has the focus.
+        focused = page.evaluate(
+            """() => {
+                document.querySelector('dialog').close();
+                const at = document.activeElement;
+                at.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }));
+                return at.tagName;
+            }"""
+        )
+        assert focused in ("BUTTON", "BODY")
+        ready(page, 2)
+
+
 def test_what_was_labelled_is_there_when_it_goes_on_and_raters_do_not_see_each_other(
     run: Path, browser: Browser
 ) -> None:

@@ -10,9 +10,17 @@ from collections.abc import Callable
 import psutil
 
 
-def tagged(tag: str) -> list[psutil.Process]:
-    """Living processes (zombies have ended) that carry `tag` in their command line."""
-    return _living(lambda process: any(tag in word for word in process.cmdline()))
+def tagged(tag: str, *roles: str) -> list[psutil.Process]:
+    """Living processes (zombies have ended) that carry `tag` in their command line.
+
+    With `roles` only those whose command line ends with one of them.
+    """
+
+    def matches(process: psutil.Process) -> bool:
+        words = process.cmdline()
+        return any(tag in word for word in words) and (not roles or words[-1] in roles)
+
+    return _living(matches)
 
 
 def in_session(session: int) -> list[psutil.Process]:

@@ -94,7 +94,7 @@ async def test_the_tree_ends_even_when_the_supervisor_itself_is_killed(tag: str,
     supervisor.kill()
     assert await process.wait() == -signal.SIGKILL
     # What left the session before is out of reach without its supervisor; the server proper is not.
-    assert not [p for p in tagged(tag) if p.cmdline()[-1] in ("serve", "waiter")]
+    assert not tagged(tag, "serve", "waiter")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -185,7 +185,8 @@ class Labelling {
       if (event.key === 'Enter' || event.key === 'Escape') { this.note.blur(); this.keepNote(); this.drawPanel(); event.preventDefault(); }
       return;
     }
-    if (event.key === 'Enter' && event.target.closest('button, summary')) return;
+    // A closed dialog keeps the focus until the page is drawn again.
+    if (event.key === 'Enter' && event.target.closest('button, summary') && !this.help.contains(event.target)) return;
     const kind = this.kinds[Number(event.key) - 1];
     const act = {
       r: () => this.decide(false), w: () => this.decide(true), u: () => this.takeBack(), n: () => this.note.focus(),
