@@ -94,7 +94,7 @@ async def test_the_tree_ends_even_when_the_supervisor_itself_is_killed(tag: str,
     supervisor.kill()
     assert await process.wait() == -signal.SIGKILL
     # What left the session before is out of reach without its supervisor; the server proper is not.
-    assert not tagged(tag, "serve", "waiter")
+    assert gone(lambda: tagged(tag, "serve", "waiter"), within=10)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
