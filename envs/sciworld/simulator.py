@@ -17,7 +17,8 @@ _STOCK_WORDS = ("help", "objects", "task")
 _BLANKS = "".join(map(chr, range(33)))
 """What Java trims."""
 _NO_ANSWER = (
-    "Unknown action.  Type 'help' for a list of actions, and 'objects' for a list of possible object referents. "
+    "Unknown action.  Type 'help' for a list of actions, "
+    "and 'objects' for a list of possible object referents. "
 )
 """The stock answer to an action that is carried out without a word."""
 
@@ -37,12 +38,24 @@ class Simulator:
         self._simplifications = ""
         self._verdict: tuple[float, bool] | None = None
 
+    def start(self) -> None:
+        """Have a server in the Java process that new episodes go to; the first of all starts that process."""
+        current = jvm.acquire()
+        if self._jvm is current:
+            jvm.release(current)  # counted already
+            return
+        self.close()
+        self._jvm = current
+        with self._held() as shared:
+            self._share = Share(shared)
+            self._server = current.type("scienceworld.runtime.pythonapi.PythonInterface")()
+
     def load(self, task: str, variation: int, simplifications: str, *, gold: bool = False) -> None:
         """Start `task` afresh. With `gold` the simulator also plans its gold path, which can take seconds.
 
         Raises ValueError for a task, variation or simplification that the simulator does not know.
         """
-        self._settle()
+        self.start()
         self._leave_world()
         self._simplifications = simplifications
         with self._call(fresh=True) as shared:
@@ -128,7 +141,7 @@ class Simulator:
 
     def variations(self, task: str) -> int:
         """How many variations `task` has."""
-        self._settle()
+        self.start()
         with self._held():
             return int(self._server.getTaskMaxVariations(task))
 
@@ -161,18 +174,6 @@ class Simulator:
         assert self._jvm is not None
         with self._call(), self._jvm.borrowing() as borrow:
             return [str(text) for text in borrow(getattr(self._server, method)())]
-
-    def _settle(self) -> None:
-        """Have a server in the Java process that new episodes go to."""
-        current = jvm.acquire()
-        if self._jvm is current:
-            jvm.release(current)  # counted already
-            return
-        self.close()
-        self._jvm = current
-        with self._held() as shared:
-            self._share = Share(shared)
-            self._server = current.type("scienceworld.runtime.pythonapi.PythonInterface")()
 
     def _entered(self) -> Any:
         """The function that plays a turn of the world just loaded; None where a turn would leave out too much."""
