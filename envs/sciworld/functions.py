@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from envs.sciworld.handles import Handle, Handles
 from envs.sciworld.jvm import Jvm
 
+_SERVER = "scienceworld.runtime.pythonapi.PythonInterface"
 _INTERFACE = "scienceworld.runtime.AgentInterface"
 _PARSER = "scienceworld.input.InputParser"
 _PAIR, _TRIPLE = "scala.Tuple2", "scala.Tuple3"
@@ -31,31 +32,34 @@ REFUSED = "!"
 """Before the parser's answer to what it did not take. What it took is answered by a tuple, which begins with `(`."""
 
 
-class Share:
-    """One world's values of the random stream and of the counter of object ids, kept in Java."""
+class World:
+    """The world that a server (a `PythonInterface`) has loaded: its turns, and its values of the singletons."""
 
-    def __init__(self, functions: Functions) -> None:
+    def __init__(self, functions: Functions, server: Any) -> None:
         self._functions = functions
         handles, process = functions.handles, functions.process
-        self.values = process.type(_LONGS)(2)
-        self._restore = handles.function(functions.restore, self.values)
-        self._keep = handles.function(functions.keep, self.values)
+        values = process.type(_LONGS)(2)
+        self._restore = handles.function(functions.restore, values)
+        self._keep = handles.function(functions.keep, values)
+        self._turn = handles.function(functions.turn, values, server)
+        process.forget(values)
 
     def restore(self) -> None:
-        """Put them into the singletons."""
+        """Put its values into the singletons."""
         self._functions.handles.call(self._restore)
 
     def keep(self) -> None:
         """Take what the singletons hold."""
         self._functions.handles.call(self._keep)
 
-    def turn(self, interface: Any) -> Any:
-        """A function for `play`. It keeps the world that is behind `interface`: forget it with the world."""
-        return self._functions.handles.function(self._functions.turn, self.values, interface)
+    def turn(self, text: str) -> str:
+        """The answer to `text`: a tuple (observation,score,completed) as Scala writes it, or `REFUSED` and a reason."""
+        return str(self._functions.handles.call(self._turn, text))
 
     def forget(self) -> None:
-        for thing in (self._restore, self._keep, self.values):
-            self._functions.process.forget(thing)
+        """Let Java free it."""
+        for function in (self._restore, self._keep, self._turn):
+            self._functions.process.forget(function)
 
 
 class Functions:
@@ -73,10 +77,8 @@ class Functions:
         restore, keep = self._restoring(), self._keeping()
         self.restore = self.handles.ignoring(restore, 1, _OBJECT, _OBJECT)
         self.keep = self.handles.ignoring(keep, 1, _OBJECT, _OBJECT)
-        self.turn = self.handles.ignoring(self._around(self._step(), restore, keep), 2, _OBJECT)
-
-    def play(self, turn: Any, text: str) -> str:
-        return str(self.handles.call(turn, text))
+        turn = self.handles.applied(self._around(self._step(), restore, keep), 1, self._loaded())
+        self.turn = self.handles.ignoring(turn, 2, _OBJECT)
 
     def simplify(self, simplifications: str) -> None:
         """Put these in force where others are."""
@@ -91,6 +93,16 @@ class Functions:
     def restart_random(self) -> None:
         """Set the random stream to the state 0."""
         self._random.setSeed(_LCG_MULTIPLIER)
+
+    def _loaded(self) -> Handle:
+        """(server): the interface to the world that it has loaded."""
+        make = self.handles
+        option = make.virtual(_SERVER, "agentInterface", "()Lscala/Option;")
+        get = make.virtual("scala.Option", "get", "()Ljava/lang/Object;")
+        return make.as_type(
+            make.then(option, get),
+            "(Lscienceworld/runtime/pythonapi/PythonInterface;)Lscienceworld/runtime/AgentInterface;",
+        )
 
     def _restoring(self) -> Handle:
         """(values): put them into the singletons."""

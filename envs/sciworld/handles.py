@@ -10,7 +10,7 @@ from typing import Any, NewType
 from envs.sciworld.jvm import Jvm
 
 Handle = NewType("Handle", object)
-"""A `java.lang.invoke.MethodHandle` in Java."""
+"""A `java.lang.invoke.MethodHandle` in Java, or something that one is made of."""
 
 
 class Handles:
@@ -94,12 +94,12 @@ class Handles:
         """
         return self._cell.accumulateAndGet(argument, function)
 
-    def _class(self, name: str) -> Any:
+    def _class(self, name: str) -> Handle:
         return self._keep(self._classes.forName(name))
 
-    def _type(self, kind: str) -> Any:
+    def _type(self, kind: str) -> Handle:
         return self._keep(self._types.fromMethodDescriptorString(kind, self._loader))
 
-    def _keep(self, made: Any) -> Any:
+    def _keep(self, made: Any) -> Handle:
         self._made.append(made)
-        return made
+        return Handle(made)

@@ -72,15 +72,15 @@ def kept_folder() -> Path | None:
     """In the user's cache folder, with the simulator's table of type numbers; None where that cannot be written.
 
     The simulator looks for its table where it is started, writes it anew at every class that it does not find there,
-    and fails when it cannot. So it gets a copy of the table that comes with it, which has all classes; nothing that an
-    agent sees depends on the numbers.
+    and fails when it cannot. So it gets a copy of the table that comes with it, which has all classes but one; nothing
+    that an agent sees depends on the numbers.
     """
     table = (_package() / _TYPES).read_bytes()
     place = cache_folder() / "scienceworld"
     known = place / _TYPES
     try:
         place.mkdir(parents=True, exist_ok=True)
-        if known.is_symlink() or not known.is_file() or known.read_bytes() != table:
+        if known.is_symlink() or not known.is_file() or known.stat().st_size < len(table):
             write_whole(known, table, durable=False)
     except OSError:
         return None

@@ -10,7 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from envs.sciworld import jvm
-from envs.sciworld.functions import REFUSED, Functions, Share, functions
+from envs.sciworld.functions import REFUSED, Functions, World, functions
 
 _STOCK_WORDS = ("help", "objects", "task")
 """Texts that the stock `PythonInterface.step` answers itself, not the world."""
@@ -33,8 +33,7 @@ class Simulator:
     def __init__(self) -> None:
         self._jvm: jvm.Jvm | None = None
         self._server: Any = None
-        self._share: Share | None = None
-        self._turn: Any = None
+        self._world: World | None = None
         self._simplifications = ""
         self._verdict: tuple[float, bool] | None = None
 
@@ -47,8 +46,8 @@ class Simulator:
         self.close()
         self._jvm = current
         with self._held() as shared:
-            self._share = Share(shared)
             self._server = current.type("scienceworld.runtime.pythonapi.PythonInterface")()
+            self._world = World(shared, self._server)
 
     def load(self, task: str, variation: int, simplifications: str, *, gold: bool = False) -> None:
         """Start `task` afresh. With `gold` the simulator also plans its gold path, which can take seconds.
@@ -56,27 +55,27 @@ class Simulator:
         Raises ValueError for a task, variation or simplification that the simulator does not know.
         """
         self.start()
-        self._leave_world()
         self._simplifications = simplifications
+        self._verdict = None
         with self._call(fresh=True) as shared:
             shared.simplified(None)
             complaint = self._server.load(task, variation, simplifications, gold)
             if complaint:
                 raise ValueError(complaint)
             shared.simplified(simplifications)
-            self._turn = self._entered()
 
     def step(self, text: str) -> str:
         """What the stock `ScienceWorldEnv.step` returns as observation, without its enumeration of valid actions."""
         # A lone surrogate cannot be sent to Java; no action contains one, so what stands for it is all the same.
         text = text.encode("utf-8", "replace").decode()
         # A refusal does not tell the score, which stays what it was; so the first step is the stock one.
-        if self._verdict is None or self._turn is None or _is_stock_word(text):
+        if self._verdict is None or _is_stock_word(text) or self._can_teleport():
             return self._stock_step(text)
         try:
             with self._held() as shared:
+                assert self._world is not None
                 shared.simplify(self._simplifications)
-                answer = shared.play(self._turn, text)
+                answer = self._world.turn(text)
         except SimulatorFault:
             return self._stock_step(text)  # the parser has failed: nothing has happened in the world
         if answer.startswith(REFUSED):
@@ -149,11 +148,10 @@ class Simulator:
         """Release the Java process; the last simulator to close ends it."""
         if self._jvm is None:
             return
-        self._leave_world()
-        if self._share is not None:
-            self._share.forget()
+        if self._world is not None:
+            self._world.forget()
         released, server = self._jvm, self._server
-        self._jvm = self._server = self._share = None
+        self._jvm = self._server = self._world = None
         released.forget(server)
         jvm.release(released)
 
@@ -175,20 +173,9 @@ class Simulator:
         with self._call(), self._jvm.borrowing() as borrow:
             return [str(text) for text in borrow(getattr(self._server, method)())]
 
-    def _entered(self) -> Any:
-        """The function that plays a turn of the world just loaded; None where a turn would leave out too much."""
-        assert self._jvm is not None
-        assert self._share is not None
-        if "teleport" in self._simplifications.lower() or self._simplifications == "easy":
-            return None
-        with self._jvm.borrowing() as borrow:
-            return self._share.turn(borrow(borrow(self._server.agentInterface()).get()))
-
-    def _leave_world(self) -> None:
-        """Java frees the world when the server has loaded another or is itself forgotten."""
-        turn, self._turn, self._verdict = self._turn, None, None
-        if turn is not None and self._jvm is not None:
-            self._jvm.forget(turn)
+    def _can_teleport(self) -> bool:
+        """Whether the world has the action for which the parser needs what a turn leaves out."""
+        return self._simplifications == "easy" or "teleport" in self._simplifications.lower()
 
     @contextmanager
     def _call(self, *, fresh: bool = False, keep: bool = True) -> Iterator[Functions]:
@@ -197,13 +184,15 @@ class Simulator:
         With `keep` the world goes on with what the call leaves there.
         """
         with self._held() as shared:
-            assert self._share is not None
+            assert self._world is not None
             if not fresh:
                 shared.simplify(self._simplifications)
-                self._share.restore()
-            yield shared
-            if keep:
-                self._share.keep()
+                self._world.restore()
+            try:
+                yield shared
+            finally:
+                if keep:
+                    self._world.keep()
 
     @contextmanager
     def _held(self) -> Iterator[Functions]:
