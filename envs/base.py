@@ -157,6 +157,9 @@ class TextEnv(gymnasium.Env[str, str]):
         self.observation_space = AnyText()
         self.action_space = AnyText()
 
+    def warm(self) -> None:
+        """Start what the first episode would have to start, a simulator's process for one. Nobody has to call it."""
+
     @abstractmethod
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
