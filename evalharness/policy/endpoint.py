@@ -13,9 +13,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from envs.base import Task
 from evalharness.errors import UserError
@@ -36,6 +34,9 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import STOP_SEQUENCES
 from evalharness.protocol.tools import TOOL
 from evalharness.records.episode import FailedTry
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _REPLY_LIMIT = 8 * 1024 * 1024
 """Bytes of one answer. 8,192 tokens are below 100 kB; a server that sends more is broken."""
@@ -152,6 +153,8 @@ class ChatEndpoint:
         Raises UserError when the endpoint is down, refuses the key, or serves no such model or another one than
         expected; EndpointError when it is too busy.
         """
+        import aiohttp  # a fifth of a second of CPU, which scripted runs do not wait for
+
         self._http = aiohttp.ClientSession(
             headers=self._headers,
             connector=aiohttp.TCPConnector(limit=self._connections, keepalive_timeout=_KEEP_ALIVE),
@@ -356,6 +359,8 @@ class ChatEndpoint:
                 return Reply(**reply, latency=time.monotonic() - began, failed_tries=tuple(failed))
 
     async def _post(self, body: bytes, headers: dict[str, str]) -> dict[str, Any]:
+        import aiohttp
+
         url = f"{self.base_url}/chat/completions"
         headers = {"Content-Type": "application/json", **headers}
         try:
@@ -373,6 +378,8 @@ class ChatEndpoint:
 
 
 def _kind(error: Exception) -> str:
+    import aiohttp
+
     match error:
         case aiohttp.ClientConnectorError():
             return "connect"
