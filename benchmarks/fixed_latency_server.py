@@ -16,6 +16,7 @@ import json
 import sys
 import time
 from collections import deque
+from typing import cast
 
 import uvloop
 
@@ -90,8 +91,7 @@ class Connection(asyncio.Protocol):
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # uvloop's is of no class of asyncio's
 
     def write(self, data: bytes) -> None:
         if self.transport is not None and not self.transport.is_closing():

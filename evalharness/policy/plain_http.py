@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 _HEAD_LIMIT = 64 * 1024
 """Bytes of a status line with its headers."""
@@ -50,8 +51,7 @@ class _Connection(asyncio.Protocol):
         """Bytes of its body; None where it is in chunks, or ends with the connection."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)  # uvloop's is of no class of asyncio's
 
     def ask(self, request: bytes) -> asyncio.Future[Answer]:
         assert self._transport is not None
