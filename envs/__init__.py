@@ -1,4 +1,4 @@
-"""The environments. Importing this package registers each one with gymnasium.
+"""The environments. gymnasium knows each of them once this package and gymnasium are imported, in either order.
 
 import gymnasium
 env = gymnasium.make("envs:evalharness/BabyAI-v0")
@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Any
 
-import gymnasium
-
-from envs.base import EnvSpec, TextEnv
+from envs.base import EnvSpec
+from envs.registration import once_imported
 
 
 @cache
@@ -29,15 +26,9 @@ def specs() -> dict[str, EnvSpec]:
 
 
 def _register() -> None:
-    for spec in specs().values():
-        if spec.gym_id in gymnasium.registry:
-            continue
+    from envs.registration import register
 
-        def make(*, data: Path | None = None, _spec: EnvSpec = spec, **_: Any) -> TextEnv:
-            return _spec.make(data)
-
-        # Turn limits and the order of calls are the harness's business; the checker would probe spaces.
-        gymnasium.register(spec.gym_id, entry_point=make, disable_env_checker=True, order_enforce=False)
+    register(specs().values())
 
 
-_register()
+once_imported("gymnasium", _register)
