@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from command_line import surroundings
+from made_once import made_once
+from tiny_model import make_tiny_checkpoint
 
 from evalharness.cli import main
 from evalharness.paths import server_folder
@@ -45,10 +47,12 @@ def data_source() -> Path:
 @pytest.fixture(scope="session")
 def published_data(data_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with all of the published data, put there by `evalharness data import`."""
-    folder = tmp_path_factory.mktemp("published") / "data"
-    assert main(["data", "import", str(data_source), "--data", str(folder)]) == 0
-    assert main(["data", "verify", "--data", str(folder)]) == 0
-    return folder
+
+    def make(folder: Path) -> None:
+        assert main(["data", "import", str(data_source), "--data", str(folder)]) == 0
+        assert main(["data", "verify", "--data", str(folder)]) == 0
+
+    return made_once(tmp_path_factory, "published", make)
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +79,7 @@ def server_python() -> Path:
 @pytest.fixture(scope="session")
 def tiny_checkpoint(server_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny random Llama with 4,096 positions."""
-    from tiny_model import make_tiny_checkpoint
-
-    return make_tiny_checkpoint(tmp_path_factory.mktemp("tiny") / "model", server_python)
+    return made_once(tmp_path_factory, "tiny", lambda folder: make_tiny_checkpoint(folder, server_python))
 
 
 @pytest.fixture

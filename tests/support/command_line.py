@@ -16,9 +16,9 @@ TIMING = ["policy_s", "latency_s", "environment_s", "worker_s", "started", "wall
 """Columns that differ from run to run: times, and how often a request had to be made again."""
 
 
-def surroundings(folder: Path) -> dict[str, str]:
-    """An empty home, and the Compass environment installed."""
-    (folder / "faults").mkdir()
+def surroundings(folder: Path, *, again: bool = False) -> dict[str, str]:
+    """An empty home, and the Compass environment installed; `again`: as it was left."""
+    (folder / "faults").mkdir(exist_ok=again)
     return {
         **os.environ,
         "PYTHONPATH": str(EXAMPLE),
