@@ -4,10 +4,10 @@
 
 The published way is a stand-in written for this benchmark after AgentBoard's rules, not its code: one process, one
 episode after another, one blocking request at a time; every turn sends instruction, example, goal and the whole history
-as one user message; the environment is the stock library's (`ScienceWorldEnv.step`, TextWorld's PDDL environment with
-admissible commands, `jericho.FrotzEnv`, minigrid's `step` with the view that it draws). It is lighter than the
-original: its client is `http.client` on one connection that stays open, it counts no tokens, and writes no logs. PDDL is
-left out on both sides: its stock library does not install beside current ones.
+as one user message; the environment is the stock library's (`ScienceWorldEnv.step`, TextWorld's PDDL environment
+with admissible commands, `jericho.FrotzEnv`, minigrid's `step` with the view that it draws). It is lighter than the
+original: its client is `http.client` on one connection that stays open, it counts no tokens, and writes no logs.
+PDDL is left out on both sides: its stock library does not install beside current ones.
 
 Its speed is the same for the first episodes as for all of them, so it plays a few (of every family alike) and is
 compared by turns a second. The server answers every request after 200 ms and says the same to all; it works on
@@ -135,10 +135,15 @@ def published(url: str, tasks: list[Task], turns: int) -> Measured:
             messages = [system, {"role": "user", "content": "\n".join([*history, "Action: "])}]
             body = {"model": "fixed", "temperature": 0, "max_tokens": 100, "messages": messages}
             connection.request(
-                "POST", f"{place.path}/chat/completions", json.dumps(body), {"Content-Type": "application/json"}
+                "POST",
+                f"{place.path}/chat/completions",
+                json.dumps(body),
+                {"Content-Type": "application/json"},
             )
             answer = json.loads(connection.getresponse().read())
-            action = answer["choices"][0]["message"]["content"].rpartition("Action:")[2].strip().splitlines()[0]
+            action = (
+                answer["choices"][0]["message"]["content"].rpartition("Action:")[2].strip().splitlines()[0]
+            )
             history += [f"Action: {action}", f"Observation: {step(action)}"]
             played += 1
     return Measured(len(tasks), played, time.perf_counter() - began, _cpu_of_this_tree())

@@ -100,6 +100,13 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return surroundings(tmp_path)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Who asks for the variables of commands starts commands: a second or more for each."""
+    for item in items:
+        if "environment" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
+
+
 _skipped_data_tests: list[str] = []
 
 

@@ -68,7 +68,9 @@ def shared_vllm(
     def start(place: Path) -> None:
         shared = at(place)
         # Should this session be killed, it ends by itself.
-        done = evalharness(shared.variables, "server", "start", *shared.served, "--model-name", "toy", "--idle", 10)
+        done = evalharness(
+            shared.variables, "server", "start", *shared.served, "--model-name", "toy", "--idle", 10
+        )
         assert done.returncode == 0, done.stderr
 
     def stop(place: Path) -> None:

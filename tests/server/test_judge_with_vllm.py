@@ -14,9 +14,7 @@ from .shared_vllm import SharedVllm
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 
-def test_a_tiny_model_gives_no_verdict_and_that_is_counted(
-    shared_vllm: SharedVllm, tmp_path: Path
-) -> None:
+def test_a_tiny_model_gives_no_verdict_and_that_is_counted(shared_vllm: SharedVllm, tmp_path: Path) -> None:
     run, out = make_run(tmp_path / "run", {"babyai": [(False, 0.0)] * 2}), tmp_path / "judged"
     words = ("judge", run, "--judge", *shared_vllm.served, "--max-tokens", 48, "-o", out)
     done = evalharness(shared_vllm.variables, *words)

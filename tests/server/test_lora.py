@@ -262,7 +262,9 @@ async def test_an_adapter_on_a_server_of_its_base_plays(
     options = ("--max-turns", 2, "--max-tokens", 12, "--concurrency", 4, "--limit", 3)
     adapter = tiny_adapter(tmp_path / "strong", tiny_checkpoint, scale=8.0)
     served = ("--model", adapter, "--vllm", server_python, "--lora-serve")
-    same = [read_tensors(folder / "model.safetensors") for folder in (tiny_checkpoint, shared_vllm.checkpoint)]
+    same = [
+        read_tensors(folder / "model.safetensors") for folder in (tiny_checkpoint, shared_vllm.checkpoint)
+    ]
     assert all(np.array_equal(values, same[1][name]) for name, values in same[0].items())
     replies = []
     for name, model in (("adapted", served), ("base", ("--model", shared_vllm.base_url))):

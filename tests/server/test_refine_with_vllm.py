@@ -70,16 +70,14 @@ def test_a_tiny_model_writes_no_script_and_that_is_shown_as_such(
     assert "no script passed there" in none.stderr
 
 
-async def test_a_tiny_model_plays_no_script_to_its_end(
-    shared_vllm: SharedVllm, tmp_path: Path
-) -> None:
+async def test_a_tiny_model_plays_no_script_to_its_end(shared_vllm: SharedVllm, tmp_path: Path) -> None:
     personas = tmp_path / "personas.jsonl"
     personas.write_text("".join(json.dumps({"persona": persona("none", f"OK/{i}")}) + "\n" for i in range(2)))
     scripts, out = tmp_path / "scripts", tmp_path / "trajectories"
     async with ChatServer(answer=answer).running() as server:
         done = await asyncio.to_thread(
-            evalharness, shared_vllm.variables, "refine", "scripts", "--personas", personas, "-n", 2, "--model", server.url,
-            "--model-name", "toy", "-o", scripts,
+            evalharness, shared_vllm.variables, "refine", "scripts", "--personas", personas, "-n", 2,
+            "--model", server.url, "--model-name", "toy", "-o", scripts,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
     words = ("refine", "trajectories", "--scripts", scripts, *options(shared_vllm, out))

@@ -170,9 +170,9 @@ def _become(arguments: list[str], environment: dict[str, str], folder: str, fds:
         os.dup2(fd, number)
         os.close(fd)
     # Those from before the fork know what their files were then.
-    sys.stdin = open(0, closefd=False)  # noqa: PTH123, SIM115
-    sys.stdout = open(1, "w", closefd=False)  # noqa: PTH123, SIM115
-    sys.stderr = open(2, "w", errors="backslashreplace", buffering=1, closefd=False)  # noqa: PTH123, SIM115
+    sys.stdin = open(0, closefd=False)  # noqa: SIM115
+    sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
