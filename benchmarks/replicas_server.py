@@ -71,8 +71,7 @@ class Connection(asyncio.Protocol):
         self._read = bytearray()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._to = transport
+        self._to: asyncio.Transport = transport  # type: ignore[assignment]  # uvloop's is no subclass
 
     def data_received(self, data: bytes) -> None:
         self._read += data

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -100,11 +101,31 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return surroundings(tmp_path)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False  # pytest-xdist: files in the order of the next function
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Who asks for the variables of commands starts commands: a second or more for each."""
+    """Who asks for the variables of commands starts commands: a second or more for each.
+
+    Of several processes none should be left alone with the longest file: those that take long come first.
+    """
     for item in items:
         if "environment" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    weights: Counter[Path] = Counter()
+    for item in items:
+        weights[item.path] += max(
+            (weight for mark, weight in _SECONDS.items() if item.get_closest_marker(mark)), default=0
+        )
+    items.sort(key=lambda item: -weights[item.path])  # stable: the tests of a file stay in their order
+
+
+_SECONDS = {"vllm": 20, "faults": 10, "slow": 3}
+"""Of a test with that mark, roughly."""
 
 
 _skipped_data_tests: list[str] = []

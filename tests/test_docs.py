@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,7 @@ def elsewhere(tmp_path: Path, clean_home: Path, monkeypatch: pytest.MonkeyPatch)
     return tmp_path
 
 
+parser = cache(make_parser)
 READING = {"show", "compare", "analyze", "plot", "export", "tasks", "perturb", "leaderboard", "diversity"}
 """Commands that are carried out as they stand; they need neither model nor data."""
 NOT_OF_MADE_RUNS = {"openenv-trace", "submit", "--from"}
@@ -109,7 +111,7 @@ def test_every_command_of_the_docs_runs_or_parses(where: str, words: list[str], 
 
     if "--help" in words:
         return
-    args = make_parser().parse_args(words)
+    args = parser().parse_args(words)
     carried_out = words[0] in READING and NOT_OF_MADE_RUNS.isdisjoint(words)
     if carried_out and not any(family in word for word in words for family in NO_FAMILY):
         known = [word for word in words if word.startswith("results/")]

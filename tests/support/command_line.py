@@ -13,6 +13,7 @@ import loaded
 import pandas as pd
 
 EXAMPLE = Path(__file__).parent / "example_environment"
+Started = asyncio.subprocess.Process | loaded.Command
 TIMING = ["policy_s", "latency_s", "environment_s", "worker_s", "started", "wall_s", "tries"]
 """Columns that differ from run to run: times, and how often a request had to be made again."""
 
@@ -45,7 +46,9 @@ def run_compass(environment: dict[str, str], folder: Path, *more: object) -> sub
     return evalharness(environment, "run", "--suite", "open", "--tasks", "compass", "-o", folder, *more)
 
 
-async def start(environment: dict[str, str], *arguments: object) -> asyncio.subprocess.Process:
+async def start(environment: dict[str, str], *arguments: object) -> Started:
+    if loaded.can_run(environment):
+        return loaded.Command(list(map(str, arguments)), environment)
     return await asyncio.create_subprocess_exec(
         *command(*arguments),
         env=environment,

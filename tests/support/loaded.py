@@ -8,6 +8,7 @@ order of a set still differs from one command to the next.
 from __future__ import annotations
 
 import array
+import asyncio
 import contextlib
 import json
 import os
@@ -22,7 +23,6 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import count
 from pathlib import Path
-from typing import IO
 
 LIBRARIES = (
     "aiohttp", "asyncio", "gymnasium", "numpy", "packaging.version", "pandas", "platformdirs", "psutil", "pyarrow",
@@ -45,48 +45,71 @@ def can_run(environment: Mapping[str, str]) -> bool:
     return sys.platform == "linux" and read_at_start(environment) == read_at_start(os.environ)
 
 
+class Command:
+    """`python -m evalharness ARGUMENTS`, started; as an `asyncio.subprocess.Process`."""
+
+    def __init__(self, arguments: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.arguments = list(arguments)
+        self.returncode: int | None = None
+        outputs = [os.pipe(), os.pipe()]
+        with socket.socket(socket.AF_UNIX) as link:
+            link.connect(_loaded(next(_turns) % 2))
+            request = json.dumps([self.arguments, dict(environment), str(Path.cwd())]).encode()
+            fds = array.array("i", [write for _, write in outputs])
+            link.sendmsg([len(request).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
+            link.sendall(request)
+            self._answer = link.makefile("rb")
+        for _, write in outputs:
+            os.close(write)
+        self._files = [os.fdopen(read, "rb", buffering=0) for read, _ in outputs]
+        self.pid = int(self._answer.readline())
+
+    def finish(self, timeout: float | None = None) -> tuple[bytes, bytes]:
+        """Its output, when it has ended. Raises TimeoutError."""
+        until = None if timeout is None else time.monotonic() + timeout
+        texts = {file.fileno(): bytearray() for file in self._files}
+        with selectors.DefaultSelector() as selector:
+            for file in self._files:
+                selector.register(file, selectors.EVENT_READ)
+            while selector.get_map():
+                found = selector.select(until and max(0.0, until - time.monotonic()))
+                if not found:
+                    raise TimeoutError
+                for key, _ in found:
+                    chunk = os.read(key.fd, 65536)
+                    texts[key.fd] += chunk
+                    if not chunk:
+                        selector.unregister(key.fileobj)
+        for file in self._files:
+            file.close()
+        with self._answer:
+            self.returncode = int(self._answer.readline())
+        output, errors = texts.values()
+        return bytes(output), bytes(errors)
+
+    async def communicate(self) -> tuple[bytes, bytes]:
+        return await asyncio.to_thread(self.finish)
+
+    def send_signal(self, number: int) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
 def run(
     arguments: Sequence[str], environment: Mapping[str, str], timeout: float
 ) -> subprocess.CompletedProcess[str]:
     """`python -m evalharness ARGUMENTS`, with its output."""
-    outputs = [os.pipe(), os.pipe()]
-    with socket.socket(socket.AF_UNIX) as link:
-        link.connect(_loaded(next(_turns) % 2))
-        request = json.dumps([list(arguments), dict(environment), str(Path.cwd())]).encode()
-        fds = array.array("i", [write for _, write in outputs])
-        link.sendmsg([len(request).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, fds)])
-        link.sendall(request)
-        for _, write in outputs:
-            os.close(write)
-        answer = link.makefile("rb")
-        pid = int(answer.readline())
-        try:
-            texts = _read([os.fdopen(read, "rb", buffering=0) for read, _ in outputs], timeout)
-        except TimeoutError:
-            os.kill(pid, signal.SIGKILL)
-            raise subprocess.TimeoutExpired(list(arguments), timeout) from None
-        status = int(answer.readline())
-    return subprocess.CompletedProcess(list(arguments), status, *texts)
-
-
-def _read(files: list[IO[bytes]], timeout: float) -> list[str]:
-    until = time.monotonic() + timeout
-    texts = {file: bytearray() for file in files}
-    with selectors.DefaultSelector() as selector:
-        for file in files:
-            selector.register(file, selectors.EVENT_READ)
-        while selector.get_map():
-            found = selector.select(max(0.0, until - time.monotonic()))
-            if not found:
-                raise TimeoutError
-            for key, _ in found:
-                assert not isinstance(key.fileobj, int)
-                chunk = os.read(key.fd, 65536)
-                texts[key.fileobj] += chunk  # type: ignore[index]
-                if not chunk:
-                    selector.unregister(key.fileobj)
-                    key.fileobj.close()  # type: ignore[attr-defined]
-    return [text.decode().replace("\r\n", "\n") for text in texts.values()]
+    command = Command(arguments, environment)
+    try:
+        texts = [text.decode().replace("\r\n", "\n") for text in command.finish(timeout)]
+    except TimeoutError:
+        command.kill()
+        raise subprocess.TimeoutExpired(command.arguments, timeout) from None
+    assert command.returncode is not None
+    return subprocess.CompletedProcess(command.arguments, command.returncode, *texts)
 
 
 @cache
@@ -198,4 +221,5 @@ def _become(arguments: list[str], environment: dict[str, str], folder: str, fds:
 
 
 if __name__ == "__main__":
-    _serve(Path(sys.argv[1]))
+    with contextlib.suppress(KeyboardInterrupt):  # of the terminal, meant for the tests
+        _serve(Path(sys.argv[1]))
