@@ -39,9 +39,8 @@ def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
     from evalharness.analysis.summary import earlier_timing, summarize
-    from evalharness.analysis.tables import sorted_episodes
     from evalharness.errors import nearest
-    from evalharness.records.store import read_manifest
+    from evalharness.records.store import read_episodes, read_manifest
     from evalharness.report.pager import print_paged
     from evalharness.report.table import print_summary
     from evalharness.report.terminal import make_console
@@ -58,14 +57,17 @@ def run(args: argparse.Namespace) -> int:
             console.print(Text(printable(more, single_line=True), style="dim"), soft_wrap=True)
         write_json(args.json, summary)
         return 0
-    seen = []
-    for episode in sorted_episodes(args.folder):
+    seen: dict[str, None] = {}
+    wanted = None
+    for episode in read_episodes(args.folder):  # to the end: a folder that is damaged is said to be
+        seen[episode.task_id] = None
         if episode.task_id == args.task and episode.sample == args.sample:
-            print_paged(console, trajectory(episode, raw=args.raw))
-            write_json(args.json, episode.to_json())
-            return 0
-        seen.append(episode.task_id)
+            wanted = episode
+    if wanted is not None:
+        print_paged(console, trajectory(wanted, raw=args.raw))
+        write_json(args.json, wanted.to_json())
+        return 0
     raise UserError(
         f"{args.folder} has no finished episode of {args.task!r}, sample {args.sample}"
-        + (nearest(args.task, seen) if seen else "")
+        + (nearest(args.task, sorted(seen)) if seen else "")
     )

@@ -7,6 +7,7 @@ into rows with intervals, and two runs into differences.
 from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, episode_columns, turn_columns
 from evalharness.analysis.behaviour.rows import (
     ALL,
+    Behaving,
     BehaviourRow,
     DifferenceRow,
     RunBehaviour,
@@ -20,6 +21,7 @@ __all__ = [
     "ALL",
     "FIGURES",
     "ActionReader",
+    "Behaving",
     "BehaviourRow",
     "DifferenceRow",
     "Figure",
