@@ -72,21 +72,23 @@ def _summary(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _trajectory(args: argparse.Namespace, console: Console) -> int:
-    from evalharness.analysis.tables import sorted_episodes
     from evalharness.errors import nearest
-    from evalharness.records.store import read_manifest
+    from evalharness.records.store import read_episodes, read_manifest
     from evalharness.report.pager import print_paged
     from evalharness.report.trajectory import trajectory
 
     read_manifest(args.folder)
-    seen = []
-    for episode in sorted_episodes(args.folder):
+    seen: dict[str, None] = {}
+    wanted = None
+    for episode in read_episodes(args.folder):  # to the end: a folder that is damaged is said to be
+        seen[episode.task_id] = None
         if episode.task_id == args.task and episode.sample == args.sample:
-            print_paged(console, trajectory(episode, raw=args.raw))
-            write_json(args.json, episode.to_json())
-            return 0
-        seen.append(episode.task_id)
+            wanted = episode
+    if wanted is not None:
+        print_paged(console, trajectory(wanted, raw=args.raw))
+        write_json(args.json, wanted.to_json())
+        return 0
     raise UserError(
         f"{args.folder} has no finished episode of {args.task!r}, sample {args.sample}"
-        + (nearest(args.task, seen) if seen else "")
+        + (nearest(args.task, sorted(seen)) if seen else "")
     )

@@ -14,6 +14,7 @@ from evalharness.analysis.behaviour.turns import ActionReader, TurnFacts, action
 if TYPE_CHECKING:
     from evalharness.analysis.behaviour.rows import (
         ALL,
+        Behaving,
         BehaviourRow,
         DifferenceRow,
         RunBehaviour,
@@ -26,6 +27,7 @@ __all__ = [
     "ALL",
     "FIGURES",
     "ActionReader",
+    "Behaving",
     "BehaviourRow",
     "DifferenceRow",
     "Figure",
