@@ -157,6 +157,13 @@ async def test_a_connection_that_was_closed_meanwhile_is_not_used_again() -> Non
         assert connections == [1, 2]
 
 
+async def test_a_second_answer_to_one_request_is_nobodys() -> None:
+    async with serving(OK + OK.replace(b"{}", b"[]"), OK) as (client, _, connections):
+        assert (await client.post(b"", {})).body == b"{}"
+        assert (await client.post(b"", {})).body == b"{}"
+        assert connections == [1, 2]
+
+
 async def test_where_nobody_listens_there_is_no_connection() -> None:
     async with serving() as (client, _, _):
         pass
