@@ -10,7 +10,7 @@ from typing import Any, NewType
 from envs.sciworld.jvm import Jvm
 
 Handle = NewType("Handle", object)
-"""A `java.lang.invoke.MethodHandle` in Java, or something that one is made of."""
+"""A `java.lang.invoke.MethodHandle` in Java."""
 
 
 class Handles:
@@ -26,6 +26,8 @@ class Handles:
         self._loader = self._classes.forName("scala.Tuple2").getClassLoader()
         self._operator = self._classes.forName("java.util.function.BinaryOperator")
         self._cell = process.type("java.util.concurrent.atomic.AtomicReference")()
+        self._known: dict[str, Any] = {}
+        """Classes by name, types by how they are written."""
         self._made: list[Any] = []
         """Held, because Python would ask Java to forget each of them, which is a round trip."""
 
@@ -94,11 +96,15 @@ class Handles:
         """
         return self._cell.accumulateAndGet(argument, function)
 
-    def _class(self, name: str) -> Handle:
-        return self._keep(self._classes.forName(name))
+    def _class(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._classes.forName(name)
+        return self._known[name]
 
-    def _type(self, kind: str) -> Handle:
-        return self._keep(self._types.fromMethodDescriptorString(kind, self._loader))
+    def _type(self, kind: str) -> Any:
+        if kind not in self._known:
+            self._known[kind] = self._types.fromMethodDescriptorString(kind, self._loader)
+        return self._known[kind]
 
     def _keep(self, made: Any) -> Handle:
         self._made.append(made)
