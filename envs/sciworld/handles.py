@@ -10,7 +10,7 @@ from typing import Any, NewType
 from envs.sciworld.jvm import Jvm
 
 Handle = NewType("Handle", object)
-"""A `java.lang.invoke.MethodHandle` in Java, or something that one is made of."""
+"""A `java.lang.invoke.MethodHandle` in Java."""
 
 
 class Handles:
@@ -18,14 +18,29 @@ class Handles:
 
     def __init__(self, process: Jvm) -> None:
         self._process = process
-        self._methods = process.type("java.lang.invoke.MethodHandles")
-        self._types = process.type("java.lang.invoke.MethodType")
-        self._proxies = process.type("java.lang.invoke.MethodHandleProxies")
-        self._lookup = self._methods.publicLookup()
-        self._classes = process.type("java.lang.Class")
-        self._loader = self._classes.forName("scala.Tuple2").getClassLoader()
-        self._operator = self._classes.forName("java.util.function.BinaryOperator")
+        # Each static method is looked up once: to look one up is a round trip, too.
+        methods = process.type("java.lang.invoke.MethodHandles")
+        self._insert, self._drop, self._collect = (
+            methods.insertArguments,
+            methods.dropArguments,
+            methods.collectArguments,
+        )
+        self._fold, self._filter_result = methods.foldArguments, methods.filterReturnValue
+        self._guard, self._try_finally, self._identity = (
+            methods.guardWithTest,
+            methods.tryFinally,
+            methods.identity,
+        )
+        self._lookup = methods.publicLookup()
+        self._as_function = process.type("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
+        self._list = process.type("java.util.List").of
+        self._class_named = process.type("java.lang.Class").forName
+        self._type_written = process.type("java.lang.invoke.MethodType").fromMethodDescriptorString
+        self._loader = self._class_named("scala.Tuple2").getClassLoader()
+        self._operator = self._class_named("java.util.function.BinaryOperator")
         self._cell = process.type("java.util.concurrent.atomic.AtomicReference")()
+        self._known: dict[str, Any] = {}
+        """Classes by name, types by how they are written."""
         self._made: list[Any] = []
         """Held, because Python would ask Java to forget each of them, which is a round trip."""
 
@@ -42,13 +57,11 @@ class Handles:
 
     def given(self, handle: Handle, position: int, value: Any) -> Handle:
         """With one argument given."""
-        values = self._process.array("java.lang.Object", value)
-        return self._keep(self._methods.insertArguments(handle, position, values))
+        return self._keep(self._insert(handle, position, self._list(value).toArray()))
 
     def ignoring(self, handle: Handle, position: int, *kinds: str) -> Handle:
         """With more arguments, which it does not use."""
-        classes = self._process.array("java.lang.Class", *map(self._class, kinds))
-        return self._keep(self._methods.dropArguments(handle, position, classes))
+        return self._keep(self._drop(handle, position, self._list(*map(self._class, kinds))))
 
     def as_type(self, handle: Handle, kind: str) -> Handle:
         """With arguments and result cast."""
@@ -56,25 +69,25 @@ class Handles:
 
     def applied(self, handle: Handle, position: int, source: Handle) -> Handle:
         """With one argument taken from what `source` returns."""
-        return self._keep(self._methods.collectArguments(handle, position, source))
+        return self._keep(self._collect(handle, position, source))
 
     def then(self, handle: Handle, after: Handle) -> Handle:
         """What `after` makes of its result."""
-        return self._keep(self._methods.filterReturnValue(handle, after))
+        return self._keep(self._filter_result(handle, after))
 
     def after(self, handle: Handle, first: Handle, position: int = 0) -> Handle:
         """`first` is called before, with the arguments from `position`; its result, if any, becomes one more there."""
-        return self._keep(self._methods.foldArguments(handle, position, first))
+        return self._keep(self._fold(handle, position, first))
 
     def choice(self, test: Handle, yes: Handle, no: Handle) -> Handle:
-        return self._keep(self._methods.guardWithTest(test, yes, no))
+        return self._keep(self._guard(test, yes, no))
 
     def ending(self, handle: Handle, cleanup: Handle) -> Handle:
         """`cleanup` is called after it, with what it raised, what it returned, and its first arguments."""
-        return self._keep(self._methods.tryFinally(handle, cleanup))
+        return self._keep(self._try_finally(handle, cleanup))
 
     def identity(self, kind: str) -> Handle:
-        return self._keep(self._methods.identity(self._class(kind)))
+        return self._keep(self._identity(self._class(kind)))
 
     def function(self, handle: Handle, *first: Any) -> Any:
         """`handle` with its first arguments given, two being left, as an object that `call` can call.
@@ -85,7 +98,7 @@ class Handles:
         with self._process.borrowing() as borrow:
             for value in first:
                 bound = borrow(bound.bindTo(value))
-            return self._proxies.asInterfaceInstance(self._operator, bound)
+            return self._as_function(self._operator, bound)
 
     def call(self, function: Any, argument: str | None = None) -> Any:
         """The function's first argument is whatever was returned last.
@@ -94,11 +107,15 @@ class Handles:
         """
         return self._cell.accumulateAndGet(argument, function)
 
-    def _class(self, name: str) -> Handle:
-        return self._keep(self._classes.forName(name))
+    def _class(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._class_named(name)
+        return self._known[name]
 
-    def _type(self, kind: str) -> Handle:
-        return self._keep(self._types.fromMethodDescriptorString(kind, self._loader))
+    def _type(self, kind: str) -> Any:
+        if kind not in self._known:
+            self._known[kind] = self._type_written(kind, self._loader)
+        return self._known[kind]
 
     def _keep(self, made: Any) -> Handle:
         self._made.append(made)
