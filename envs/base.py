@@ -57,6 +57,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """gymnasium and numpy take a third of a second, which who only reads tasks or scores does not wait for."""
     if name in ("AnyText", "TextEnv"):
+        import gymnasium  # noqa: F401  (first: it registers environments, whose modules may import this class)
+
         from envs import text_env
 
         return getattr(text_env, name)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypedDict
 
 from evalharness.errors import EvalharnessError
@@ -70,9 +71,10 @@ class Task:
     subgoals: tuple[str, ...] = ()
     payload: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def content_hash(self) -> str:
-        """SHA-256 over the canonical JSON of every field: changes whenever the task does."""
+        """SHA-256 over the canonical JSON of every field: changes whenever the task does. Made once: a run asks five
+        times, and a task's payload may be long."""
         text = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
