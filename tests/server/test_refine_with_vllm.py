@@ -31,7 +31,7 @@ def options(shared: SharedVllm, out: Path) -> tuple[object, ...]:
 
 
 def test_a_tiny_model_writes_no_script_and_that_is_shown_as_such(
-    shared_vllm: SharedVllm, tmp_path: Path
+    environment: dict[str, str], shared_vllm: SharedVllm, tmp_path: Path
 ) -> None:
     out = tmp_path / "scripts"
     words = ("refine", "scripts", "-n", 3, *options(shared_vllm, out))
@@ -49,11 +49,11 @@ def test_a_tiny_model_writes_no_script_and_that_is_shown_as_such(
     assert all(call["reply"].lstrip().startswith("{") for call in calls)
     assert {call["finish_reason"] for call in calls} == {"length"}
     assert all(call["completion_tokens"] == 64 for call in calls)
-    assert "uses the kept vLLM" in done.stderr
-    # Nothing is left to make, so no server is asked for.
-    again = evalharness(shared_vllm.variables, *words)
+    assert "starting vLLM" not in done.stderr
+    # Nothing is left to make, so nothing is started where there is no server.
+    again = evalharness(environment, *words)
     assert again.returncode == 0, again.stderr
-    assert "vLLM" not in again.stderr
+    assert "starting vLLM" not in again.stderr
     # No script, no trajectory: said plainly.
     none = evalharness(
         shared_vllm.variables,
