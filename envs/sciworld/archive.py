@@ -52,6 +52,16 @@ def flags(executable: str) -> tuple[str, ...]:
     return (_QUIET, f"-XX:{_KINDS[found.suffix[1:]][1]}={found}")
 
 
+def give_up(executable: str) -> None:
+    """Java does not start with its archive (a damaged one can end it): it does without from now on."""
+    with contextlib.suppress(OSError):
+        place = _place(executable)
+        if found := _found(place):
+            place.with_suffix(f".{_NONE}").touch()
+            found.unlink()
+    flags.cache_clear()
+
+
 def _place(executable: str) -> Path:
     """Without a suffix. The name says which Java it is for, and which state of it, of the jars and of our flags."""
     files = [Path(executable).resolve(), *map(Path, java.classpath().split(os.pathsep))]
@@ -63,7 +73,7 @@ def _place(executable: str) -> Path:
 
 
 def _found(place: Path) -> Path | None:
-    files = (place.with_suffix(f".{kind}") for kind in (*_KINDS, _NONE))
+    files = (place.with_suffix(f".{kind}") for kind in (_NONE, *_KINDS))
     return next((file for file in files if file.exists()), None)
 
 

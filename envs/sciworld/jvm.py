@@ -89,6 +89,11 @@ class Jvm:
         return self.owner == os.getpid() and self._process.poll() is None
 
     @property
+    def exit_status(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
+
+    @property
     def resident_bytes(self) -> int:
         return int(psutil.Process(self.pid).memory_info().rss)
 
@@ -198,8 +203,13 @@ def _started() -> Jvm:
     """In the first Java that starts. Raises FileNotFoundError when none does."""
     complaints = []
     for executable in java.candidates():
+        if flags := archive.flags(executable):
+            try:
+                return Jvm(executable, flags)
+            except SimulatorDiedError:
+                archive.give_up(executable)
         try:
-            return Jvm(executable, archive.flags(executable))
+            return Jvm(executable, ())
         except SimulatorDiedError as error:
             complaints.append(f"{executable}: {error}")
     raise FileNotFoundError(

@@ -18,7 +18,8 @@ _TURNS = (
 
 def main(arguments: Sequence[str]) -> int:
     executable, *flags = arguments
-    jvm.use(jvm.Jvm(executable, flags, patience=100))
+    process = jvm.Jvm(executable, flags, patience=100)
+    jvm.use(process)
     simulator = Simulator()
     simulator.load("boil", 0, SIMPLIFICATIONS)
     for turn in _TURNS:
@@ -26,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
     simulator.inventory()
     simulator.valid_actions()
     simulator.close()  # the last one ends Java, which writes its archive now
-    return 0
+    return 0 if process.exit_status == 0 else 1
 
 
 if __name__ == "__main__":
