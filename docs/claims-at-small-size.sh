@@ -6,7 +6,7 @@ set -euo pipefail
 
 folder=${1:-claims}
 samples=${SAMPLES:-240} steps=${STEPS:-30} limit=${LIMIT:-40}
-tasks=(--suite open --max-tokens 64 --limit "$limit")
+tasks=(--suite open --max-tokens 96 --limit "$limit")
 mkdir -p "$folder"
 evalharness tune install
 
