@@ -25,7 +25,7 @@ Answered = tuple[int, Mapping[str, str], bytes | bytearray]
 
 class Transport:
     """`open` first, `close` last. `settle` once a first answer has come: where the server is plain HTTP, has not
-    redirected and gave no cookie, `PlainHttp` takes over. A request costs aiohttp 0.3 ms of CPU, and that a third."""
+    redirected and gave no cookie, `PlainHttp` takes over."""
 
     def __init__(self, headers: Mapping[str, str], *, connections: int, timeout: float) -> None:
         self._headers = dict(headers)
