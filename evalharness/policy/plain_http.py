@@ -1,5 +1,4 @@
-"""POST over plain HTTP/1.1 on kept connections: all that a chat request needs, in less CPU time than
-aiohttp's.
+"""POST over plain HTTP/1.1 on kept connections: all that a chat request needs, in less CPU time than aiohttp's.
 httptools (llhttp, which uvicorn and Node use) reads the answers.
 
 No TLS, no redirects, no cookies, no proxies and no compression. Who asks finds out with a general client whether the
