@@ -118,8 +118,8 @@ class Session:
         )
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_pools)
-            if not self.work.config.is_scripted:
-                # Simulators are imported while the model is loaded, or an endpoint asked for its first reply.
+            if not self.work.config.is_scripted and not self.work.config.is_endpoint:
+                # Simulators are imported while the model is loaded.
                 warming = asyncio.gather(*(pool.warm_up() for pool in self.pools.values()))
                 stack.callback(warming.cancel)
             try:

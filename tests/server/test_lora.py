@@ -267,7 +267,10 @@ async def test_an_adapter_on_a_server_of_its_base_plays(
     ]
     assert all(np.array_equal(values, same[1][name]) for name, values in same[0].items())
     replies = []
-    for name, model in (("adapted", served), ("base", ("--model", shared_vllm.base_url))):
+    for name, model in (
+        ("adapted", served),
+        ("base", ("--model", shared_vllm.base_url, "--model-name", "toy")),
+    ):
         run = tmp_path / name
         done = await asyncio.to_thread(run_compass, environment, run, *model, *options)
         assert done.returncode == 0, done.stderr

@@ -90,6 +90,11 @@ class Command:
     async def communicate(self) -> tuple[bytes, bytes]:
         return await asyncio.to_thread(self.finish)
 
+    async def wait(self) -> int:
+        await self.communicate()
+        assert self.returncode is not None
+        return self.returncode
+
     def send_signal(self, number: int) -> None:
         if self.returncode is None:
             os.kill(self.pid, number)
