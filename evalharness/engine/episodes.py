@@ -40,12 +40,15 @@ class SeatedPlayer:
         began = time.perf_counter()
         asked: float | None = None
         try:
-            async with self.throttle.seat():
+            await self.throttle.take_seat()
+            try:
                 if self.budget and (reason := self.budget.reached()) is not None:
                     raise RunAbortedError(reason)
                 asked = time.perf_counter()
                 reply = await self.player.reply(messages, turn=turn)
                 seconds = time.perf_counter() - asked
+            finally:
+                self.throttle.leave_seat()
         finally:  # what a failed request waited for was time all the same
             ended = time.perf_counter()
             self.times.seat_s += (asked or ended) - began

@@ -84,7 +84,7 @@ async def test_it_answers_a_question_on_the_real_server(converted: Path, tmp_pat
     assert choice["finish_reason"] == "stop"
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def pip_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An interpreter with pip and nothing else."""
     folder = tmp_path_factory.mktemp("pip") / "env"
