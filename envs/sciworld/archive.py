@@ -26,8 +26,8 @@ itself has an archive of its own classes.
 """
 _NONE = "none"
 """Suffix of an empty file: this Java can make none, and nobody tries again."""
-_TIMEOUT = 120.0
-"""Seconds for making one. It takes four to eight of CPU."""
+_TIMEOUT = 180.0
+"""Seconds for making one, after which it is left to another start. It takes four to eight of CPU."""
 _QUIET = "-Xlog:disable"
 """What Java has to say of an archive would stand where the gateway's port is expected."""
 
@@ -83,22 +83,20 @@ def _make(executable: str, place: Path) -> None:
             return
         for older in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
             older.unlink(missing_ok=True)
-        for kind, (write, _) in _KINDS.items():
-            new = place.with_suffix(f".{kind}.new")
-            if _recorded(executable, f"-XX:{write}={new}") and new.exists():
-                new.replace(place.with_suffix(f".{kind}"))
-                return
-        place.with_suffix(f".{_NONE}").touch()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            for kind, (write, _) in _KINDS.items():
+                new = place.with_suffix(f".{kind}.new")
+                if _recorded(executable, f"-XX:{write}={new}") and new.exists():
+                    new.replace(place.with_suffix(f".{kind}"))
+                    return
+            place.with_suffix(f".{_NONE}").touch()
 
 
 def _recorded(executable: str, flag: str) -> bool:
-    """Whether a rehearsal with `flag` went well."""
+    """Whether a rehearsal with `flag` went well. Raises TimeoutExpired."""
     command = [sys.executable, "-m", "envs.sciworld.rehearsal", executable, _QUIET, flag]
     quiet = subprocess.DEVNULL
-    try:
-        done = subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, timeout=_TIMEOUT, check=False)
-    except subprocess.TimeoutExpired:
-        return False
+    done = subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, timeout=_TIMEOUT, check=False)
     return done.returncode == 0
 
 

@@ -149,15 +149,18 @@ class Jvm:
         if self.owner != os.getpid():
             return  # a fork of the process that owns it
         self._disconnect()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            assert stream is not None
-            with contextlib.suppress(OSError):
-                stream.close()
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
         try:
             self._process.wait(self.patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        # Not before: the process that Java starts to write its archive would die of the first word that it says.
+        for stream in (self._process.stdout, self._process.stderr):
+            assert stream is not None
+            stream.close()
 
 
 _lock = threading.Lock()
