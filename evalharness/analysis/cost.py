@@ -67,9 +67,20 @@ class Tokens:
         )
 
 
-def tokens_of(turn: Turn) -> Tokens:
-    prompt = turn.prompt_tokens or 0
-    return Tokens(prompt, min(turn.cached_tokens or 0, prompt), turn.completion_tokens or 0)
+class Counted(Protocol):
+    """A turn, or the reply that it was made of."""
+
+    @property
+    def prompt_tokens(self) -> int | None: ...
+    @property
+    def cached_tokens(self) -> int | None: ...
+    @property
+    def completion_tokens(self) -> int | None: ...
+
+
+def tokens_of(counted: Counted) -> Tokens:
+    prompt = counted.prompt_tokens or 0
+    return Tokens(prompt, min(counted.cached_tokens or 0, prompt), counted.completion_tokens or 0)
 
 
 def read_prices(path: Path, model: str) -> Prices:

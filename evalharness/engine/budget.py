@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 from evalharness.analysis.cost import Prices, Tokens, tokens_of
 from evalharness.engine.scheduler import RunAbortedError
-from evalharness.records.episode import Episode, Turn
+from evalharness.policy.base import Reply
+from evalharness.records.episode import Episode
 
 Key = tuple[str, int]
 
 
 @dataclass
 class Budget:
-    """Counts every answered turn, of episodes that were not finished too: those were paid for."""
+    """Counts every reply, of episodes that were not finished too: those were paid for."""
 
     prices: Prices
     limit: float | None
@@ -25,6 +29,9 @@ class Budget:
     unfinished: Tokens = field(default_factory=Tokens)
     """Of turns whose episodes were given up or broken off, in earlier sessions too."""
     _running: dict[Key, Tokens] = field(default_factory=dict)
+    _asked: int = 0
+    """Requests in flight."""
+    _answered: asyncio.Condition = field(default_factory=asyncio.Condition)
 
     def __post_init__(self) -> None:
         self.spent += self.prices.of(self.unfinished)
@@ -39,13 +46,30 @@ class Budget:
     def begin(self, key: Key) -> None:
         self._running[key] = Tokens()
 
-    def count(self, key: Key, turn: Turn) -> None:
+    @asynccontextmanager
+    async def asking(self) -> AsyncIterator[None]:
+        """Around a request. Raises RunAbortedError instead when the limit is reached: not before the requests in flight
+        are answered, which have to be paid for."""
+        if (reason := self.reached()) is not None:
+            async with self._answered:
+                await self._answered.wait_for(lambda: not self._asked)
+            raise RunAbortedError(reason)
+        self._asked += 1
+        try:
+            yield
+        finally:
+            self._asked -= 1
+            if not self._asked and self.reached():
+                async with self._answered:
+                    self._answered.notify_all()
+
+    def count(self, key: Key, reply: Reply) -> None:
         """Raises RunAbortedError where a limit cannot be kept because the server counts nothing."""
-        if self.limit is not None and (turn.prompt_tokens is None or turn.completion_tokens is None):
+        if self.limit is not None and (reply.prompt_tokens is None or reply.completion_tokens is None):
             raise RunAbortedError(
                 "the model's server reports no token counts, so --cost-limit cannot be kept; leave it out"
             )
-        tokens = tokens_of(turn)
+        tokens = tokens_of(reply)
         self._running[key] += tokens
         self.spent += self.prices.of(tokens)
 

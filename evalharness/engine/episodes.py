@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from envs.base import EnvSpec
@@ -34,6 +35,8 @@ class SeatedPlayer:
     throttle: Throttle
     times: FamilyTimes
     latencies: Latencies
+    key: tuple[str, int]
+    """(task id, sample)"""
     budget: Budget | None = None
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
@@ -42,11 +45,12 @@ class SeatedPlayer:
         try:
             await self.throttle.take_seat()
             try:
-                if self.budget and (reason := self.budget.reached()) is not None:
-                    raise RunAbortedError(reason)
-                asked = time.perf_counter()
-                reply = await self.player.reply(messages, turn=turn)
-                seconds = time.perf_counter() - asked
+                async with self.budget.asking() if self.budget else nullcontext():
+                    asked = time.perf_counter()
+                    reply = await self.player.reply(messages, turn=turn)
+                    seconds = time.perf_counter() - asked
+                    if self.budget:
+                        self.budget.count(self.key, reply)
             finally:
                 self.throttle.leave_seat()
         finally:  # what a failed request waited for was time all the same
@@ -101,15 +105,13 @@ class Episodes:
             own = self.policy.player(task, job.sample, world)
             if self.config.is_scripted:
                 return own
-            return SeatedPlayer(own, self.throttle, times, self._latencies, self.budget)
+            return SeatedPlayer(own, self.throttle, times, self._latencies, key, self.budget)
 
         key, whole = (task.id, job.sample), False
 
         def on_turn(turn: Turn) -> None:
             self.progress.count_turn(task.family, key, turn)
             self._look_at_form(turn)
-            if self.budget:
-                self.budget.count(key, turn)
 
         tokens: list[TurnTokens | None] = []
         if self.budget:
