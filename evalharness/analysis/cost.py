@@ -16,6 +16,19 @@ if TYPE_CHECKING:
     from evalharness.records.episode import Turn
 
 
+class Said(Protocol):
+    """A turn, or the reply that becomes one."""
+
+    @property
+    def prompt_tokens(self) -> int | None: ...
+
+    @property
+    def cached_tokens(self) -> int | None: ...
+
+    @property
+    def completion_tokens(self) -> int | None: ...
+
+
 class Counted(Protocol):
     """What a cost needs of an episode."""
 
@@ -67,20 +80,9 @@ class Tokens:
         )
 
 
-class Counted(Protocol):
-    """A turn, or the reply that it was made of."""
-
-    @property
-    def prompt_tokens(self) -> int | None: ...
-    @property
-    def cached_tokens(self) -> int | None: ...
-    @property
-    def completion_tokens(self) -> int | None: ...
-
-
-def tokens_of(counted: Counted) -> Tokens:
-    prompt = counted.prompt_tokens or 0
-    return Tokens(prompt, min(counted.cached_tokens or 0, prompt), counted.completion_tokens or 0)
+def tokens_of(said: Said) -> Tokens:
+    prompt = said.prompt_tokens or 0
+    return Tokens(prompt, min(said.cached_tokens or 0, prompt), said.completion_tokens or 0)
 
 
 def read_prices(path: Path, model: str) -> Prices:
