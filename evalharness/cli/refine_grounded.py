@@ -58,9 +58,17 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
         help="runs of one to four errors in a trajectory, least and most; 0 for none (default: 1-3)",
     )  # fmt: skip
     parser.add_argument(
-        "--search", type=int, default=4, metavar="N",
-        help="places looked at in vain, at most, for each thing whose place only the plan knows (ALFWorld; "
-        "default: 4); 0: none, and BabyAI is played by the plan, which sees the whole level",
+        "--search", action=argparse.BooleanOptionalAction, default=True,
+        help="ALFWorld and BabyAI are played by one that knows only what it has read and looks for things (default); "
+        "--no-search: by the plan, which goes straight to what nobody has seen",
+    )  # fmt: skip
+    parser.add_argument(
+        "--wordings", type=int, metavar="N",
+        help="of each thought at most N wordings: 1 is the easiest to learn (default: all there are)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--kinds", default="", metavar="LIST",
+        help="of tasks, separated by commas, as in the tables by kind: --tasks pddl --kinds gripper (default: all)",
     )  # fmt: skip
     parser.add_argument("--perturb", metavar="NAME", help="in other words, as in: run --perturb P1")
     parser.add_argument(
@@ -122,6 +130,8 @@ def _order(args: argparse.Namespace) -> Order:
         per_task=args.per_task,
         errors=_error_plan(args.error_runs),
         search=args.search,
+        wordings=args.wordings,
+        kinds=tuple(sorted({name.strip() for name in args.kinds.split(",") if name.strip()})),
         perturb=normal_name(args.perturb) if args.perturb else None,
         max_turns=args.max_turns or MAX_TURNS,
         thoughts=(args.model_name or args.thoughts) if args.thoughts else "rule",

@@ -22,8 +22,6 @@ from evalharness.refine.worlds import World
 
 _ATTEMPTS = 14
 """Times that a trajectory is started over because the world did not take an error for one."""
-_SPARE_TURNS = 8
-"""Turns that a search leaves for errors."""
 _PLAIN_FROM = 9
 """From this attempt on errors are in names and verbs alone, which hardly ever fail to be one."""
 
@@ -71,25 +69,6 @@ class Clean:
 
 
 @dataclass
-class Looking:
-    """How things are looked for in one trajectory."""
-
-    most: int
-    """Places looked at in vain for each thing, at most."""
-    rng: Random
-    banned: set[str]
-    """Where such a thing turned out to be: not gone to."""
-
-
-class _FoundElsewhereError(Exception):
-    """The search came upon what it looked for."""
-
-    def __init__(self, action: str) -> None:
-        super().__init__()
-        self.action = action
-
-
-@dataclass
 class Stage:
     """A task, the environment it is played in, and what is known of the family."""
 
@@ -107,19 +86,6 @@ class Stage:
 
     async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:
         return await self.environment.step(self.voice.to_world(said))
-
-    async def searched(self, most: int, key: str) -> Clean:
-        """The plan with up to `most` places looked at in vain before each one that only the plan knows of.
-
-        The same key gives the same search. Raises NoTrajectoryError.
-        """
-        banned: set[str] = set()
-        for _ in range(_ATTEMPTS):
-            try:
-                return await self.clean(Looking(most, Random(key), banned))
-            except _FoundElsewhereError as fault:
-                banned.add(fault.action)
-        return await self.clean()
 
     async def sought(self) -> Clean:
         """The task played by the family's seeker. Raises NoTrajectoryError where it does not get there."""
@@ -141,7 +107,7 @@ class Stage:
             before = after
         return Clean(goal, first, tuple(steps))
 
-    async def clean(self, looking: Looking | None = None) -> Clean:
+    async def clean(self) -> Clean:
         """Play the plan. Where coming to a place does not show its things, looking around is added to it."""
         goal, first, _ = await self.environment.reset(self.task)
         plan = await self.environment.oracle()
@@ -149,14 +115,7 @@ class Stage:
             raise NoTrajectoryError("no plan is known")
         steps: list[Step] = []
         info: dict[str, Any] = {}
-        spare = self.max_turns - len(plan) - _SPARE_TURNS
-        for number, action in enumerate(plan):
-            if looking is not None:
-                ahead = tuple(Step(text, "", 0.0, True) for text in plan[number:])
-                scene = self.scene(Clean(goal, first, (*steps, *ahead)), len(steps))
-                vain = await self._look_around(scene, looking, spare)
-                spare -= len(vain)
-                steps += vain
+        for action in plan:
             queue = [action]
             if self._must_look(action, Clean(goal, first, (*steps, Step(action, "", 0.0, True)))):
                 queue.insert(0, self.world.look)
@@ -171,28 +130,6 @@ class Stage:
         if len(steps) > self.max_turns:
             raise NoTrajectoryError("the plan is too long")
         return Clean(goal, first, tuple(steps))
-
-    async def _look_around(self, scene: Scene, looking: Looking, spare: int) -> list[Step]:
-        """Places looked at in vain on the way to the next one of the plan. Raises _FoundElsewhereError."""
-        search = self.world.search
-        if search is None:
-            return []
-        places = [place for place in search.places(scene) if place not in looking.banned]
-        count = looking.rng.randint(0, looking.most)
-        steps: list[Step] = []
-        for place in places[-count:] if count else []:
-            if spare - len(steps) < 2:
-                break
-            queue: list[str | None] = [place]
-            while queue and (text := queue.pop(0)) is not None:
-                observation, terminated, info = await self.step(self.voice.action(text))
-                useless = not steps or abs(info["progress"] - steps[-1].progress) < 1e-9
-                if terminated or not (info["valid"] and useless) or search.shows(scene, observation):
-                    raise _FoundElsewhereError(place)
-                steps.append(Step(text, observation, info["progress"], True))
-                if text == place:
-                    queue.append(search.opens(text, observation))
-        return steps
 
     def _must_look(self, action: str, so_far: Clean) -> bool:
         if not self.world.look or len(so_far.steps) < 2:

@@ -47,8 +47,12 @@ class Order:
     per_task: int | None = None
     """None: the family's own number."""
     errors: ErrorPlan | None = field(default_factory=ErrorPlan)
-    search: int = 4
-    """Places looked at in vain for each thing whose place only the plan knows, at most."""
+    search: bool = True
+    """Things are looked for, by a player that knows only what it has read, where a family has one."""
+    wordings: int | None = None
+    """Of each thought, at most. None: all there are."""
+    kinds: tuple[str, ...] = ()
+    """Of tasks. Empty: all."""
     perturb: str | None = None
     max_turns: int = MAX_TURNS
     thoughts: str = "rule"
@@ -88,8 +92,8 @@ def check(order: Order) -> None:
         raise UserError(f"-n {order.samples} is less than one for each of {len(order.families)} families")
     if order.per_task is not None and order.per_task < 1:
         raise UserError("--per-task is at least 1")
-    if order.search < 0:
-        raise UserError("--search is 0 or more")
+    if order.wordings is not None and order.wordings < 1:
+        raise UserError("--wordings is at least 1")
     if not order.max_turns >= 1:
         raise UserError("--max-turns is at least 1")
 
@@ -189,7 +193,13 @@ class _Family:
         )
         self.excluded = excluded(self.spec, self.world, self.data)
         self.source = TaskSource(
-            self.spec, self.order.suite_seed, self.excluded, self.builders, self._note, self._tasks_needed
+            self.spec,
+            self.order.suite_seed,
+            self.excluded,
+            self.builders,
+            self._note,
+            self._tasks_needed,
+            frozenset(self.order.kinds),
         )
 
     def _tasks_needed(self) -> int:
@@ -242,7 +252,8 @@ class _Family:
         prompt = self.prompt.for_kind(task.kind)
         rules = f"{prompt.system}\n{prompt.instruction}"
         stage = Stage(task, environment, self.world, self.voice, rules, self.order.max_turns)
-        recipe = Recipe(self.prompt, self.order.errors, self.order.seed, suite_seed, self.think)
+        order = self.order
+        recipe = Recipe(self.prompt, order.errors, order.seed, suite_seed, self.think, order.wordings)
         samples: list[dict[str, Any]] = []
         refused: Counter[str] = Counter()
         try:
@@ -252,9 +263,6 @@ class _Family:
             return {"samples": [], "refused": {str(reason): self.per_task}}
         for variant in range(self.per_task):
             try:
-                if self.world.search is not None and self.order.search:
-                    key = f"search/{self.order.seed}/{task.content_hash}/{variant}"
-                    clean = await stage.searched(self.order.search, key)
                 samples.append((await make_sample(stage, clean, recipe, variant)).to_json())
             except NoTrajectoryError as reason:
                 refused[str(reason)] += 1

@@ -61,6 +61,8 @@ class Recipe:
     seed: int
     suite_seed: int
     think: Thinker | None = None
+    wordings: int | None = None
+    """Of each thought, at most. None: all there are."""
 
 
 async def make_sample(stage: Stage, clean: Clean, recipe: Recipe, variant: int) -> Sample:
@@ -74,7 +76,7 @@ async def make_sample(stage: Stage, clean: Clean, recipe: Recipe, variant: int) 
         ]
     else:
         turns = await stage.with_errors(clean, recipe.errors, key)
-    written = list(thoughts(turns, stage.world, Random(f"{key}/thoughts")))
+    written = list(thoughts(turns, stage.world, Random(f"{key}/thoughts"), recipe.wordings))
     script = _Script(turns, written, stage.voice.names, recipe.think, [])
     episode = await play(
         task,

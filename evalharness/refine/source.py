@@ -31,14 +31,24 @@ class TaskSource:
     note: Note = lambda text: None
     needed: Callable[[], int] = lambda: 0
     """How many tasks are still asked for at least."""
+    kinds: frozenset[str] = frozenset()
+    """Of tasks. Empty: all."""
     _building: dict[int, asyncio.Task[list[Task]]] = field(default_factory=dict)
 
     async def tasks(self) -> AsyncIterator[tuple[int, Task]]:
-        """(suite seed, task), without end. Raises UserError when a whole suite brings nothing new."""
+        """(suite seed, task), without end. Raises UserError when a whole suite brings nothing new, or nothing at all of
+        the kinds asked for."""
         seed = self.first_seed
         while True:
             self._start(seed)
-            fresh = [task for task in await self._building[seed] if self.excluded.why_not(task) is None]
+            suite = await self._building[seed]
+            if self.kinds and not any(task.kind in self.kinds for task in suite):
+                known = ", ".join(sorted({task.kind for task in suite}))
+                raise UserError(
+                    f"--kinds: {self.spec.title} has none of {', '.join(sorted(self.kinds))}, but {known}"
+                )
+            of_kind = [task for task in suite if not self.kinds or task.kind in self.kinds]
+            fresh = [task for task in of_kind if self.excluded.why_not(task) is None]
             # A suite goes kind by kind; whoever takes half of it should get some of each kind.
             Random(f"grounded tasks/{self.spec.family}/{seed}").shuffle(fresh)
             if fresh:

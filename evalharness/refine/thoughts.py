@@ -58,23 +58,25 @@ def _sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
     ]
 
 
-def _base(scene: Scene, world: World, rng: Random) -> str:
+def _base(scene: Scene, world: World, rng: Random, wordings: int | None) -> str:
     texts = _sayable(world.thoughts(scene), scene, scene.action) or World().thoughts(scene)
-    return rng.choice(texts)
+    return rng.choice(texts[:wordings])
 
 
 def _why(slip: Slip, scene: Scene, rng: Random) -> str:
     return rng.choice(_sayable(slip.why, scene, scene.action) or ["That did not help."])
 
 
-def thoughts(turns: Sequence[Turn], world: World, rng: Random) -> Iterator[Thought]:
-    """A thought for each turn, in the world's own words."""
+def thoughts(
+    turns: Sequence[Turn], world: World, rng: Random, wordings: int | None = None
+) -> Iterator[Thought]:
+    """A thought for each turn, in the world's own words, of its first `wordings`."""
     errors_before = 0
     for turn in turns:
         scene, slip = turn.scene, turn.slip
         if slip is not None:
             own = _sayable(slip.thoughts, scene, slip.action) if slip.thoughts else []
-            text = rng.choice(own) if own else _base(scene, world, rng)
+            text = rng.choice(own) if own else _base(scene, world, rng, wordings)
             yield Thought((rng.choice(_AGAIN) if errors_before else "") + text)
             errors_before += 1
             continue
@@ -82,7 +84,7 @@ def thoughts(turns: Sequence[Turn], world: World, rng: Random) -> Iterator[Thoug
         if turn.takes_back:
             yield Thought(_why(turn.after[-1], scene, rng))
             continue
-        base = _base(scene, world, rng)
+        base = _base(scene, world, rng, wordings)
         if turn.after:
             yield Thought(f"{_why(turn.after[-1], scene, rng)} {base}", clean=base)
         else:

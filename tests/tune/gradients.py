@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import product
 from typing import Any
 
 sys.path.append(sys.argv[1])
 
+import attention  # type: ignore[import-not-found, unused-ignore]
 import torch  # type: ignore[import-not-found, unused-ignore]
 from losses import add_gradients, families  # type: ignore[import-not-found, unused-ignore]
 from peft import LoraConfig, get_peft_model  # type: ignore[import-not-found, unused-ignore]
@@ -19,6 +21,7 @@ from transformers import AutoModelForCausalLM  # type: ignore[import-not-found, 
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
+attention._BLOCK = 16  # several of them in a conversation of 100 tokens
 
 
 def conversation(
@@ -87,15 +90,16 @@ def main() -> None:
         model = get_peft_model(base, lora) if method == "lora" else base
         head = model.get_output_embeddings()
         model.train()
+        base.set_attn_implementation("sdpa")
         losses = {"by the book": by_the_book(model, rows, 0.01)}
         wanted = gradients(model)
-        for share in (False, True):
-            for at_once in (1, 100_000):
-                name = f"{method}, {'shared' if share else 'apart'}, {at_once} tokens at once"
-                losses[name] = add_gradients(
-                    model, head, ids, labels, lengths, scale=0.01, share=share, at_once=at_once
-                )
-                answer["largest_difference"][name] = furthest(gradients(model), wanted)
+        for share, at_once, how in product((False, True), (1, 100_000), ("sdpa", attention.register())):
+            base.set_attn_implementation(how)
+            name = f"{method}, {how}, {'shared' if share else 'apart'}, {at_once} tokens at once"
+            losses[name] = add_gradients(
+                model, head, ids, labels, lengths, scale=0.01, share=share, at_once=at_once
+            )
+            answer["largest_difference"][name] = furthest(gradients(model), wanted)
         answer["losses"][method] = losses
         nothing = torch.full_like(labels, -100)
         answer[f"{method}: loss without a trained token"] = add_gradients(

@@ -29,19 +29,6 @@ class Detour:
     """It was no way off when the world's answer holds this word."""
 
 
-@dataclass(frozen=True)
-class Search:
-    """How a thing is looked for whose place only the plan knows."""
-
-    places: Callable[[Scene], list[str]]
-    """Actions that go where the thing of the scene's coming walk might be, in the order of a systematic search that
-    comes to the plan's own place next; empty where nothing has to be looked for."""
-    opens: Callable[[str, str], str | None]
-    """(action, answer) -> the action that shows what is inside, where the answer hides it."""
-    shows: Callable[[Scene, str], bool]
-    """Whether the answer shows such a thing after all."""
-
-
 class Seeker(Protocol):
     """A player of one episode that knows only what it has read."""
 
@@ -85,8 +72,6 @@ class World:
     """The family lists its valid actions in milliseconds."""
     refused: Callable[[bool, str], bool] = lambda valid, observation: not valid
     """(recorded validity, observation) -> whether the world refused the action."""
-    search: Search | None = None
-    """Added to the plan. None: nothing is."""
     seeker: Callable[[Task], Seeker] | None = None
     """Plays in place of the plan where things are to be looked for. None: the plan goes only where a player could know
     to go."""

@@ -10,12 +10,12 @@ from envs.alfworld.households import Household
 from envs.alfworld.oracle import kind_in
 from envs.base import Task
 from evalharness.refine.scene import Scene, mentions
-from evalharness.refine.worlds import Detour, Search, World, content_form, digest
+from evalharness.refine.worlds import Detour, World, content_form, digest
+from evalharness.refine.worlds.searching import Searcher, places_in
 
 _MOVES = frozenset({"go", "open"})
 _DOES = {"clean": "cleans", "heat": "heats", "cool": "cools"}
 _DONE = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
-_PLACE = re.compile(r"\ban? ([a-z]+ \d+)")
 
 
 def _held(scene: Scene) -> str | None:
@@ -110,15 +110,7 @@ def _going(
                 f"I need a {kind}, and {thing} is at {place}.",
             ]
         if here is not None and _looked_in_vain(scene, kind):
-            if listed := _as_listed(scene, here, place):
-                return [
-                    f"There is no {kind} at {here}. The room has {listed}, so I look at {place} next.",
-                    f"I see no {kind} here. The room has {listed}, so {place} is the next place to look.",
-                ]
-            return [
-                f"There is no {kind} at {here}. I look at {place} next.",
-                f"I see no {kind} here. The next place to look is {place}.",
-            ]
+            return [f"There is no {kind} at {here}. {why}" for why in _onward(scene, here, place, kind)]
         first = "I need a" if not _placed(scene) else "I need another"
         return [
             f"{first} {kind}. I have not seen one yet; {place} is a place where it may be.",
@@ -132,14 +124,9 @@ def _going(
         ]
     if purpose == "use":
         if here is not None and _looked_in_vain(scene, target):
-            if listed := _as_listed(scene, here, place):
-                return [
-                    f"There is no {target} at {here}. The room has {listed}, so I look at {place} next.",
-                    f"I hold {held}, but {here} has no {target}. The room has {listed}, so I try {place}.",
-                ]
             return [
-                f"There is no {target} at {here}. I look at {place} next.",
-                f"I hold {held}, but {here} has no {target}. I try {place}.",
+                f"I hold {held}. There is no {target} at {here}. {why}"
+                for why in _onward(scene, here, place, target)
             ]
         return [
             f"I have {held}. Now I need a {target} to look at it by. I go to {place}.",
@@ -151,11 +138,27 @@ def _going(
     ]
 
 
-def _as_listed(scene: Scene, here: str, place: str) -> str | None:
-    """`a drawer 1, a fridge 1`, as the first observation has it, where the one follows the other there. A model that
-    was not shown where the next place comes from went to and fro between the last two drawers."""
-    match = re.search(rf"\ban? {re.escape(here)},(?: and)? an? {re.escape(place)}\b", scene.first_observation)
-    return match[0] if match else None
+def _onward(scene: Scene, here: str, place: str, kind: str) -> list[str]:
+    """Why `place` is the next to look at. Where it follows in the first observation, as that has it: a model that was
+    not shown where the next place comes from went to and fro between the last two drawers."""
+    between = re.search(
+        rf"\ban? {re.escape(here)},(?: and)? an? {re.escape(place)}\b", scene.first_observation
+    )
+    if between:
+        return [
+            f"The room has {between[0]}, so I look at {place} next.",
+            f"After {here} the room has {place}, where I look next.",
+        ]
+    places = places_in(scene.first_observation)
+    if here in places and place in places and places.index(here) < places.index(place):
+        return [
+            f"Further on in the room is {place}, where a {kind} may be.",
+            f"A {kind} may be at {place}, which comes later in the room.",
+        ]
+    return [
+        f"No place is left after it. From the start of the room on, {place} is where a {kind} may be.",
+        f"All places after it are done, so I go on with {place}.",
+    ]
 
 
 def _looked_in_vain(scene: Scene, kind: str) -> bool:
@@ -168,40 +171,6 @@ def _looked_in_vain(scene: Scene, kind: str) -> bool:
 
 def _names_a(text: str, kind: str) -> bool:
     return re.search(rf"\b{re.escape(kind)} \d", text) is not None
-
-
-def _wanted(scene: Scene) -> str | None:
-    """The kind of thing that the coming walk is for; None for a walk to a place in plain sight."""
-    purpose = scene.ahead(_MOVES)[1]
-    if purpose is None or purpose.name not in ("take", "use"):
-        return None
-    return str(scene.task.payload["object" if purpose.name == "take" else "target"])
-
-
-def _places_to_look(scene: Scene) -> list[str]:
-    """In the order in which the first observation names them, from the one after the plan's round to the one before
-    it; places seen are left out. A small model that was trained on kinds of places in a random order, each by number,
-    went on counting past the last one there is."""
-    action, wanted = scene.next, _wanted(scene)
-    if action is None or action.name != "go" or wanted is None:
-        return []
-    if any(_names_a(step.observation, wanted) for step in scene.done):
-        return []  # it was seen on the way: the plan knows no more than the player
-    right = action.arguments["receptacle"]
-    gone = {step.action for step in scene.done}
-    named = _PLACE.findall(scene.first_observation)
-    at = named.index(right) if right in named else 0
-    return [text for place in named[at + 1 :] + named[:at] if (text := f"go to {place}") not in gone]
-
-
-def _opens(action: str, answer: str) -> str | None:
-    place = action.removeprefix("go to ")
-    return f"open {place}" if f"{place} is closed" in answer else None
-
-
-def _shows(scene: Scene, answer: str) -> bool:
-    wanted = _wanted(scene)
-    return wanted is not None and _names_a(answer, wanted)
 
 
 def _placed(scene: Scene) -> bool:
@@ -218,7 +187,7 @@ def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
     found = []
     action, here, held = scene.next, _where(scene), _held(scene)
     if action is not None and action.name == "go":
-        places = sorted(set(_PLACE.findall(scene.first_observation)))
+        places = sorted(set(places_in(scene.first_observation)))
         wanted, kind = action.arguments["receptacle"], str(scene.task.payload["object"])
         if held is not None:  # another place of the same kind would do as well
             places = [place for place in places if kind_in(place) != kind_in(wanted)]
@@ -249,12 +218,16 @@ def _forms(task: Task) -> list[str]:
     return [digest(json.dumps(home.shape()))]
 
 
+def _seeker(task: Task) -> Searcher:
+    return Searcher(task.kind, str(task.payload["object"]), str(task.payload["target"]))
+
+
 WORLD = World(
     thoughts=_thoughts,
     moves=_MOVES,
     idle=_idle,
     detours=_detours,
-    search=Search(_places_to_look, _opens, _shows),
+    seeker=_seeker,
     lists_valid=True,
     forms=_forms,
     per_task=2,
