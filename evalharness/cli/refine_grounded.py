@@ -59,7 +59,7 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--search", action=argparse.BooleanOptionalAction, default=True,
-        help="ALFWorld and BabyAI are played by one that knows only what it has read and looks for things (default); "
+        help="ALFWorld, BabyAI and gripper are played by one that knows only what it has read (default); "
         "--no-search: by the plan, which goes straight to what nobody has seen",
     )  # fmt: skip
     parser.add_argument(

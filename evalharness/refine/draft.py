@@ -18,7 +18,7 @@ from evalharness.protocol.perturb import Voice
 from evalharness.protocol.surface import ActionSurface
 from evalharness.refine.scene import Scene, Step
 from evalharness.refine.slips import KINDS, Kind, Slip, slips
-from evalharness.refine.worlds import World
+from evalharness.refine.worlds import Seeker, World
 
 _ATTEMPTS = 14
 """Times that a trajectory is started over because the world did not take an error for one."""
@@ -87,10 +87,9 @@ class Stage:
     async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:
         return await self.environment.step(self.voice.to_world(said))
 
-    async def sought(self) -> Clean:
-        """The task played by the family's seeker. Raises NoTrajectoryError where it does not get there."""
-        assert self.world.seeker is not None
-        seeker = self.world.seeker(self.task)
+    async def sought(self, seeker: Seeker) -> Clean:
+        """The task played by one who knows only what it has read. Raises NoTrajectoryError where it does not get
+        there."""
         goal, first, info = await self.environment.reset(self.task)
         steps: list[Step] = []
         before = first

@@ -257,8 +257,8 @@ class _Family:
         samples: list[dict[str, Any]] = []
         refused: Counter[str] = Counter()
         try:
-            seeks = self.world.seeker is not None and self.order.search
-            clean = await (stage.sought() if seeks else stage.clean())
+            seeker = self.world.seeker(task) if self.order.search else None
+            clean = await (stage.clean() if seeker is None else stage.sought(seeker))
         except NoTrajectoryError as reason:
             return {"samples": [], "refused": {str(reason): self.per_task}}
         for variant in range(self.per_task):

@@ -72,8 +72,8 @@ class World:
     """The family lists its valid actions in milliseconds."""
     refused: Callable[[bool, str], bool] = lambda valid, observation: not valid
     """(recorded validity, observation) -> whether the world refused the action."""
-    seeker: Callable[[Task], Seeker] | None = None
-    """Plays in place of the plan where things are to be looked for. None: the plan goes only where a player could know
+    seeker: Callable[[Task], Seeker | None] = lambda task: None
+    """Plays in place of the plan, which knows what nobody has read. None: the plan goes only where a player could know
     to go."""
     look: str = ""
     """Said on coming to a place whose things are not shown by coming there, when one of them is needed."""

@@ -46,6 +46,7 @@ def _thoughts(scene: Scene) -> list[str]:
     kind, target = str(scene.task.payload["object"]), str(scene.task.payload["target"])
     action, held = scene.next, _held(scene)
     purpose = scene.ahead(_MOVES)[1]
+    state = _state(scene, held, target)
     if action is None or purpose is None:
         return [
             f"The next step to the goal is: {scene.action}.",
@@ -54,23 +55,31 @@ def _thoughts(scene: Scene) -> list[str]:
     match action.name:
         case "go":
             return _going(
-                scene, slots["receptacle"], purpose.name, dict(purpose.arguments), kind, target, held
+                scene, slots["receptacle"], purpose.name, dict(purpose.arguments), kind, target, held, state
             )
         case "open" if purpose.name == "take" and held is None:
             place = slots["receptacle"]
             return [
+                f"I look for {kind}, and {place} is closed. I open it.",
                 f"The {place} is closed. I open it to look for a {kind}.",
                 f"I cannot see into the {place}. A {kind} may be in it, so I open it.",
+            ]
+        case "open" if purpose.name == "use":
+            place = slots["receptacle"]
+            return [
+                f"I hold {held} and look for {target}, and {place} is closed. I open it.",
             ]
         case "open":
             place = slots["receptacle"]
             return [
+                f"I hold {held}, {state}, and {place} is closed. I open it.",
                 f"The {place} is closed. I open it before I put the {held} in.",
                 f"I have to open the {place} to put the {held} in.",
             ]
         case "take":
             thing = slots["object"]
             return [
+                f"I look for {thing}, and it is here. I take it.",
                 f"Here is {thing}, and the goal asks for a {kind}. I take it.",
                 f"I see {thing}. It is the {kind} that I need, so I take it.",
                 f"The {thing} is here. I need a {kind}, so I take it.",
@@ -78,18 +87,21 @@ def _thoughts(scene: Scene) -> list[str]:
         case "clean" | "heat" | "cool":
             thing, place = slots["object"], slots["receptacle"]
             return [
+                f"I hold {thing}, {state}, and am at {place}.",
                 f"I hold {thing} and am at {place}, which {_DOES[action.name]} it.",
                 f"The {thing} must be {_DONE[action.name]} first. I am at {place}, so I do it now.",
             ]
         case "put":
             thing, place = slots["object"], slots["receptacle"]
             return [
+                f"I hold {thing}, {state}, and am at {place}. I put it here.",
                 f"I am at {place} with {thing}. The goal wants it in a {target}, so I put it here.",
                 f"This is a {target}, where {thing} belongs. I put it down.",
             ]
         case "use":
             lamp = slots["object"]
             return [
+                f"I hold {held} and look for {lamp}, and it is here. I switch it on.",
                 f"I hold {held}, and {lamp} is here. I switch it on to look at the {kind}.",
                 f"Here is {lamp}. I use it to examine {held}.",
             ]
@@ -98,44 +110,82 @@ def _thoughts(scene: Scene) -> list[str]:
     ]
 
 
+def _state(scene: Scene, held: str | None, target: str) -> str:
+    """`which must be heated`, until it is: `which is heated and belongs in a fridge`."""
+    kind = scene.task.kind
+    if kind not in _DONE:
+        return f"which belongs in a {target}"
+    if any(step.action.startswith(f"{kind} {held} ") for step in scene.done):
+        return f"which is {_DONE[kind]} and belongs in a {target}"
+    return f"which must be {_DONE[kind]}"
+
+
 def _going(
-    scene: Scene, place: str, purpose: str, slots: dict[str, str], kind: str, target: str, held: str | None
+    scene: Scene,
+    place: str,
+    purpose: str,
+    slots: dict[str, str],
+    kind: str,
+    target: str,
+    held: str | None,
+    state: str,
 ) -> list[str]:
+    """The first wording of a search names the kind of thing before it says whether one is here: what a small model
+    says next is what it finds behind that word in the last observation, a number, or nothing."""
     here = _where(scene)
     if purpose == "take" and held is None:
         thing = slots["object"]
         if _seen_at(scene, thing, place):
             return [
+                f"I look for {thing}, which I saw at {place}. I go there.",
                 f"I saw {thing} at {place}. I go back for it.",
                 f"I need a {kind}, and {thing} is at {place}.",
             ]
         if here is not None and _looked_in_vain(scene, kind):
-            return [f"There is no {kind} at {here}. {why}" for why in _onward(scene, here, place, kind)]
-        first = "I need a" if not _placed(scene) else "I need another"
+            reasons = _onward(scene, here, place, kind)
+            return [f"{no} {why}" for why in reasons for no in (
+                f"I look for {kind}, and none is here.", f"There is no {kind} at {here}."
+            )]  # fmt: skip
+        if last := _looked_at_last(scene):
+            return [
+                f"I look for {kind}, and no other is in sight. I was at {last}. {why}"
+                for why in _onward(scene, last, place, kind)
+            ]
         return [
-            f"{first} {kind}. I have not seen one yet; {place} is a place where it may be.",
-            f"{first} {kind}, and none is in sight. I look at {place}.",
+            f"I look for {kind}, and I have seen none yet. It may be at {place}.",
+            f"I need a {kind}, and none is in sight. I look at {place}.",
             f"I have no {kind} yet. A {kind} could be at {place}, so I go there.",
         ]
     if purpose in _DOES:
         return [
+            f"I hold {held}, {state}, and {place} {_DOES[purpose]} things. I go there.",
             f"I have {held}. It must be {_DONE[purpose]}, and {place} {_DOES[purpose]} things. I go there.",
             f"Before I bring {held} away it must be {_DONE[purpose]}. I go to {place}.",
         ]
     if purpose == "use":
-        if here is not None and _looked_in_vain(scene, target):
+        if _seen_at(scene, slots["object"], place):
             return [
-                f"I hold {held}. There is no {target} at {here}. {why}"
-                for why in _onward(scene, here, place, target)
+                f"I hold {held} and look for {slots['object']}, which I saw at {place}. I go there.",
             ]
+        last = here or place
         return [
-            f"I have {held}. Now I need a {target} to look at it by. I go to {place}.",
-            f"I hold {held}. A {target} may be at {place}.",
+            f"I hold {held} and look for {target}, and none is here. {why}"
+            for why in _onward(scene, last, place, target)
         ]
     return [
+        f"I hold {held}, {state}. I go to {place}.",
         f"I have {held}. It belongs in a {target}, so I go to {place}.",
         f"Now {held} goes into a {target}. I go to {place}.",
     ]
+
+
+def _looked_at_last(scene: Scene) -> str | None:
+    """Where the last thing was taken from: there the search goes on."""
+    for step in reversed(scene.done):
+        action = scene.parse(step.action)
+        if action is not None and action.name == "take":
+            return action.arguments["receptacle"]
+    return None
 
 
 def _onward(scene: Scene, here: str, place: str, kind: str) -> list[str]:
@@ -171,10 +221,6 @@ def _looked_in_vain(scene: Scene, kind: str) -> bool:
 
 def _names_a(text: str, kind: str) -> bool:
     return re.search(rf"\b{re.escape(kind)} \d", text) is not None
-
-
-def _placed(scene: Scene) -> bool:
-    return any(step.action.startswith("put ") for step in scene.done)
 
 
 def _idle(scene: Scene) -> list[str]:
