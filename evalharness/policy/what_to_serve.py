@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from evalharness.server.kept import Kept
 
 Status = Callable[[str], None]
-_NAMED = ["demo", *SCRIPTED]
+_NAMED = ["demo", "demo-base", *SCRIPTED]
 
 
 @dataclass(frozen=True)
@@ -65,12 +65,12 @@ def vllm_arguments(config: RunConfig) -> tuple[list[str], dict[str, Any]]:
 def whole_model(config: RunConfig, on_status: Status) -> ToLoad:
     """Raises UserError, before anything is started, where a vLLM could not serve the model."""
     from evalharness.server.checkpoint import check_checkpoint, is_local
-    from evalharness.server.demo import ensure_demo
+    from evalharness.server.demo import DEMO_BASE, ensure_demo
     from evalharness.server.find import find_server
 
     extra, identity = vllm_arguments(config)
     model = config.model
-    hub_id = config.model != "demo" and not is_local(config.model)
+    hub_id = config.model != DEMO_BASE and not is_local(config.model)
     if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
         raise UserError(
             f"--model {config.model}: no such directory"
@@ -79,8 +79,8 @@ def whole_model(config: RunConfig, on_status: Status) -> ToLoad:
             + f"{', '.join(_NAMED)}, replay:RUN, or http://host:port/v1"
             + openai_hint(config.model)
         )
-    checkpoint = None if hub_id or config.model == "demo" else check_checkpoint(config.model)
-    if config.model == "demo":
+    checkpoint = None if hub_id or config.model == DEMO_BASE else check_checkpoint(config.model)
+    if config.model == DEMO_BASE:
         if not config.cluster:
             find_server(config.vllm)  # before the model is made
         checkpoint = check_checkpoint(ensure_demo(on_status))
@@ -94,9 +94,10 @@ def whole_model(config: RunConfig, on_status: Status) -> ToLoad:
 
 
 def has_adapter(config: RunConfig) -> bool:
+    from evalharness.server.demo import DEMO
     from evalharness.server.lora import is_adapter
 
-    return config.lora is not None or is_adapter(config.model)
+    return config.lora is not None or config.model == DEMO or is_adapter(config.model)
 
 
 def kept_server(config: RunConfig, what: ToLoad) -> Kept | None:

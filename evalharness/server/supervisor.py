@@ -47,10 +47,12 @@ def main(control_fd: int, grace: float, scratch: str, command: list[str]) -> int
 
     wake_up = _wake_up_on(signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     try:
-        child = subprocess.Popen(command, process_group=0, preexec_fn=die_with_supervisor).pid
+        # Kept: one that is dropped collects its child if that has ended already, and the exit status is lost.
+        started = subprocess.Popen(command, process_group=0, preexec_fn=die_with_supervisor)
     except OSError as error:
         _tell(control, f"failed {error}")
         return 127
+    child = started.pid
     _tell(control, f"started {child}")
 
     status: int | None = None

@@ -259,7 +259,7 @@ def test_no_errors_on_request(home: Path) -> None:
 
 def test_a_thing_in_an_unknown_place_is_looked_for(home: Path) -> None:
     """In the order of the room, each place once and none that was seen into; the first one seen is taken."""
-    found = made(home, "looking", "alfworld", errors=None, samples=12, per_task=1)
+    found = made(home, "looking", "alfworld", errors=None, samples=4, per_task=1)
     vain = 0
     for sample in found:
         thing = str(task_of(sample).payload["object"])
@@ -275,7 +275,7 @@ def test_a_thing_in_an_unknown_place_is_looked_for(home: Path) -> None:
             shows = re.search(rf"\b{thing} \d", answer)
             vain += not shows and "is closed" not in answer
         assert shows
-    assert vain >= len(found), "some places were looked at in vain"
+    assert vain >= 2, "some places were looked at in vain"
 
 
 def test_without_a_search_the_plan_goes_straight_there(home: Path) -> None:
@@ -287,19 +287,17 @@ def test_without_a_search_the_plan_goes_straight_there(home: Path) -> None:
 def test_one_wording_of_each_thought_where_one_is_asked_for(home: Path) -> None:
     def openings(wordings: int | None) -> set[str]:
         name = f"wordings-{wordings}"
-        found = made(home, name, "alfworld", errors=None, samples=16, per_task=1, wordings=wordings)
-        return {
-            re.sub(r"\b(?:[a-z]+ \d+|an? [a-z]+)", "", sample.player_turns[0].content) for sample in found
-        }
+        found = made(home, name, "alfworld", errors=None, samples=16, per_task=4, wordings=wordings)
+        return {" ".join(sample.player_turns[0].content.split()[:3]) for sample in found}
 
-    assert len({text.split(".")[0] for text in openings(1)}) == 1
-    assert len({text.split(".")[0] for text in openings(None)}) > 1
+    assert openings(1) == {"Thought: I look"}
+    assert len(openings(None)) > 1
 
 
 def test_tasks_of_some_kinds_alone(home: Path) -> None:
-    found = made(home, "kinds", "pddl", errors=None, samples=6, kinds=("gripper", "blockworld"))
+    found = made(home, "kinds", "pddl", errors=None, samples=12, per_task=1, kinds=("gripper", "blockworld"))
     assert {sample.metadata["kind"] for sample in found} == {"gripper", "blockworld"}
-    with pytest.raises(UserError, match="has none of grippers, but barman, blockworld, gripper, tyreworld"):
+    with pytest.raises(UserError, match=r"has none of grippers, but .*gripper"):
         made(home, "no-kinds", "pddl", errors=None, kinds=("grippers",))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import shutil
 import subprocess
@@ -14,7 +16,8 @@ import pytest
 from evalharness.errors import UserError
 from evalharness.server import ManagedServer, check_checkpoint, ensure_demo, find_server
 from evalharness.server import demo as demo_module
-from evalharness.server.demo import DemoError, demo_path, is_complete
+from evalharness.server.demo import DEMO_ADAPTER, DEMO_BASE, DemoError, demo_path, is_complete
+from evalharness.server.lora import check_adapter
 
 from .environments import make_wheel
 
@@ -82,6 +85,36 @@ async def test_it_answers_a_question_on_the_real_server(converted: Path, tmp_pat
             choice = (await response.json())["choices"][0]
     assert "Paris" in choice["message"]["content"]
     assert choice["finish_reason"] == "stop"
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_it_acts(converted: Path, server_python: Path, tmp_path: Path) -> None:
+    """With the adapter of this package: replies of the right form, actions that the worlds accept."""
+    run = tmp_path / "run"
+    around = os.environ | {"EVALHARNESS_HOME": str(converted.parents[2])}
+    asked = ["--model", "demo", "--vllm", server_python.with_name("vllm"), "--suite", "open", "-o", run]
+    bounds = ["--tasks", "alfworld,pddl", "--limit", "3", "--max-turns", "6", "--max-tokens", "96"]
+    command = [sys.executable, "-m", "evalharness", "run", *asked, *bounds]
+    done = subprocess.run(command, env=around, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    families = json.loads((run / "summary.json").read_text())["families"]
+    episodes = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
+    assert len(episodes) == 6, families
+    turns = [turn for episode in episodes for turn in episode["turns"]]
+    assert sum(turn["action"] is not None for turn in turns) >= 0.8 * len(turns)
+    assert sum(bool(turn["valid"]) for turn in turns) >= 0.5 * len(turns)
+
+
+def test_its_adapter_is_small_and_says_how_it_was_made() -> None:
+    weights = DEMO_ADAPTER / "adapter_model.safetensors"
+    assert weights.stat().st_size < 10_000_000
+    assert check_adapter(DEMO_ADAPTER).base == DEMO_BASE
+    manifest = json.loads((DEMO_ADAPTER / "manifest.json").read_text())
+    assert manifest["adapter_sha256"] == hashlib.sha256(weights.read_bytes()).hexdigest()
+    assert [command.split()[1] for command in manifest["commands"]] == ["refine", "refine", "tune"]
+    assert all(data["sha256"] for data in manifest["data"]["files"])
+    assert manifest["training"]["steps"] > 0
 
 
 @pytest.fixture(scope="session")

@@ -57,12 +57,13 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     bf16 = job["dtype"] == "bfloat16"
     # Weights that are trained are kept in float32: steps of 5e-6 are less than bfloat16 can tell apart.
     kept = torch.bfloat16 if bf16 and job["method"] == "lora" else torch.float32
+    # Rows that go their own way back are padded at their end alone, and hold one conversation each.
+    blocks = not cuda and job["loss"] == "by conversation" and not job["packing"]
     model = AutoModelForCausalLM.from_pretrained(
         job["model"],
         dtype=kept,
         local_files_only=True,
-        # Rows that go their own way back are padded at their end alone.
-        attn_implementation=None if cuda or job["loss"] != "by conversation" else attention.register(),
+        attn_implementation=attention.register() if blocks else None,
     )
     if job["share_prefix"] and (kind := unshareable(model)):
         say("notice", text=f"beginnings are not shared: this model keeps {kind}")
