@@ -1,4 +1,4 @@
-"""The environments. Importing this package registers each one with gymnasium.
+"""The environments. gymnasium knows each of them once this package and gymnasium are imported, in either order.
 
 import gymnasium
 env = gymnasium.make("envs:evalharness/BabyAI-v0")
@@ -6,38 +6,42 @@ env = gymnasium.make("envs:evalharness/BabyAI-v0")
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
-from pathlib import Path
-from typing import Any
 
-import gymnasium
+from envs.base import EnvSpec
+from envs.registration import once_imported, register
 
-from envs.base import EnvSpec, TextEnv
+_loading = False
 
 
 @cache
 def specs() -> dict[str, EnvSpec]:
     """Every installed environment by family name, sorted; third-party packages join by entry point."""
+    global _loading
     found: dict[str, EnvSpec] = {}
-    for point in entry_points(group="evalharness.environments"):
-        spec = point.load()
-        if not isinstance(spec, EnvSpec):
-            raise TypeError(f"entry point {point.value!r} is not an EnvSpec")
-        found[spec.family] = spec
+    _loading = True
+    try:
+        for point in entry_points(group="evalharness.environments"):
+            spec = point.load()
+            if not isinstance(spec, EnvSpec):
+                raise TypeError(f"entry point {point.value!r} is not an EnvSpec")
+            found[spec.family] = spec
+    finally:
+        _loading = False
+    if "gymnasium" in sys.modules:
+        register(found.values())
     return dict(sorted(found.items()))
 
 
-def _register() -> None:
-    for spec in specs().values():
-        if spec.gym_id in gymnasium.registry:
-            continue
-
-        def make(*, data: Path | None = None, _spec: EnvSpec = spec, **_: Any) -> TextEnv:
-            return _spec.make(data)
-
-        # Turn limits and the order of calls are the harness's business; the checker would probe spaces.
-        gymnasium.register(spec.gym_id, entry_point=make, disable_env_checker=True, order_enforce=False)
+def _gymnasium_is_there() -> None:
+    if not _loading:
+        # AttributeError: an environment's own module has just imported it, and its SPEC is not there yet. The next
+        # call of `specs` registers, as where they are being loaded.
+        with suppress(AttributeError):
+            specs()
 
 
-_register()
+once_imported("gymnasium", _gymnasium_is_there)

@@ -1,231 +1,68 @@
-"""The environment contract: everything the harness knows of an environment is in this file."""
+"""The environment contract: everything the harness knows of an environment is named in this file."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any
 
-import gymnasium
+from envs.task import (
+    MAX_TURNS,
+    MIN_TURNS,
+    Difficulty,
+    ImportRefusedError,
+    Info,
+    InvalidTaskError,
+    LabelSource,
+    MissingDataError,
+    NoEpisodeError,
+    OptionalInfo,
+    Suite,
+    Task,
+    task_of,
+    tasks_hash,
+)
 
-from evalharness.errors import EvalharnessError
+if TYPE_CHECKING:
+    from envs.text_env import AnyText, TextEnv
 
-MAX_TURNS = 30
-"""Turns of an episode in AgentBoard and AgentRefine: the default of a run, and the limit of open suites' plans."""
-MIN_TURNS = 3
-"""Turns of the shortest plan that an open suite's task may have."""
-
-T = TypeVar("T")
-
-Suite = str
-"""`agentboard` (published, needs data), `open` (generated), or the name of a suite that a family brings of its own."""
-Difficulty = Literal["easy", "hard"]
-LabelSource = Literal["official", "ours", "simulator"]
-
-
-class MissingDataError(EvalharnessError):
-    """Data that the user has to supply is absent; the message ends with the commands that get it."""
-
-    def __init__(self, what: str, how: str | None = None) -> None:
-        """`how`: the command that gets it, where that is not the one for the published suite."""
-        super().__init__(
-            f"{what}; get the data with: "
-            + (how or "evalharness data fetch, or from a folder: evalharness data import DIR")
-        )
-
-
-class ImportRefusedError(EvalharnessError):
-    """A file that `EnvSpec.import_data` was given is not what it takes; the message says what is wrong with it."""
-
-
-class InvalidTaskError(EvalharnessError):
-    """A task cannot be played: its payload, files or labels are not what the adapter expects."""
-
-
-class NoEpisodeError(InvalidTaskError):
-    """An environment was asked about its episode before the first `reset` gave it a task."""
-
-    def __init__(self) -> None:
-        super().__init__('no episode yet: call reset(options={"task": task}) first')
-
-
-@dataclass(frozen=True)
-class Task:
-    """One problem of a suite.
-
-    `payload` is JSON data that the family's adapter understands; it holds no absolute path, so that
-    `content_hash` is the same on every machine.
-    """
-
-    id: str
-    """`family/suite/index`, for example `babyai/agentboard/017`."""
-    family: str
-    suite: Suite
-    index: int
-    """Position in the suite's table of this family, from 0."""
-    goal: str
-    difficulty: Difficulty
-    kind: str
-    """What sort of task of its family it is (level, task type, domain, game), for grouping and display."""
-    labels: LabelSource = "official"
-    """Who wrote the subgoals that progress is measured by."""
-    subgoals: tuple[str, ...] = ()
-    payload: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def content_hash(self) -> str:
-        """SHA-256 over the canonical JSON of every field: changes whenever the task does."""
-        text = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Task:
-        return cls(**{**data, "subgoals": tuple(data["subgoals"])})
+__all__ = [
+    "MAX_TURNS",
+    "MIN_TURNS",
+    "AnyText",
+    "Difficulty",
+    "Draw",
+    "EnvSpec",
+    "ImportProgress",
+    "ImportRefusedError",
+    "Info",
+    "InvalidTaskError",
+    "LabelSource",
+    "MissingDataError",
+    "NoEpisodeError",
+    "OptionalInfo",
+    "Perturbation",
+    "PublishedTable",
+    "ScoreNames",
+    "Suite",
+    "Task",
+    "TextEnv",
+    "Wording",
+    "task_of",
+    "tasks_hash",
+]
 
 
-def tasks_hash(tasks: Sequence[Task]) -> str:
-    """SHA-256 over the tasks' content hashes in order."""
-    return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
+def __getattr__(name: str) -> Any:
+    """gymnasium and numpy take a third of a second, which who only reads tasks or scores does not wait for."""
+    if name in ("AnyText", "TextEnv"):
+        import gymnasium  # noqa: F401  (first: it registers environments, whose modules may import this class)
 
+        from envs import text_env
 
-class OptionalInfo(TypedDict, total=False):
-    """What only some environments return beside the observation."""
-
-    no_effect: bool
-    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
-    logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
-    published_valid: bool
-    """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
-    figures: Mapping[str, float]
-    """Further numbers about the episode so far, of those that `EnvSpec.scores` names."""
-
-
-class Info(OptionalInfo):
-    """What `reset` and `step` return beside the observation."""
-
-    progress: float
-    """Progress rate so far, 0..1, by the suite's labels."""
-    success: bool
-    """The task counts as solved by the suite's labels."""
-    solved: bool
-    """The simulator's own verdict, which can differ from the label's."""
-    valid: bool
-    """The last action was grounded: the environment understood it and could carry it out."""
-    subgoals_completed: tuple[int, ...]
-    """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
-
-
-class AnyText(gymnasium.spaces.Space[str]):
-    """The space of every string. `gymnasium.spaces.Text` is bounded in length and alphabet; a model is not."""
-
-    def sample(self, mask: Any | None = None, probability: Any | None = None) -> str:
-        return "look"
-
-    def contains(self, x: Any) -> bool:
-        return isinstance(x, str)
-
-    @property
-    def is_np_flattenable(self) -> bool:
-        return False
-
-
-class TextEnv(gymnasium.Env[str, str]):
-    """A text world: an action is any string, an observation is a string.
-
-    Promises every adapter keeps:
-
-    * any string is survivable as an action; what the world cannot do yields an ordinary observation;
-    * the same task and actions give the same observations, independent of earlier episodes;
-    * `reset(options={"task": task})` may be called any number of times on one instance; before the first call
-      everything else raises `NoEpisodeError`;
-    * `terminated` means the task is solved or the world has ended; turn limits are the caller's
-      business, so `truncated` is always false.
-    """
-
-    metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (gymnasium's own attribute)
-
-    def __init__(self, *, data: Path | None = None) -> None:
-        """`data` is the user's data folder (it holds `agentboard/<family>/...`); None where a suite needs none."""
-        self.data = data
-        self.observation_space = AnyText()
-        self.action_space = AnyText()
-
-    @abstractmethod
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[str, dict[str, Any]]:
-        """Start `options["task"]`. Returns the first observation and an `Info`."""
-
-    @abstractmethod
-    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        """Returns (observation, reward = gain in progress rate, terminated, False, `Info`)."""
-
-    @property
-    @abstractmethod
-    def goal(self) -> str:
-        """The goal text shown to the agent, known after `reset`."""
-
-    @abstractmethod
-    def valid_actions(self) -> list[str]:
-        """Every action the world would accept now, sorted. Computed only when called: it can be slow."""
-
-    @abstractmethod
-    def oracle(self) -> list[str]:
-        """A plan from the state right after `reset` that solves the current task; [] when none is known.
-
-        Leaves the running episode as it was. Deterministic.
-        """
-
-    def reference_plans(self) -> dict[str, list[str]]:
-        """Named plans that the audit of labels replays: the oracle's, and others that solve the task in the
-        simulator's own eyes (a recorded solution, the direct way to the mission), where the two can differ."""
-        return {"oracle": self.oracle()}
-
-    @staticmethod
-    def playing(part: T | None) -> T:
-        """`part` of the running episode, which an adapter has as None until the first `reset`.
-
-        Raises NoEpisodeError before that.
-        """
-        if part is None:
-            raise NoEpisodeError
-        return part
-
-    @staticmethod
-    def info(
-        *,
-        progress: float,
-        success: bool,
-        valid: bool,
-        solved: bool | None = None,
-        completed: tuple[int, ...] = (),
-        **further: Unpack[OptionalInfo],
-    ) -> dict[str, Any]:
-        """An `Info`; `solved` is as `success` where the simulator has no verdict of its own."""
-        info: Info = {
-            "progress": progress,
-            "success": success,
-            "solved": success if solved is None else solved,
-            "valid": valid,
-            "subgoals_completed": completed,
-            **further,
-        }
-        return dict(info)
-
-
-def task_of(options: Mapping[str, Any] | None) -> Task:
-    """The task in gymnasium's reset options, or a clear error."""
-    task = (options or {}).get("task")
-    if not isinstance(task, Task):
-        raise InvalidTaskError('reset() needs options={"task": Task}; load one with SPEC.load_tasks(...)')
-    return task
+        return getattr(text_env, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @dataclass(frozen=True)

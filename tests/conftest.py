@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import surroundings
+from made_once import made_once
+from tiny_model import make_tiny_checkpoint
 
 from evalharness.cli import main
 from evalharness.paths import server_folder
@@ -45,10 +48,12 @@ def data_source() -> Path:
 @pytest.fixture(scope="session")
 def published_data(data_source: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with all of the published data, put there by `evalharness data import`."""
-    folder = tmp_path_factory.mktemp("published") / "data"
-    assert main(["data", "import", str(data_source), "--data", str(folder)]) == 0
-    assert main(["data", "verify", "--data", str(folder)]) == 0
-    return folder
+
+    def make(folder: Path) -> None:
+        assert main(["data", "import", str(data_source), "--data", str(folder)]) == 0
+        assert main(["data", "verify", "--data", str(folder)]) == 0
+
+    return made_once(tmp_path_factory, "published", make)
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +80,7 @@ def server_python() -> Path:
 @pytest.fixture(scope="session")
 def tiny_checkpoint(server_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny random Llama with 4,096 positions."""
-    from tiny_model import make_tiny_checkpoint
-
-    return make_tiny_checkpoint(tmp_path_factory.mktemp("tiny") / "model", server_python)
+    return made_once(tmp_path_factory, "tiny", lambda folder: make_tiny_checkpoint(folder, server_python))
 
 
 @pytest.fixture
@@ -96,6 +99,33 @@ def clean_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def environment(tmp_path: Path) -> dict[str, str]:
     """Variables for a command in a process of its own: an empty home, the Compass environment installed."""
     return surroundings(tmp_path)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if hasattr(config.option, "loadscopereorder"):
+        config.option.loadscopereorder = False  # pytest-xdist: files in the order of the next function
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Who asks for the variables of commands starts commands: a second or more for each.
+
+    Of several processes none should be left alone with the longest file: those that take long come first.
+    """
+    for item in items:
+        if "environment" in getattr(item, "fixturenames", ()):
+            item.add_marker("slow")
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    weights: Counter[Path] = Counter()
+    for item in items:
+        weights[item.path] += max(
+            (weight for mark, weight in _SECONDS.items() if item.get_closest_marker(mark)), default=0
+        )
+    items.sort(key=lambda item: -weights[item.path])  # stable: the tests of a file stay in their order
+
+
+_SECONDS = {"vllm": 20, "faults": 10, "slow": 3}
+"""Of a test with that mark, roughly."""
 
 
 _skipped_data_tests: list[str] = []

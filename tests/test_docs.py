@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,7 @@ def elsewhere(tmp_path: Path, clean_home: Path, monkeypatch: pytest.MonkeyPatch)
     return tmp_path
 
 
+whole_parser = cache(make_parser)
 READING = {"show", "compare", "analyze", "plot", "export", "tasks", "perturb", "leaderboard", "diversity"}
 """Commands that are carried out as they stand; they need neither model nor data."""
 NOT_OF_MADE_RUNS = {"openenv-trace", "submit", "--from"}
@@ -109,7 +111,7 @@ def test_every_command_of_the_docs_runs_or_parses(where: str, words: list[str], 
 
     if "--help" in words:
         return
-    args = make_parser().parse_args(words)
+    args = whole_parser().parse_args(words)
     carried_out = words[0] in READING and NOT_OF_MADE_RUNS.isdisjoint(words)
     if carried_out and not any(family in word for word in words for family in NO_FAMILY):
         known = [word for word in words if word.startswith("results/")]
@@ -141,7 +143,7 @@ def inline() -> Iterator[tuple[str, str]]:
 
 @pytest.mark.parametrize(("where", "text"), sorted(set(inline())))
 def test_commands_and_options_named_in_passing_exist(where: str, text: str) -> None:
-    parser = make_parser()
+    parser = whole_parser()
     words = re.sub(r"[\[\]|]", " ", text).split()
     named = [word for word in words if not word.startswith("-")]
     known = [parser]
@@ -169,12 +171,13 @@ def test_every_option_has_a_help_text() -> None:
         for child, below in subcommands(parser).items():
             yield from parsers(f"{name} {child}", below)
 
-    for name, parser in parsers("evalharness", make_parser()):
+    for name, parser in parsers("evalharness", whole_parser()):
         for action in parser._actions:
             if not isinstance(action, argparse._SubParsersAction):
                 assert action.help, f"{name}: {action.option_strings or action.dest}"
 
 
+@pytest.mark.slow
 def test_the_site_builds_and_no_link_leads_nowhere(tmp_path: Path) -> None:
     pytest.importorskip("material", reason="the extra `docs` is not installed")
     # Not --quiet: mkdocs counts only the warnings that it prints.
@@ -229,6 +232,7 @@ def test_the_worked_example_of_adding_an_environment(tmp_path: Path, environment
     assert '"success_rate": 1.0' in summary.stdout
 
 
+@pytest.mark.slow
 def test_the_quick_start(tmp_path: Path, clean_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its commands in their order, but those that install, download or need a checkpoint; then its Python."""
     monkeypatch.chdir(tmp_path)

@@ -20,7 +20,11 @@ HARD_WORDS = re.compile(
 
 @pytest.mark.parametrize(
     "command",
-    [("ruff", "check", "."), ("ruff", "format", "--check", "."), ("mypy",)],
+    [
+        ("ruff", "check", "."),
+        ("ruff", "format", "--check", "."),
+        pytest.param(("mypy",), marks=pytest.mark.slow),
+    ],
     ids=lambda c: " ".join(c),
 )
 def test_clean(command: tuple[str, ...]) -> None:
@@ -30,6 +34,7 @@ def test_clean(command: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_every_import_goes_down_and_none_in_circles() -> None:
     """The table of rooms is in pyproject.toml; `lint-imports` shows the same."""
     command = "from importlinter.cli import lint_imports_command; lint_imports_command()"

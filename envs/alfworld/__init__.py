@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from envs.alfworld.actions import ACTIONS
 from envs.alfworld.perturbations import WORDING
-from envs.base import EnvSpec, Suite, Task, TextEnv
+from envs.base import EnvSpec, Suite, Task
+
+if TYPE_CHECKING:
+    from envs.base import TextEnv
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:

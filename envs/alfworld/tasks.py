@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from envs.alfworld.labels import KINDS
-from envs.alfworld.open_suite import open_tasks
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
 PUBLISHED_TASKS = 134
@@ -20,7 +19,11 @@ _MEND = "bring it in with: evalharness data import DIR (or: evalharness data fet
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
-    return _published(data) if suite == "agentboard" else open_tasks(seed)
+    if suite == "agentboard":
+        return _published(data)
+    from envs.alfworld.open_suite import open_tasks  # with the generator
+
+    return open_tasks(seed)
 
 
 def game_path(data: Path | None, name: str) -> Path:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from envs.babyai.levels import FAMILY, LEVELS
-from envs.babyai.open_suite import open_tasks
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
 SEEDS = (1234, 1235, 1236, 1237)
@@ -16,7 +15,11 @@ SEEDS = (1234, 1235, 1236, 1237)
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
-    return _published(data) if suite == "agentboard" else open_tasks(seed)
+    if suite == "agentboard":
+        return _published(data)
+    from envs.babyai.open_suite import open_tasks  # with the generator
+
+    return open_tasks(seed)
 
 
 def _label_file(data: Path | None) -> Path:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from envs.base import Draw, EnvSpec, ImportProgress, PublishedTable, ScoreNames, TextEnv
+from envs.base import Draw, EnvSpec, ImportProgress, PublishedTable, ScoreNames
 from envs.hotpotqa.actions import ACTIONS, place
 from envs.hotpotqa.generator import FAMILY, generate
 from envs.hotpotqa.perturbations import WORDING
 from envs.hotpotqa.questions import QUESTIONS
 from envs.hotpotqa.tasks import OFFICIAL, OFFICIAL_QUESTIONS, load_tasks, provenance
+
+if TYPE_CHECKING:
+    from envs.base import TextEnv
 
 
 def _make(data: Path | None) -> TextEnv:

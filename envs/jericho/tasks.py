@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Suite, Task
 from envs.jericho.labels import game_labels
-from envs.jericho.open_suite import open_tasks
 
 FOLDER: Final = "agentboard/jericho"
 GOALS: Final = "partial_labels.jsonl"
@@ -27,7 +26,11 @@ GAMES: Final = (
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
-    return _published(data) if suite == "agentboard" else open_tasks(seed)
+    if suite == "agentboard":
+        return _published(data)
+    from envs.jericho.open_suite import open_tasks  # with the generator
+
+    return open_tasks(seed)
 
 
 @cache

@@ -6,14 +6,17 @@ import json
 from pathlib import Path
 
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from envs.pddl.open_suite import open_tasks
 from envs.pddl.problem import DOMAINS, make_task
 from envs.pddl.syntax import PddlError
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
-    return _published(data) if suite == "agentboard" else open_tasks(seed)
+    if suite == "agentboard":
+        return _published(data)
+    from envs.pddl.open_suite import open_tasks  # with the generator
+
+    return open_tasks(seed)
 
 
 def _published(data: Path | None) -> list[Task]:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from envs.base import EnvSpec, Suite, Task, TextEnv
+from envs.base import EnvSpec, Suite, Task
 from envs.sciworld.actions import ACTIONS
 from envs.sciworld.kinds import FAMILY, OPEN_VERSION
 from envs.sciworld.perturbations import WORDING
+
+if TYPE_CHECKING:
+    from envs.base import TextEnv
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:

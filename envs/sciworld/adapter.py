@@ -33,6 +33,9 @@ class ScienceWorldEnv(TextEnv):
         self._at_start = 0.0
         self._solved = False
 
+    def warm(self) -> None:
+        self._simulator.start()
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[str, dict[str, Any]]:

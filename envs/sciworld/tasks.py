@@ -8,7 +8,6 @@ from typing import Any
 
 from envs.base import InvalidTaskError, MissingDataError, Suite, Task
 from envs.sciworld.kinds import FAMILY, SIMPLIFICATIONS
-from envs.sciworld.open_suite import open_tasks
 
 LABELS = Path("agentboard", "scienceworld", "test.jsonl")
 """Where the labels are in the user's data folder."""
@@ -16,7 +15,11 @@ LABELS = Path("agentboard", "scienceworld", "test.jsonl")
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
-    return _published(data) if suite == "agentboard" else open_tasks(seed)
+    if suite == "agentboard":
+        return _published(data)
+    from envs.sciworld.open_suite import open_tasks  # with the generator
+
+    return open_tasks(seed)
 
 
 def _published(data: Path | None) -> list[Task]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -125,11 +125,14 @@ class ScoredRun:
 def load_scored_run(folder: Path) -> ScoredRun:
     """Raises UserError when `folder` holds no run, or no finished episode."""
     manifest = read_manifest(folder)
-    scores = [EpisodeScore.of(episode) for episode in read_episodes(folder)]
+    return scored_run(folder, manifest, [EpisodeScore.of(episode) for episode in read_episodes(folder)])
+
+
+def scored_run(folder: Path, manifest: Mapping[str, Any], scores: Sequence[EpisodeScore]) -> ScoredRun:
+    """Raises UserError where there are no scores."""
     if not scores:
         raise UserError(f"{folder} holds no finished episode yet; continue it with `evalharness run`")
-    scores.sort(key=lambda s: (s.family, s.task_id, s.sample))
-    return ScoredRun(folder, manifest, tuple(scores))
+    return ScoredRun(folder, manifest, tuple(sorted(scores, key=lambda s: (s.family, s.task_id, s.sample))))
 
 
 def of_family(run: ScoredRun, family: str) -> ScoredRun:

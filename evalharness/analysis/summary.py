@@ -16,6 +16,7 @@ from evalharness.analysis.format_trouble import Replies
 from evalharness.analysis.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.analysis.task_range import family_range, load_ranges
 from evalharness.errors import DamageWarning
+from evalharness.records.episode import Episode
 from evalharness.records.manifest import turn_limits
 from evalharness.records.shapes import check_timing, read_object
 from evalharness.records.store import (
@@ -46,14 +47,32 @@ FORMAT_TROUBLE = "format_trouble"
 """Key of what is said where nearly every reply is a format error."""
 
 
+class Summing:
+    """The summary of a run folder, made of its episodes as somebody reads them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError when `folder` holds no run."""
+        self.folder = folder
+        self.manifest = read_manifest(folder)
+        self.scores: list[EpisodeScore] = []
+        config = self.manifest["identity"]["config"]
+        self._replies = Replies(config.get("max_tokens") or 0, config.get("action_interface") == "tools")
+
+    def add(self, episode: Episode) -> None:
+        self.scores.append(EpisodeScore.of(self._replies.seen(episode)))
+
+    def summary(self, timing: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Of all that were added. `timing` holds what only the running session knows (`wall_s`)."""
+        found = summary_of(self.folder, self.manifest, self.scores, timing)
+        return found | ({FORMAT_TROUBLE: trouble} if (trouble := self._replies.to_json()) else {})
+
+
 def summarize(folder: Path, timing: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Compute the summary of a run folder. `timing` holds what only the running session knows (`wall_s`)."""
-    manifest = read_manifest(folder)
-    config = manifest["identity"]["config"]
-    replies = Replies(config.get("max_tokens") or 0, config.get("action_interface") == "tools")
-    scores = [EpisodeScore.of(replies.seen(episode)) for episode in read_episodes(folder)]
-    summary = summary_of(folder, manifest, scores, timing)
-    return summary | ({FORMAT_TROUBLE: trouble} if (trouble := replies.to_json()) else {})
+    summing = Summing(folder)
+    for episode in read_episodes(folder):
+        summing.add(episode)
+    return summing.summary(timing)
 
 
 def summary_of(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +25,25 @@ def sorted_episodes(folder: Path) -> Iterator[Episode]:
 
     Raises UserError before the first of them where the folder is damaged.
     """
-    offsets = sorted(((e.family, e.task_id, e.sample), offset) for offset, e in located_episodes(folder))
+    yield from episodes_at(folder, sorted_offsets(folder))
+
+
+def sorted_offsets(folder: Path, seen: Callable[[Episode], object] = lambda episode: None) -> list[int]:
+    """Where the episodes stand in the file, by family, task and sample. `seen` gets each on the way, in the order of
+    the file. Raises UserError where the folder is damaged."""
+    found = []
+    for offset, episode in located_episodes(folder):
+        seen(episode)
+        found.append(((episode.family, episode.task_id, episode.sample), offset))
+    return [offset for _, offset in sorted(found)]
+
+
+def episodes_at(folder: Path, offsets: Sequence[int]) -> Iterator[Episode]:
+    """One in memory at a time."""
     if not offsets:
         return
     with (folder / EPISODES).open("rb") as file:
-        for _, offset in offsets:
+        for offset in offsets:
             file.seek(offset)
             yield read_episode(file.readline())
 

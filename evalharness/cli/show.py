@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, write_json
 from evalharness.errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _DESCRIPTION = """\
 Print a run's scores: a row a family with success and progress, each with its 95 % interval, the floor that chance
@@ -38,34 +42,53 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
-    from evalharness.analysis.summary import earlier_timing, summarize
-    from evalharness.analysis.tables import sorted_episodes
-    from evalharness.errors import nearest
-    from evalharness.records.store import read_manifest
-    from evalharness.report.pager import print_paged
     from evalharness.report.table import print_summary
     from evalharness.report.terminal import make_console
     from evalharness.report.text import printable
+
+    console = make_console(stderr=args.json == "-")
+    if args.task is not None:
+        return _trajectory(args, console)
+    summary, titles = _summary(args.folder)
+    print_summary(console, summary, titles, verbose=args.verbose)
+    if not args.verbose:
+        more = f"more: evalharness show {args.folder} --verbose"
+        console.print(Text(printable(more, single_line=True), style="dim"), soft_wrap=True)
+    write_json(args.json, summary)
+    return 0
+
+
+def _summary(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """The summary, and the families' titles."""
+    from evalharness.analysis.kept_summary import keep_summary, kept_summary
+
+    if (kept := kept_summary(folder)) is not None:
+        return kept.summary, kept.titles
+    from evalharness.analysis.summary import earlier_timing, summarize
+    from evalharness.records.store import read_manifest
+
+    titles = read_manifest(folder)["titles"]
+    return keep_summary(folder, titles, lambda: summarize(folder, earlier_timing(folder))), titles
+
+
+def _trajectory(args: argparse.Namespace, console: Console) -> int:
+    from evalharness.errors import nearest
+    from evalharness.records.store import read_episodes, read_manifest
+    from evalharness.report.pager import print_paged
     from evalharness.report.trajectory import trajectory
 
-    manifest = read_manifest(args.folder)
-    console = make_console(stderr=args.json == "-")
-    if args.task is None:
-        summary = summarize(args.folder, earlier_timing(args.folder))
-        print_summary(console, summary, manifest["titles"], verbose=args.verbose)
-        if not args.verbose:
-            more = f"more: evalharness show {args.folder} --verbose"
-            console.print(Text(printable(more, single_line=True), style="dim"), soft_wrap=True)
-        write_json(args.json, summary)
-        return 0
-    seen = []
-    for episode in sorted_episodes(args.folder):
+    read_manifest(args.folder)
+    seen: dict[str, None] = {}
+    wanted = None
+    for episode in read_episodes(args.folder):  # to the end: a folder that is damaged is said to be
+        seen[episode.task_id] = None
         if episode.task_id == args.task and episode.sample == args.sample:
-            print_paged(console, trajectory(episode, raw=args.raw))
-            write_json(args.json, episode.to_json())
-            return 0
-        seen.append(episode.task_id)
+            wanted = episode
+    if wanted is not None:
+        print_paged(console, trajectory(wanted, raw=args.raw))
+        write_json(args.json, wanted.to_json())
+        return 0
     raise UserError(
         f"{args.folder} has no finished episode of {args.task!r}, sample {args.sample}"
-        + (nearest(args.task, seen) if seen else "")
+        + (nearest(args.task, sorted(seen)) if seen else "")
     )

@@ -38,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.errors import UserError
     from evalharness.report.terminal import make_console
     from evalharness.report.text import printable
-    from evalharness.suites.selection import family_tasks, select
+    from evalharness.suites.selection import count_tasks, select
 
     folder = data_folder(args)
     suite = chosen_suite(args, folder)
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         rows = []
         for family, spec in specs().items():
             try:
-                count, note = len(family_tasks(spec, suite, folder, seed)), ""
+                count, note = count_tasks(spec, suite, folder, seed), ""
             except UserError as error:
                 count, note = 0, str(error)
             rows.append({"family": family, "title": spec.title, "tasks": count, "note": note})

@@ -43,12 +43,16 @@ class SeatedPlayer:
         began = time.perf_counter()
         asked: float | None = None
         try:
-            async with self.throttle.seat(), self.budget.asking() if self.budget else nullcontext():
-                asked = time.perf_counter()
-                reply = await self.player.reply(messages, turn=turn)
-                seconds = time.perf_counter() - asked
-                if self.budget:
-                    self.budget.count(self.key, reply)
+            await self.throttle.take_seat()
+            try:
+                async with self.budget.asking() if self.budget else nullcontext():
+                    asked = time.perf_counter()
+                    reply = await self.player.reply(messages, turn=turn)
+                    seconds = time.perf_counter() - asked
+                    if self.budget:
+                        self.budget.count(self.key, reply)
+            finally:
+                self.throttle.leave_seat()
         finally:  # what a failed request waited for was time all the same
             ended = time.perf_counter()
             self.times.seat_s += (asked or ended) - began

@@ -13,6 +13,7 @@ from typing import Any
 from envs import specs as installed_specs
 from envs.base import EnvSpec, Task
 from evalharness.analysis.cost import Tokens, read_prices
+from evalharness.analysis.kept_summary import keep_summary
 from evalharness.analysis.summary import earlier_timing, is_complete, write_summary
 from evalharness.analysis.tables import write_parquet
 from evalharness.analysis.token_table import write_token_table
@@ -188,7 +189,9 @@ def evaluate(
             progress.status = "writing the tables"
             write_parquet(folder)
             write_token_table(folder)
-            return Outcome(folder, write_summary(folder, timing), stopped, finished)
+            titles = {family: specs[family].title for family in families}
+            summary = keep_summary(folder, titles, lambda: write_summary(folder, timing))
+            return Outcome(folder, summary, stopped, finished)
 
 
 def _fewer_examples(

@@ -101,7 +101,9 @@ class Forecast:
             return 0.0
         return sum(
             min(running.turns / (family.waiting.get(key, running.turns or 1) * family.stretch), 0.95)
-            for key, running in family.running.items()
+            for key, running in list(
+                family.running.items()
+            )  # as it is now: the view looks from its own thread
         )
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from evalharness.engine.forecast import Forecast, Key
 from evalharness.records.episode import Episode, Turn
@@ -20,13 +21,13 @@ class FamilyProgress:
     failures: int = 0
     """Episodes given up for an infrastructure failure."""
     running: int = 0
-    partly: float = 0.0
-    """Of the episodes in flight what is played, in episodes."""
+    partly: Callable[[], float] = lambda: 0.0
+    """Of the episodes in flight what is played, in episodes: counted when somebody looks, and not at every turn."""
 
     @property
     def share(self) -> float:
         """How far the family is, in episodes: finished ones, and those in flight by their turns."""
-        return min(self.done + self.partly, float(self.total))
+        return min(self.done + self.partly(), float(self.total))
 
 
 @dataclass
@@ -48,23 +49,24 @@ class Progress:
     """One line on the concurrency and on what the model's server says of itself."""
     forecast: Forecast = field(default_factory=Forecast)
 
+    def __post_init__(self) -> None:
+        for name, counts in self.families.items():
+            counts.partly = partial(self.forecast.partly, name)
+
     def begin_episode(self, family: str, key: Key) -> None:
         self.families[family].running += 1
         self.forecast.begin(key)
 
     def end_episode(self, family: str, key: Key) -> None:
         """Finished or not: what is begun anew is played from its first turn."""
-        counts = self.families[family]
-        counts.running -= 1
+        self.families[family].running -= 1
         self.forecast.end(key)
-        counts.partly = self.forecast.partly(family)
 
     def count_turn(self, family: str, key: Key, turn: Turn) -> None:
         self.turns += 1
         self.prompt_tokens += turn.prompt_tokens or 0
         self.completion_tokens += turn.completion_tokens or 0
         self.forecast.turn(key)
-        self.families[family].partly = self.forecast.partly(family)
 
     def count_episode(self, family: str, success: bool, progress: float) -> None:
         counts = self.families[family]

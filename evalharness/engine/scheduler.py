@@ -97,7 +97,8 @@ class Scheduler:
 
     def _next_family(self) -> str | None:
         """The family whose next episode starts now; None when the seats are taken or nothing is left."""
-        if not self.throttle.has_room or self.halted() is not None:
+        left = sum(len(queue.jobs) + queue.in_flight for queue in self._queues.values())
+        if not self.throttle.has_room_for(left) or self.halted() is not None:
             return None
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]

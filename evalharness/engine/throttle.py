@@ -53,6 +53,15 @@ def ceiling(servers: int, max_num_seqs: int | None, episodes: int) -> int:
     return max(1, min(servers * each, episodes))
 
 
+def whole_waves(limit: int, left: int) -> int:
+    """How many episodes are in flight so that the `left` unfinished ones make whole waves: 416 on 64 seats are six
+    waves of 70 and not six and a half, the last of which leaves half the seats empty. At most half as many again as
+    seats: each is a conversation in the server's cache."""
+    if left <= limit:
+        return limit
+    return min(-(-left // (left // limit)), limit + limit // 2)
+
+
 class AutoLimit:
     """The search itself: windows in, limit out. Pure."""
 
@@ -138,6 +147,8 @@ class Throttle:
         self._last_rate: tuple[int, float] | None = None
         self._low = 0
         """Windows in a row with a throughput that has fallen."""
+        self._too_full = False
+        """The server has refused, preempted or collapsed: it holds no more conversations than are asked about."""
         self._restart_window()
 
     @property
@@ -161,6 +172,13 @@ class Throttle:
     def has_room(self) -> bool:
         """Whether one more episode may start."""
         return self._episodes < self.limit
+
+    def has_room_for(self, left: int) -> bool:
+        """Whether one more episode may start where `left` are unfinished, those in flight included. Requests wait for
+        their seats as ever. Where the user named the number, or the server was too full before, the limit holds."""
+        if self.pinned is not None or self._too_full:
+            return self.has_room
+        return self._episodes < whole_waves(self.limit, left)
 
     def begin_episode(self) -> None:
         self._episodes += 1
@@ -193,28 +211,34 @@ class Throttle:
         self._allowed += limit * (now - self._allowed_since)
         self._allowed_since = now
 
+    async def take_seat(self) -> None:
+        """Wait for a seat for one request; `leave_seat` once it is answered, or has failed."""
+        if self._busy < self.limit and not self._waiting:
+            self._busy += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():
+                self.leave_seat()
+            else:
+                self._waiting.remove(turn)
+            raise
+
+    def leave_seat(self) -> None:
+        self._busy -= 1
+        self._admit()
+
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[None]:
         """Hold a seat for one request."""
-        if self._busy >= self.limit or self._waiting:
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            try:
-                await turn
-            except asyncio.CancelledError:
-                if turn.done() and not turn.cancelled():
-                    self._busy -= 1
-                    self._admit()
-                else:
-                    self._waiting.remove(turn)
-                raise
-        else:
-            self._busy += 1
+        await self.take_seat()
         try:
             yield
         finally:
-            self._busy -= 1
-            self._admit()
+            self.leave_seat()
 
     def _admit(self) -> None:
         while self._waiting and self._busy < self.limit:
@@ -262,12 +286,14 @@ class Throttle:
         if self._low == 0:
             return False
         self._low = 0
+        self._too_full = True
         self._auto.collapsed(int(limit * _BACK_OFF))
         return True
 
     def overloaded(self) -> None:
         """The server refused a request with 429 or 503. Of a burst of refusals only the first one counts."""
         self.overloads += 1
+        self._too_full = True
         now = self._clock()
         if self._auto is not None and now - self._last_back_off > 1.0:
             self._last_back_off = now
@@ -285,6 +311,7 @@ class Throttle:
     def preempted(self) -> None:
         """The server counted preemptions since the last look at it. Those that follow a step back at once do not
         count: they are of requests that were there before."""
+        self._too_full = True
         now = self._clock()
         if self._auto is not None and now - self._last_back_off > _PREEMPTED_AGAIN_S:
             self._last_back_off = now

@@ -7,14 +7,15 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from evalharness.errors import UserError
 from evalharness.policy.completion import error_message
 from evalharness.records.identity import differences
 from evalharness.settings import key_hint
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _LIST_LIMIT = 8 * 1024 * 1024
 """Bytes of a list of models."""
@@ -146,6 +147,8 @@ async def _list(
     http: aiohttp.ClientSession, base_url: str, patience_s: float, on_status: Callable[[str], None]
 ) -> dict[str, dict[str, Any]]:
     """What `GET /models` lists; empty where an endpoint has no such route."""
+    import aiohttp
+
     url = f"{base_url}/models"
     began = time.monotonic()
     while True:

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from evalharness.protocol import react, tools
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
 from evalharness.records.tokens import common_prefix
+
+if TYPE_CHECKING:
+    import aiohttp
 
 _TURNS = 4
 _TAIL = 8
@@ -90,6 +91,8 @@ async def examine(
     more: Mapping[str, Any],
 ) -> Template | None:
     """None where the server has no `/tokenize` as vLLM has it. `more`: what else a request gives the template."""
+    import aiohttp
+
     root = base_url.removesuffix("/v1")
     try:
         prompts = [
@@ -107,6 +110,8 @@ async def examine(
 
 
 async def _post(http: aiohttp.ClientSession, url: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    import aiohttp
+
     async with http.post(url, json=body, timeout=aiohttp.ClientTimeout(total=30)) as response:
         answer = await response.json() if response.status == 200 else None
     if not isinstance(answer, dict):

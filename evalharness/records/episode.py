@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field
@@ -76,6 +76,13 @@ class Turn:
     """Of `completion_tokens`; None where the server counts none."""
     calls: tuple[ToolCall, ...] = ()
     """Of a run that acts by tool calls; the first was carried out, if it was one of `act`."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **vars(self),
+            "failed_tries": tuple(dict(vars(failed)) for failed in self.failed_tries),
+            "calls": tuple(dict(vars(call)) for call in self.calls),
+        }
 
 
 @dataclass(frozen=True)
@@ -176,7 +183,13 @@ class Episode:
         }
 
     def to_json(self) -> dict[str, Any]:
-        data = asdict(self)
+        # Not `asdict`: it copies every text and number, 1.2 ms for an episode of 30 turns.
+        data = {
+            **vars(self),
+            "turns": tuple(turn.to_json() for turn in self.turns),
+            "trims": tuple(dict(vars(trim)) for trim in self.trims),
+            "figures": dict(self.figures),
+        }
         if not self.figures:
             del data["figures"]
         return data

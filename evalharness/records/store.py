@@ -28,15 +28,14 @@ from typing import IO, Any, Self
 from evalharness.errors import DamageWarning, InfrastructureError, UserError
 from evalharness.paths import write_whole
 from evalharness.records.episode import Episode
+from evalharness.records.files import EPISODES as EPISODES
+from evalharness.records.files import ERRORS as ERRORS
+from evalharness.records.files import LOCK as LOCK
+from evalharness.records.files import MANIFEST as MANIFEST
+from evalharness.records.files import SUMMARY as SUMMARY
 from evalharness.records.identity import changes
 from evalharness.records.shapes import check_failure, check_manifest, read_episode, read_object
 from evalharness.records.tokens import TOKENS, TurnTokens, pack
-
-EPISODES = "episodes.jsonl"
-ERRORS = "errors.jsonl"
-MANIFEST = "manifest.json"
-SUMMARY = "summary.json"
-LOCK = ".lock"
 
 EpisodeKey = tuple[str, int]
 """(task id, sample): what tells two episodes of one run apart. All else that identifies an episode, such as the

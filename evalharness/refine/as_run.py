@@ -7,10 +7,10 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from envs import specs
-from envs.base import EnvSpec, InvalidTaskError, Task, TextEnv
+from envs.base import EnvSpec, InvalidTaskError, Task
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
 from evalharness.protocol import react
@@ -18,6 +18,9 @@ from evalharness.records.episode import Episode, Turn
 from evalharness.records.manifest import make_manifest
 from evalharness.records.store import EPISODES, MANIFEST
 from evalharness.refine.sample import BrokenLine, Sample, iter_samples, read_manifest
+
+if TYPE_CHECKING:
+    from envs.base import TextEnv
 
 _GENERAL = "general"
 

@@ -113,6 +113,9 @@ class ServerInsight:
 
     async def watch(self) -> None:
         """Look until cancelled, and once more then. Servers without such a page are not asked again for a minute."""
+        # A script's run asks nobody, and does not wait for the client's import.
+        while not self.urls():  # noqa: ASYNC110
+            await asyncio.sleep(EVERY)
         import aiohttp
 
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:

@@ -14,11 +14,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, TextEnv, tasks_hash
+from envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, tasks_hash
 from evalharness.errors import UserError
 from evalharness.paths import home_folder, ranges_folder, write_whole
+
+if TYPE_CHECKING:
+    from envs.base import TextEnv
 
 SCHEMA = 1
 FROZEN_SEED = 0
@@ -172,6 +175,11 @@ def frozen_proofs() -> Mapping[str, FrozenTask]:
             row["task_id"]: FrozenTask(row["task_hash"], Proof(int(row["plan_turns"]), row["plan_sha256"]))
             for row in csv.DictReader(file)
         }
+
+
+def frozen_count(family: str) -> int:
+    """Tasks of suite seed 0; 0 for a family that is not in the package."""
+    return sum(task_id.startswith(f"{family}/") for task_id in frozen_proofs())
 
 
 def write_proofs(path: Path, rows: Iterable[Proven]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from envs.base import EnvSpec, MissingDataError, Suite, Task
 from evalharness.errors import UserError, nearest
 from evalharness.suites.draws import draw_tasks, spread_sample, the_draw
-from evalharness.suites.open import load_open
+from evalharness.suites.open import FROZEN_SEED, frozen_count, load_open
 
 
 def suites_of(specs: Mapping[str, EnvSpec]) -> list[Suite]:
@@ -86,6 +86,15 @@ def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int
         raise UserError(str(error)) from None
     except PermissionError as error:
         raise UserError(f"{spec.title}: cannot read {error.filename}: {error.strerror}") from None
+
+
+def count_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> int:
+    """How many tasks `family_tasks` would give; those of the frozen open suite are not made for it.
+
+    Raises UserError as `family_tasks` does.
+    """
+    frozen = frozen_count(spec.family) if suite == "open" and suite_seed == FROZEN_SEED else 0
+    return frozen or len(family_tasks(spec, suite, data, suite_seed))
 
 
 def select(

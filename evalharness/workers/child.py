@@ -60,7 +60,7 @@ class _Slots:
             case "valid_actions":
                 return environment.valid_actions()
             case "warm":
-                return None  # the environment is there now
+                return environment.warm()
             case "oracle":
                 return environment.oracle()
             case "reference_plans":

@@ -57,8 +57,9 @@ class Pipeline:
         line = json.dumps({"id": asked.identity, "op": op, **request}).encode() + b"\n"
         try:
             self._process.stdin.write(line)
-            async with self._writing:
-                await self._process.stdin.drain()
+            if self._process.stdin.transport.get_write_buffer_size():  # the process is behind
+                async with self._writing:
+                    await self._process.stdin.drain()
         except (OSError, RuntimeError):
             pass  # the reader sees the end of the process, too, and says how it ended
         return await asked.answer

@@ -119,6 +119,8 @@ class WorkerProcess:
             )
 
     async def _connected(self) -> Pipeline:
+        if self._pipeline is not None:
+            return self._pipeline
         async with self._starting:
             if self._pipeline is None:
                 self._process = await self._start()

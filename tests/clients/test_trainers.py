@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -262,16 +263,14 @@ _trl.rollout = rollout
 
 
 async def test_trl_trains_by_grpo_on_the_ids_that_were_sampled_and_the_rewards_that_we_score(
-    server: EnvServer, server_python: Path, tmp_path: Path, compass: EnvSpec
+    server: EnvServer, server_python: Path, tiny_checkpoint: Path, tmp_path: Path, compass: EnvSpec
 ) -> None:
     """Two real steps of a tiny checkpoint on a CPU, in TRL laid over the private server's torch and transformers."""
-    from tiny_model import make_tiny_checkpoint
-
     python = throwaway.layered(
         tmp_path / "venv", server_python, "trl==1.16.0", "datasets", "pandas", "pyarrow", "multiprocess",
         "xxhash", "python-dateutil",
     )  # fmt: skip
-    model = make_tiny_checkpoint(tmp_path / "tiny", server_python)
+    model = shutil.copytree(tiny_checkpoint, tmp_path / "tiny")
     taught = tmp_path / "taught"
     taught.mkdir()
     carry_out(python, f"import sys\nsys.argv[1:] = {[server.url, str(model)]!r}\n{_TEACH}", taught)

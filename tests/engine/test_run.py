@@ -156,14 +156,11 @@ async def test_a_dead_server_ends_the_run_and_the_same_command_continues(
         server.faults = []
         answered = 0
 
-        async def dying(request: object) -> object:
-            return await cs.status(500)(request)  # type: ignore[arg-type]
-
         def answer(request: dict[str, object]) -> str:
             nonlocal answered
             answered += 1
             if answered == 9:
-                server.faults = [cs.status(500)] * 10_000
+                server.faults = [cs.status(500, headers=cs.AT_ONCE)] * 10_000
             return "Action: turn up"
 
         server.answer = answer

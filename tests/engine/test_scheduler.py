@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -29,7 +30,7 @@ def compass(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> EnvSpec:
     monkeypatch.setenv("COMPASS_FAULTS", str(tmp_path))
     import compass
 
-    yield compass.SPEC
+    yield replace(compass.SPEC, envs_per_worker=4)
     del sys.modules["compass"]
 
 

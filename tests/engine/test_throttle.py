@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from evalharness.engine.throttle import START, AutoLimit, Throttle, Window, ceiling
+from evalharness.engine.throttle import START, AutoLimit, Throttle, Window, ceiling, whole_waves
 
 
 def search(capacity: float, *, ceiling: int = 512, windows: int = 40, thrash: float = 0.0) -> list[int]:
@@ -184,3 +184,28 @@ async def test_preemptions_take_it_back_once_for_those_that_were_there_before() 
     pinned = Throttle(pinned=8, clock=lambda: clock)
     pinned.preempted()
     assert pinned.limit == 8
+
+
+def test_episodes_are_in_flight_in_whole_waves() -> None:
+    assert whole_waves(64, 416) == 70  # six waves
+    assert whole_waves(64, 128) == 64
+    assert whole_waves(64, 70) == 70  # one, instead of two of which the second would be six episodes
+    assert whole_waves(64, 127) == 96  # not more than half as many again
+    assert whole_waves(64, 64) == whole_waves(64, 3) == 64
+    assert whole_waves(1, 5) == 1
+    for limit in (1, 7, 32, 512):
+        for left in range(0, 3 * limit):
+            assert limit <= whole_waves(limit, left) <= 1.5 * limit
+
+
+def test_more_conversations_than_seats_are_begun_only_where_the_server_holds_them() -> None:
+    def begun(throttle: Throttle, left: int) -> int:
+        while throttle.has_room_for(left):
+            throttle.begin_episode()
+        return throttle.episodes
+
+    assert begun(Throttle(pinned=None), 40) == 40 > START
+    assert begun(Throttle(pinned=32), 40) == 32
+    full = Throttle(pinned=None, clock=lambda: 100.0)
+    full.preempted()
+    assert begun(full, 40) == full.limit < START

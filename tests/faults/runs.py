@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 from chat_server import ChatServer
-from command_line import assert_same_results, run_compass, start
+from command_line import Started, assert_same_results, run_compass, start
 
 from evalharness.records.store import read_episodes
 
@@ -50,7 +50,7 @@ async def play(environment: dict[str, str], folder: Path, *arguments: object, st
     return done.stderr
 
 
-async def begin(environment: dict[str, str], folder: Path, *arguments: object) -> asyncio.subprocess.Process:
+async def begin(environment: dict[str, str], folder: Path, *arguments: object) -> Started:
     return await start(environment, "run", "--suite", "open", "--tasks", "compass", "-o", folder, *arguments)
 
 

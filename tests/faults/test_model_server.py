@@ -87,7 +87,8 @@ async def test_an_episode_that_the_server_always_breaks_is_reported_apart_and_ow
     async with ChatServer(answer=answer).running() as server:
         arguments = options(server, "--concurrency", 8, "--attempts", 1, "--limit", 8)
         await play(environment, tmp_path / "whole", *arguments)
-        server.choose_fault = lambda request: cs.status(500, "out of memory") if is_victim(request) else None
+        broken = cs.status(500, "out of memory", cs.AT_ONCE)
+        server.choose_fault = lambda request: broken if is_victim(request) else None
         process = await begin(environment, tmp_path / "broken", *arguments)
         await process.communicate()
         assert process.returncode == 3

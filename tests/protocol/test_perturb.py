@@ -66,7 +66,7 @@ AFTER = ("", ".", " ", ". ", " .", "..", ".\n", "\n\n")
 
 
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=30)
 @given(data=st.data())
 def test_what_is_around_an_action_reaches_the_environment_as_it_would_without_a_perturbation(
     family: str, name: str, data: st.DataObject
@@ -269,8 +269,9 @@ def test_the_worlds_forgive_the_same_under_every_perturbation(family: str) -> No
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_oracle_plan_scores_the_same_in_other_words(family: str) -> None:
-    same_curves(family, open_tasks(family))
+def test_plans_of_the_whole_suite_score_the_same_in_other_words(family: str) -> None:
+    """Of every `stride`th task, as of the published ones."""
+    same_curves(family, open_tasks(family)[:: contract(family).stride])
 
 
 @pytest.mark.slow

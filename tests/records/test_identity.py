@@ -93,7 +93,7 @@ async def test_an_interrupted_run_does_not_go_on_with_another_model(
 
     def answer(request: dict[str, Any]) -> str:
         if request["max_tokens"] > 4:
-            server.choose_fault = lambda request: cs.status(500, "out of memory")
+            server.choose_fault = lambda request: cs.status(500, "out of memory", cs.AT_ONCE)
         return "Action: turn left"
 
     server.answer = answer

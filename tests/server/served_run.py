@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from command_line import finished, start
+from command_line import Started, finished, start
 
 from evalharness.records.store import read_episodes
 
@@ -26,7 +26,7 @@ class ServedRun:
     folder: Path
     options: tuple[object, ...]
     """Of the command, to give it once more."""
-    process: asyncio.subprocess.Process
+    process: Started
     ended: asyncio.Task[tuple[bytes, bytes]]
 
     def servers(self) -> list[psutil.Process]:

@@ -2,72 +2,50 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-import pytest_asyncio
 
 from evalharness.policy.completion import read_completion
 from evalharness.policy.endpoint import ChatEndpoint
 from evalharness.policy.sampling import Sampling
 from evalharness.protocol.tools import TOOL
-from evalharness.server.find import find_server
-from evalharness.server.managed import ManagedServer
 
-pytestmark = [pytest.mark.vllm, pytest.mark.slow, pytest.mark.asyncio(loop_scope="module")]
+from .shared_vllm import SharedVllm
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 MESSAGES = [{"role": "user", "content": "What do you see? Say it again and again."}]
 
 
 @pytest.fixture(scope="module")
-def penalised(tiny_checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("penalised") / "model"
-    shutil.copytree(tiny_checkpoint, folder)
-    file = folder / "generation_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | {"repetition_penalty": 5.0}))
-    return folder
+def url(shared_vllm: SharedVllm) -> str:
+    return shared_vllm.base_url
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def server(
-    penalised: Path, server_python: Path, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[ManagedServer]:
-    log = tmp_path_factory.mktemp("log") / "server.log"
-    command = find_server(str(server_python))
-    tools = ("--enable-auto-tool-choice", "--tool-call-parser", "hermes")
-    async with ManagedServer(
-        command=command, model=penalised, served_name="toy", log_path=log, extra_args=tools
-    ) as running:
-        yield running
-
-
-async def said(server: ManagedServer, **more: Any) -> str:
+async def said(url: str, **more: Any) -> str:
     request = {"model": "toy", "messages": MESSAGES, "max_tokens": 40, **more}
     async with (
         aiohttp.ClientSession() as http,
-        http.post(f"{server.base_url}/chat/completions", json=request) as response,
+        http.post(f"{url}/chat/completions", json=request) as response,
     ):
         text: str = (await response.json())["choices"][0]["message"]["content"]
         return text
 
 
-async def test_a_checkpoints_own_penalty_does_not_slip_in(server: ManagedServer) -> None:
-    endpoint = ChatEndpoint(server.base_url, "toy", sampling=Sampling(max_tokens=40))
+async def test_a_checkpoints_own_penalty_does_not_slip_in(url: str) -> None:
+    endpoint = ChatEndpoint(url, "toy", sampling=Sampling(max_tokens=40))
     await endpoint.start()
     ours = (await endpoint.chat(MESSAGES, seed=0)).text
     await endpoint.close()
     assert endpoint.left_out == set()
     # What the penalty would have done, so that the next line can fail.
-    assert await said(server, temperature=0, repetition_penalty=5.0) != ours
-    assert await said(server, temperature=0) == ours
+    assert await said(url, temperature=0, repetition_penalty=5.0) != ours
+    assert await said(url, temperature=0) == ours
 
 
-async def test_every_token_comes_back_as_the_server_numbers_it(server: ManagedServer) -> None:
-    endpoint = ChatEndpoint(server.base_url, "toy", sampling=Sampling(max_tokens=12), record_tokens=True)
+async def test_every_token_comes_back_as_the_server_numbers_it(url: str) -> None:
+    endpoint = ChatEndpoint(url, "toy", sampling=Sampling(max_tokens=12), record_tokens=True)
     await endpoint.start()
     reply = await endpoint.chat(MESSAGES, seed=0)
     await endpoint.close()
@@ -77,15 +55,15 @@ async def test_every_token_comes_back_as_the_server_numbers_it(server: ManagedSe
     async with (
         aiohttp.ClientSession() as http,
         http.post(
-            f"{server.base_url.removesuffix('/v1')}/tokenize", json={"model": "toy", "messages": MESSAGES}
+            f"{url.removesuffix('/v1')}/tokenize", json={"model": "toy", "messages": MESSAGES}
         ) as response,
     ):
         assert list(reply.tokens.prompt) == (await response.json())["tokens"]
     assert len(reply.tokens.prompt) == reply.prompt_tokens
 
 
-async def test_a_plain_template_only_appends(server: ManagedServer) -> None:
-    endpoint = ChatEndpoint(server.base_url, "toy", sampling=Sampling())
+async def test_a_plain_template_only_appends(url: str) -> None:
+    endpoint = ChatEndpoint(url, "toy", sampling=Sampling())
     await endpoint.start()
     found = await endpoint.examine_template(keep_thinking=True)
     await endpoint.close()
@@ -94,9 +72,9 @@ async def test_a_plain_template_only_appends(server: ManagedServer) -> None:
     assert endpoint.facts()["tells_stop"]
 
 
-async def test_tool_calls_are_read(server: ManagedServer) -> None:
+async def test_tool_calls_are_read(url: str) -> None:
     """The tiny model calls nothing by itself; held to the words of a call, it makes one."""
-    endpoint = ChatEndpoint(server.base_url, "toy", sampling=Sampling(max_tokens=12), tools=True)
+    endpoint = ChatEndpoint(url, "toy", sampling=Sampling(max_tokens=12), tools=True)
     await endpoint.start()
     assert (await endpoint.chat(MESSAGES, seed=0)).calls == ()
     await endpoint.close()
@@ -107,7 +85,7 @@ async def test_tool_calls_are_read(server: ManagedServer) -> None:
     }  # fmt: skip
     async with (
         aiohttp.ClientSession() as http,
-        http.post(f"{server.base_url}/chat/completions", json=request) as response,
+        http.post(f"{url}/chat/completions", json=request) as response,
     ):
         answer = await response.read()
     assert response.status == 200, answer

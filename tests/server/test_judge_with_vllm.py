@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 from command_line import evalharness
 from made_runs import make_run
-from tiny_model import make_tiny_checkpoint
+
+from .shared_vllm import SharedVllm
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 
 def test_a_tiny_model_gives_no_verdict_and_that_is_counted(
-    environment: dict[str, str], tmp_path: Path, server_python: Path
+    environment: dict[str, str], shared_vllm: SharedVllm, tmp_path: Path
 ) -> None:
-    # Its byte-level tokenizer makes a token of almost every letter of the prompt.
-    checkpoint = make_tiny_checkpoint(tmp_path / "model", server_python, positions=16384)
     run, out = make_run(tmp_path / "run", {"babyai": [(False, 0.0)] * 2}), tmp_path / "judged"
-    words = ("judge", run, "--judge", checkpoint, "--vllm", server_python, "--max-tokens", 48, "-o", out)
-    done = evalharness(environment, *words)
+    words = ("judge", run, "--judge", *shared_vllm.served, "--max-tokens", 48, "-o", out)
+    done = evalharness(shared_vllm.variables, *words)
     assert done.returncode == 0, done.stderr
+    assert "starting vLLM" not in done.stderr
     summary = json.loads((out / "summary.json").read_text())
     assert (summary["judged"], summary["unread"]) == (6, 6)
     assert summary["unread_because"] == {"cut off by the token limit": 6}
@@ -32,6 +32,6 @@ def test_a_tiny_model_gives_no_verdict_and_that_is_counted(
     lines = [json.loads(line) for line in (out / "judgements.jsonl").read_text().splitlines()]
     assert all(line["reply"].lstrip().startswith("{") for line in lines)
     assert {line["completion_tokens"] for line in lines} == {48}
-    again = evalharness(environment, *words)
+    again = evalharness(environment, *words)  # in a home without a server
     assert again.returncode == 0, again.stderr
     assert "starting" not in again.stderr  # nothing is left to judge, so nothing is started

@@ -23,6 +23,7 @@ from evalharness.server.lora import Adapter, check_adapter, check_fits, find_bas
 from evalharness.server.merged import MergeError, ensure_merged
 
 from .environments import make_environment
+from .shared_vllm import SharedVllm
 
 Q, DOWN = "model.layers.0.self_attn.q_proj", "model.layers.0.mlp.down_proj"
 MODULES = {Q: (6, 4), DOWN: (4, 8)}
@@ -251,30 +252,31 @@ def test_merged_weights_are_the_base_plus_the_scaled_product_rounded_once(
 @pytest.mark.vllm
 @pytest.mark.slow
 async def test_an_adapter_on_a_server_of_its_base_plays(
-    environment: dict[str, str], tmp_path: Path, tiny_checkpoint: Path, server_python: Path
+    environment: dict[str, str],
+    tmp_path: Path,
+    tiny_checkpoint: Path,
+    server_python: Path,
+    shared_vllm: SharedVllm,
 ) -> None:
-    """The adapter answers, not the base: its replies are others than those of the adapter that changes nothing."""
-    options = (
-        "--vllm",
-        server_python,
-        "--max-turns",
-        2,
-        "--max-tokens",
-        12,
-        "--concurrency",
-        4,
-        "--lora-serve",
-    )
+    """The adapter answers, not the base: its replies are others than those of the same weights without it."""
+    options = ("--max-turns", 2, "--max-tokens", 12, "--concurrency", 4, "--limit", 3)
+    adapter = tiny_adapter(tmp_path / "strong", tiny_checkpoint, scale=8.0)
+    served = ("--model", adapter, "--vllm", server_python, "--lora-serve")
+    same = [
+        read_tensors(folder / "model.safetensors") for folder in (tiny_checkpoint, shared_vllm.checkpoint)
+    ]
+    assert all(np.array_equal(values, same[1][name]) for name, values in same[0].items())
     replies = []
-    for name, scale in (("strong", 8.0), ("nothing", 0.0)):
-        adapter = tiny_adapter(tmp_path / name, tiny_checkpoint, scale=scale)
-        run = tmp_path / f"run-{name}"
-        more = ("--model", adapter, "--limit", 3, *options)
-        done = await asyncio.to_thread(run_compass, environment, run, *more)
+    for name, model in (
+        ("adapted", served),
+        ("base", ("--model", shared_vllm.base_url, "--model-name", "toy")),
+    ):
+        run = tmp_path / name
+        done = await asyncio.to_thread(run_compass, environment, run, *model, *options)
         assert done.returncode == 0, done.stderr
         replies.append({e.task_id: [turn.reply for turn in e.turns] for e in read_episodes(run)})
-        model = json.loads((run / "manifest.json").read_text())["identity"]["model"]
-        assert model["lora_sha256"] == check_adapter(adapter).identity
+    model_of = json.loads((tmp_path / "adapted" / "manifest.json").read_text())["identity"]["model"]
+    assert model_of["lora_sha256"] == check_adapter(adapter).identity
     assert len(replies[0]) == 3
     assert all(replies[0][task] != replies[1][task] for task in replies[0])
-    assert "lora" in evalharness(environment, "show", tmp_path / "run-strong", "--json", "-").stdout
+    assert "lora" in evalharness(environment, "show", tmp_path / "adapted", "--json", "-").stdout

@@ -30,10 +30,10 @@ def wait_for(owner: subprocess.Popen[str], word: str, log: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "moment"),
     [
+        # Every signal at every moment: test_process.py, with programs that start at once.
         (signal.SIGKILL, "ready"),
-        (signal.SIGKILL, "status starting the engine"),
+        (signal.SIGINT, "status starting the engine"),
         (signal.SIGTERM, "status loading weights"),
-        (signal.SIGINT, "ready"),
     ],
 )
 def test_no_process_is_left_when_the_owner_is_ended(

@@ -12,9 +12,10 @@ import pytest
 from chat_server import ChatServer
 from command_line import evalharness
 from scripted_model import answer, persona
-from tiny_model import make_tiny_checkpoint
 
 from evalharness.refine.synthesis_store import CALLS, finished, read_records
+
+from .shared_vllm import SharedVllm
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
@@ -25,25 +26,16 @@ def read_finished(folder: Path) -> tuple[list[dict[str, Any]], list[dict[str, An
     return [line.read() for line in passed], [line.read() for line in rejected]
 
 
-@pytest.fixture(scope="module")
-def long_checkpoint(server_python: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its byte-level tokenizer makes a token of almost every letter of the prompt."""
-    return make_tiny_checkpoint(tmp_path_factory.mktemp("long") / "model", server_python, positions=32768)
-
-
-def options(checkpoint: Path, server_python: Path, out: Path) -> tuple[object, ...]:
-    return (
-        "--model", checkpoint, "--vllm", server_python, "--vllm-args", "--max-model-len 32768", "--max-tokens", 64,
-        "--calls", 2, "-o", out,
-    )  # fmt: skip
+def options(shared: SharedVllm, out: Path) -> tuple[object, ...]:
+    return ("--model", *shared.served, "--max-tokens", 64, "--calls", 2, "-o", out)
 
 
 def test_a_tiny_model_writes_no_script_and_that_is_shown_as_such(
-    environment: dict[str, str], tmp_path: Path, server_python: Path, long_checkpoint: Path
+    environment: dict[str, str], shared_vllm: SharedVllm, tmp_path: Path
 ) -> None:
     out = tmp_path / "scripts"
-    words = ("refine", "scripts", "-n", 3, *options(long_checkpoint, server_python, out))
-    done = evalharness(environment, *words)
+    words = ("refine", "scripts", "-n", 3, *options(shared_vllm, out))
+    done = evalharness(shared_vllm.variables, *words)
     assert done.returncode == 0, done.stderr
     passed, rejected = read_finished(out)
     assert (len(passed), len(rejected)) == (0, 3)
@@ -57,19 +49,20 @@ def test_a_tiny_model_writes_no_script_and_that_is_shown_as_such(
     assert all(call["reply"].lstrip().startswith("{") for call in calls)
     assert {call["finish_reason"] for call in calls} == {"length"}
     assert all(call["completion_tokens"] == 64 for call in calls)
-    # Nothing is left to make, so nothing is started.
+    assert "starting vLLM" not in done.stderr
+    # Nothing is left to make, so nothing is started where there is no server.
     again = evalharness(environment, *words)
     assert again.returncode == 0, again.stderr
     assert "starting vLLM" not in again.stderr
     # No script, no trajectory: said plainly.
     none = evalharness(
-        environment,
+        shared_vllm.variables,
         "refine",
         "trajectories",
         "--scripts",
         out,
         "--model",
-        long_checkpoint,
+        shared_vllm.checkpoint,
         "-o",
         tmp_path / "t",
     )
@@ -77,20 +70,18 @@ def test_a_tiny_model_writes_no_script_and_that_is_shown_as_such(
     assert "no script passed there" in none.stderr
 
 
-async def test_a_tiny_model_plays_no_script_to_its_end(
-    environment: dict[str, str], tmp_path: Path, server_python: Path, long_checkpoint: Path
-) -> None:
+async def test_a_tiny_model_plays_no_script_to_its_end(shared_vllm: SharedVllm, tmp_path: Path) -> None:
     personas = tmp_path / "personas.jsonl"
     personas.write_text("".join(json.dumps({"persona": persona("none", f"OK/{i}")}) + "\n" for i in range(2)))
     scripts, out = tmp_path / "scripts", tmp_path / "trajectories"
     async with ChatServer(answer=answer).running() as server:
         done = await asyncio.to_thread(
-            evalharness, environment, "refine", "scripts", "--personas", personas, "-n", 2, "--model", server.url,
-            "--model-name", "toy", "-o", scripts,
+            evalharness, shared_vllm.variables, "refine", "scripts", "--personas", personas, "-n", 2,
+            "--model", server.url, "--model-name", "toy", "-o", scripts,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    words = ("refine", "trajectories", "--scripts", scripts, *options(long_checkpoint, server_python, out))
-    done = await asyncio.to_thread(evalharness, environment, *words)
+    words = ("refine", "trajectories", "--scripts", scripts, *options(shared_vllm, out))
+    done = await asyncio.to_thread(evalharness, shared_vllm.variables, *words)
     assert done.returncode == 0, done.stderr
     _, rejected = read_finished(out)
     # The script took one of two calls. Cut off, or an empty list: what it is does not matter, it is none that passes.

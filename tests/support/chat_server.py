@@ -118,6 +118,10 @@ def status(code: int, message: str = "no", headers: dict[str, str] | None = None
     return fault
 
 
+AT_ONCE = {"Retry-After": "0"}
+"""Headers of a failure after which nobody has to wait: the pauses grow to seconds otherwise."""
+
+
 def body(text: str, content_type: str = "application/json") -> Fault:
     async def fault(request: web.Request) -> web.StreamResponse:
         return web.Response(text=text, content_type=content_type)

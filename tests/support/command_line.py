@@ -9,16 +9,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import loaded
 import pandas as pd
 
 EXAMPLE = Path(__file__).parent / "example_environment"
+Started = asyncio.subprocess.Process | loaded.Command
 TIMING = ["policy_s", "latency_s", "environment_s", "worker_s", "started", "wall_s", "tries"]
 """Columns that differ from run to run: times, and how often a request had to be made again."""
 
 
-def surroundings(folder: Path) -> dict[str, str]:
-    """An empty home, and the Compass environment installed."""
-    (folder / "faults").mkdir()
+def surroundings(folder: Path, *, again: bool = False) -> dict[str, str]:
+    """An empty home, and the Compass environment installed; `again`: as it was left."""
+    (folder / "faults").mkdir(exist_ok=again)
     return {
         **os.environ,
         "PYTHONPATH": str(EXAMPLE),
@@ -33,6 +35,8 @@ def command(*arguments: object) -> list[str]:
 
 
 def evalharness(environment: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
+    if loaded.can_run(environment):
+        return loaded.run(list(map(str, arguments)), environment, timeout=300)
     return subprocess.run(
         command(*arguments), env=environment, capture_output=True, text=True, timeout=300, check=False
     )
@@ -42,7 +46,9 @@ def run_compass(environment: dict[str, str], folder: Path, *more: object) -> sub
     return evalharness(environment, "run", "--suite", "open", "--tasks", "compass", "-o", folder, *more)
 
 
-async def start(environment: dict[str, str], *arguments: object) -> asyncio.subprocess.Process:
+async def start(environment: dict[str, str], *arguments: object) -> Started:
+    if loaded.can_run(environment):
+        return loaded.Command(list(map(str, arguments)), environment)
     return await asyncio.create_subprocess_exec(
         *command(*arguments),
         env=environment,

@@ -44,7 +44,7 @@ class Contract:
     valid_actions_follow_the_text: bool = False
     """The valid actions are what the last observation suggests, so a refusal changes them too."""
     stride: int = 1
-    """Of so many published tasks one is played under every perturbation: more than 1 where steps are slow."""
+    """Of so many tasks of a suite one is played under every perturbation: more than 1 where steps or plans are slow."""
     slow: bool = False
     """`none_is_done_in_two_turns` takes more than about ten seconds."""
 

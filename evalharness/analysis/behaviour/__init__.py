@@ -1,25 +1,33 @@
 """What a policy does beside scoring: errors, getting stuck, recovering, exploring. Formulas: docs/behaviour.md.
 
 `turns` reads one episode turn by turn, `figures` defines each figure as a ratio of two counts, `rows` turns stored runs
-into rows with intervals, and two runs into differences.
+into rows with intervals, and two runs into differences. `rows` is imported when a name of it is first used: a run
+needs only the others, and not numpy.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, episode_columns, turn_columns
-from evalharness.analysis.behaviour.rows import (
-    ALL,
-    BehaviourRow,
-    DifferenceRow,
-    RunBehaviour,
-    behaviour_rows,
-    difference_rows,
-    load_behaviour,
-)
 from evalharness.analysis.behaviour.turns import ActionReader, TurnFacts, action_reader, read_turns
+
+if TYPE_CHECKING:
+    from evalharness.analysis.behaviour.rows import (
+        ALL,
+        Behaving,
+        BehaviourRow,
+        DifferenceRow,
+        RunBehaviour,
+        behaviour_rows,
+        difference_rows,
+        load_behaviour,
+    )
 
 __all__ = [
     "ALL",
     "FIGURES",
     "ActionReader",
+    "Behaving",
     "BehaviourRow",
     "DifferenceRow",
     "Figure",
@@ -34,3 +42,9 @@ __all__ = [
     "read_turns",
     "turn_columns",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module(f"{__name__}.rows"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

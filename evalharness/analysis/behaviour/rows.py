@@ -14,6 +14,7 @@ from evalharness import stats
 from evalharness.analysis.behaviour.figures import FIGURES, Figure, Read, count_all
 from evalharness.analysis.behaviour.turns import action_reader, read_turns
 from evalharness.errors import UserError
+from evalharness.records.episode import Episode
 from evalharness.records.manifest import turn_limits
 from evalharness.records.store import read_episodes, read_manifest, tells_stop
 
@@ -87,23 +88,41 @@ class RunBehaviour:
         return [np.stack(list(self.tasks[f].values())) for f in families]
 
 
+class Behaving:
+    """The behaviour of a run, counted as somebody reads its episodes."""
+
+    def __init__(self, folder: Path, manifest: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.manifest = manifest
+        self._limits = turn_limits(manifest)
+        self._tells_stop = tells_stop(manifest)
+        self._found: dict[str, dict[str, Counts]] = {}
+        self._hashes: dict[str, str] = {}
+
+    def add(self, episode: Episode) -> None:
+        turns = read_turns(episode, action_reader(episode.family, episode.perturbation))
+        read = Read(episode, turns, self._limits[episode.family], self._tells_stop)
+        counts = np.array(count_all(read), dtype=np.float64)
+        tasks = self._found.setdefault(episode.family, {})
+        tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts
+        self._hashes[episode.task_id] = episode.task_hash
+
+    def behaviour(self) -> RunBehaviour:
+        """Of all that were added. Raises UserError where there are none."""
+        if not self._found:
+            raise UserError(
+                f"{self.folder} holds no finished episode yet; continue it with `evalharness run`"
+            )
+        tasks = {family: dict(sorted(self._found[family].items())) for family in sorted(self._found)}
+        return RunBehaviour(self.folder, self.manifest, tasks, self._hashes)
+
+
 def load_behaviour(folder: Path) -> RunBehaviour:
     """Raises UserError when `folder` holds no run, or no finished episode."""
-    manifest = read_manifest(folder)
-    limits = turn_limits(manifest)
-    found: dict[str, dict[str, Counts]] = {}
-    hashes: dict[str, str] = {}
+    behaving = Behaving(folder, read_manifest(folder))
     for episode in read_episodes(folder):
-        turns = read_turns(episode, action_reader(episode.family, episode.perturbation))
-        read = Read(episode, turns, limits[episode.family], tells_stop(manifest))
-        counts = np.array(count_all(read), dtype=np.float64)
-        tasks = found.setdefault(episode.family, {})
-        tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts
-        hashes[episode.task_id] = episode.task_hash
-    if not found:
-        raise UserError(f"{folder} holds no finished episode yet; continue it with `evalharness run`")
-    tasks_sorted = {family: dict(sorted(found[family].items())) for family in sorted(found)}
-    return RunBehaviour(folder, manifest, tasks_sorted, hashes)
+        behaving.add(episode)
+    return behaving.behaviour()
 
 
 def _families(tasks: Mapping[str, object]) -> list[str]:

@@ -9,17 +9,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.analysis.behaviour import ALL, FIGURES, behaviour_rows, load_behaviour
+from evalharness.analysis.behaviour import ALL, FIGURES, Behaving, RunBehaviour, behaviour_rows
 from evalharness.analysis.comparison import comparable_groups, compare_runs
 from evalharness.analysis.run_labels import labels_of, letter
-from evalharness.analysis.scored_run import ScoredRun, load_scored_run, of_family, require_same
-from evalharness.analysis.summary import earlier_timing, summarize
-from evalharness.analysis.tables import sorted_episodes
+from evalharness.analysis.scored_run import ScoredRun, of_family, require_same, scored_run
+from evalharness.analysis.summary import Summing, earlier_timing
+from evalharness.analysis.tables import episodes_at, sorted_offsets
 from evalharness.errors import UserError, nearest
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import turn_limits
-from evalharness.records.store import EpisodeKey, read_manifest
+from evalharness.records.store import EpisodeKey
 from evalharness.report.table import notes, performance_lines, token_lines, warnings
 from evalharness.report.viewer.prompts import Prompts
 from evalharness.report.viewer.records import (
@@ -37,11 +37,7 @@ BLOCK_BYTES = 200_000
 
 BehaviourRow = tuple[str, str, float, float | None, float | None]
 """(figure, family, value, low, high): the panel of behaviour. A family of "" is all of them together."""
-Behaviour = Callable[[Path], Sequence[BehaviourRow]]
-
-
-def no_behaviour(folder: Path) -> Sequence[BehaviourRow]:
-    return ()
+Behaviour = Callable[[RunBehaviour], Sequence[BehaviourRow]]
 
 
 EpisodeJudgements = Mapping[EpisodeKey, Judgements]
@@ -53,11 +49,11 @@ def no_judgements(folder: Path) -> EpisodeJudgements:
     return {}
 
 
-def behaviour_figures(folder: Path) -> Sequence[BehaviourRow]:
+def behaviour_figures(run: RunBehaviour) -> Sequence[BehaviourRow]:
     """The figures of `evalharness analyze`, shares in percent."""
     figures = {figure.name: figure for figure in FIGURES}
     rows = []
-    for row in behaviour_rows(load_behaviour(folder)):
+    for row in behaviour_rows(run):
         figure = figures[row.figure]
         title, times = (f"{figure.title} %", 100) if figure.share else (figure.title, 1)
         family = "" if row.family == ALL else row.family
@@ -125,6 +121,7 @@ class RunRecords:
     adaptation: Adaptation = AS_WRITTEN
     _closed: list[bytes] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
+    _open_bytes: int = 0
     _curves: dict[str, list[float]] = field(default_factory=dict)
 
     def add(self, episode: Episode) -> None:
@@ -140,9 +137,10 @@ class RunRecords:
         prompt = self.prompts.of(episode, limit, self.acts_by_tools, self.adaptation)
         judged = self.judged.get((episode.task_id, episode.sample))
         self._open.append(json.dumps(trajectory(episode, prompt, judged), separators=(",", ":")))
-        if sum(map(len, self._open)) >= BLOCK_BYTES:
+        self._open_bytes += len(self._open[-1])
+        if self._open_bytes >= BLOCK_BYTES:
             self._closed.append(self._packed())
-            self._open = []
+            self._open, self._open_bytes = [], 0
 
     def blocks(self) -> list[bytes]:
         """Trajectories as gzipped JSON lists."""
@@ -171,12 +169,14 @@ class RunRecords:
 
 
 def run_entry(
-    folder: Path, label: str, family: str | None = None, behaviour: Behaviour = no_behaviour
+    manifest: Mapping[str, Any],
+    summary: dict[str, Any],
+    label: str,
+    family: str | None = None,
+    behaviour: Sequence[BehaviourRow] = (),
 ) -> dict[str, Any]:
     """What the page says about a run as a whole, its episodes excepted. `label`: what tells it from the others."""
-    manifest = read_manifest(folder)
-    summary = summarize(folder, earlier_timing(folder))
-    rows = [list(row) for row in behaviour(folder) if family in (None, row[1])]
+    rows = [list(row) for row in behaviour if family in (None, row[1])]
     if family is not None:
         families = {name: entry for name, entry in summary["families"].items() if name == family}
         summary |= {"families": families, "held_out": None}
@@ -184,7 +184,7 @@ def run_entry(
     return {
         "name": manifest["model_name"],
         "label": label,
-        "folder": str(folder),
+        "folder": summary["run"],
         "suite": manifest["suite"],
         "suite_seed": manifest["identity"]["config"]["suite_seed"],
         "perturbation": summary["perturbation"],
@@ -201,15 +201,39 @@ def run_entry(
     }
 
 
-def load_comparable(folders: Sequence[Path]) -> list[ScoredRun]:
+class ReadRun:
+    """A run folder read once, for all that the page says of the run as a whole."""
+
+    def __init__(self, folder: Path, behaviour: Behaviour | None) -> None:
+        """Raises UserError when `folder` holds no finished episode."""
+        self._summing = Summing(folder)
+        behaving = Behaving(folder, self._summing.manifest) if behaviour else None
+
+        def seen(episode: Episode) -> None:
+            self._summing.add(episode)
+            if behaving:
+                behaving.add(episode)
+
+        self.offsets = sorted_offsets(folder, seen)
+        self.scored = scored_run(folder, self._summing.manifest, self._summing.scores)
+        self.behaviour = behaviour(behaving.behaviour()) if behaviour and behaving else ()
+
+    def entry(self, label: str, family: str | None) -> dict[str, Any]:
+        folder, manifest = self.scored.folder, self.scored.manifest
+        summary = self._summing.summary(earlier_timing(folder))
+        return run_entry(manifest, summary, label, family, self.behaviour)
+
+
+def read_comparable(folders: Sequence[Path], behaviour: Behaviour | None) -> list[ReadRun]:
     """Tables never mix suites or action interfaces. Raises UserError when these do, or when a folder holds no
     finished episode."""
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise UserError("the same run folder was given twice")
-    runs = [load_scored_run(folder) for folder in folders]
+    read = [ReadRun(folder, behaviour) for folder in folders]
+    runs = [each.scored for each in read]
     require_same(runs, "suite", lambda run: run.suite, "make a report of each")
     require_same(runs, "action interface", lambda run: run.action_interface, "make a report of each")
-    return runs
+    return read
 
 
 Comparisons = tuple[list[dict[str, Any]], list[str]]
@@ -268,33 +292,31 @@ def load_bundle(
     folders: Sequence[Path],
     *,
     prompts: Path | None = None,
-    behaviour: Behaviour = no_behaviour,
+    behaviour: Behaviour | None = None,
     judgements: JudgementsOf = no_judgements,
     chosen: Chosen | None = None,
 ) -> Bundle:
     """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
     chosen = chosen or Chosen()
-    runs = load_comparable(folders)
+    read = read_comparable(folders, behaviour)
+    runs = [each.scored for each in read]
     if chosen.family is not None:
         require_family(chosen.family, [run.manifest for run in runs])
         runs = [of_family(run, chosen.family) for run in runs]
     tasks, worded = TaskTable(), Prompts(prompts)
     records: list[RunRecords] = []
     titles: dict[str, str] = {}
-    for run in runs:
+    for run, each in zip(runs, read, strict=True):
         titles |= dict(run.titles)
         by_tools = run.action_interface == "tools"
         limits = turn_limits(run.manifest)
         record = RunRecords(tasks, worded, run.max_turns, limits, by_tools, judgements(run.folder), chosen)
         record.adaptation = Adaptation.of(run.manifest["identity"]["config"])
-        for episode in sorted_episodes(run.folder):
+        for episode in episodes_at(run.folder, each.offsets):
             record.add(episode)
         records.append(record)
     labels = labels_of(runs)
-    entries = [
-        run_entry(folder, label, chosen.family, behaviour)
-        for folder, label in zip(folders, labels, strict=True)
-    ]
+    entries = [each.entry(label, chosen.family) for each, label in zip(read, labels, strict=True)]
     return Bundle(make_index(entries, records, tasks, titles, comparisons(runs), chosen), records, worded)
 
 

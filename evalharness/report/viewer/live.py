@@ -13,6 +13,7 @@ from aiohttp import web
 
 from evalharness.analysis.run_labels import NamedRun, letter, run_labels
 from evalharness.analysis.scored_run import ScoredRun, load_scored_run, of_family
+from evalharness.analysis.summary import earlier_timing, summarize
 from evalharness.errors import UserError
 from evalharness.protocol.prompt import Adaptation
 from evalharness.records.manifest import turn_limits
@@ -134,7 +135,9 @@ class Viewed:
         self._written = sizes
         self.version += 1
         entries = [
-            run_entry(folder, label, self.chosen.family)
+            run_entry(
+                read_manifest(folder), summarize(folder, earlier_timing(folder)), label, self.chosen.family
+            )
             for folder, label in zip(self.folders, self._labels, strict=True)
         ]
         records = [feed.records for feed in self.feeds]

@@ -27,9 +27,9 @@ def goal_template(task: Task) -> str:
 
 
 def none_is_done_in_two_turns(tasks: Sequence[Task]) -> None:
-    """All pairs of commands, in ten households. The oracle's plans, never under three, are shortest by construction."""
+    """All pairs of commands, in three households. The oracle's plans, three and more, are shortest by construction."""
     env = SPEC.make(None)
-    for task in random.Random(0).sample(tasks, 10):
+    for task in random.Random(0).sample(tasks, 3):
         env.reset(options={"task": task})
         for first in env.valid_actions():
             env.reset(options={"task": task})
@@ -60,4 +60,5 @@ CONTRACT = Contract(
     names=st.from_regex(r"[a-z]{2,8} [1-9][0-9]?", fullmatch=True),
     refusal="Nothing happens.",
     combined=("P1+P2+P3+P4+P5", "P4+capitals+verbs"),
+    slow=True,
 )

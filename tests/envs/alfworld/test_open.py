@@ -91,19 +91,18 @@ def test_the_oracle_solves_every_task_in_3_to_30_commands_and_meets_every_label(
 
 @pytest.mark.slow
 def test_random_commands_hardly_ever_solve_a_task(suite: list[Task]) -> None:
-    """At most 15 % over five seeds of 30 valid commands."""
+    """At most 15 % of walks of 30 valid commands."""
     env = SPEC.make(None)
     solved = 0
-    for seed in range(5):
-        for task in suite:
-            rng = random.Random(f"{seed} {task.id}")
-            env.reset(options={"task": task})
-            for _ in range(30):
-                _, _, done, _, info = env.step(rng.choice(env.valid_actions()))
-                if done:
-                    break
-            solved += info["success"]
-    assert solved <= 0.15 * 5 * len(suite)
+    for task in suite:
+        rng = random.Random(task.id)
+        env.reset(options={"task": task})
+        for _ in range(30):
+            _, _, done, _, info = env.step(rng.choice(env.valid_actions()))
+            if done:
+                break
+        solved += info["success"]
+    assert solved <= 0.15 * len(suite)
 
 
 @pytest.mark.parametrize(

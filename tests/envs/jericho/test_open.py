@@ -141,10 +141,11 @@ def test_a_valid_action_that_changes_nothing_is_told() -> None:
 
 @pytest.mark.slow
 def test_random_play_hardly_ever_wins() -> None:
-    """At most 15 % of episodes that pick uniformly among the valid actions, 30 turns each."""
+    """Of seven quests, at most one by picking uniformly among the valid actions for 30 turns. A list of them takes up
+    to a second; the whole suite's floor is in results/reference."""
     environment = SPEC.make(None)
     won = 0
-    for task in TASKS:
+    for task in TASKS[::3]:
         stream = random.Random(task.id)
         environment.reset(options={"task": task})
         for _ in range(30):
@@ -155,4 +156,4 @@ def test_random_play_hardly_ever_wins() -> None:
             if terminated:
                 won += info["success"]
                 break
-    assert won <= 0.15 * len(TASKS)
+    assert won <= 1

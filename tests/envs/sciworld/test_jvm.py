@@ -23,7 +23,7 @@ from envs.sciworld.simulator import Simulator
 from envs.sciworld import jvm
 simulator = Simulator()
 simulator.load("boil", 5, "openDoors")
-print(jvm._shared.pid, jvm.java_executable(), simulator.step("look around").splitlines()[0], sep="|", flush=True)
+print(jvm._shared.pid, jvm._shared.executable, simulator.step("look around").splitlines()[0], sep="|", flush=True)
 if sys.argv[1:] == ["stay"]:
     sys.stdin.read()
 """

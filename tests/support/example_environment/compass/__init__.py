@@ -40,6 +40,6 @@ SPEC = EnvSpec(
     actions={"turn": "turn {direction}", "check": "check valid actions"},
     help_action="check",
     prompt_file=Path(__file__).with_name("compass.yaml"),
-    envs_per_worker=4,
+    envs_per_worker=8,
     step_timeout=3.0,
 )

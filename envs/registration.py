@@ -1,0 +1,66 @@
+"""The environments by their names in gymnasium, without importing it for who needs none."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from envs.base import EnvSpec
+
+if TYPE_CHECKING:
+    from envs.text_env import TextEnv
+
+
+def register(specs: Iterable[EnvSpec]) -> None:
+    import gymnasium
+
+    for spec in specs:
+        if spec.gym_id in gymnasium.registry:
+            continue
+
+        def make(*, data: Path | None = None, _spec: EnvSpec = spec, **_: Any) -> TextEnv:
+            return _spec.make(data)
+
+        # Turn limits and the order of calls are the harness's business; the checker would probe spaces.
+        gymnasium.register(spec.gym_id, entry_point=make, disable_env_checker=True, order_enforce=False)
+
+
+def once_imported(module: str, act: Callable[[], None]) -> None:
+    """Call `act` now where `module` is imported, else as soon as it has been: an import of gymnasium takes a third of a
+    second, and `evalharness tasks` or `show` make no environment."""
+    if module in sys.modules:
+        act()
+    else:
+        sys.meta_path.insert(0, _Afterwards(module, act))
+
+
+class _Afterwards(MetaPathFinder):
+    """Finds nothing itself: lets the others find the module, and acts when it has been executed."""
+
+    def __init__(self, module: str, act: Callable[[], None]) -> None:
+        self.module = module
+        self.act = act
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != self.module:
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(fullname)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def and_act(module: ModuleType) -> None:
+            execute(module)
+            self.act()
+
+        spec.loader.exec_module = and_act  # type: ignore[method-assign]
+        return spec

@@ -1,0 +1,122 @@
+"""Functions put together inside Java from public methods that are there: `java.lang.invoke.MethodHandles` from Python.
+
+Nothing is compiled outside Java and no class is added. A function is called in one round trip, with one text.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NewType
+
+from envs.sciworld.jvm import Jvm
+
+Handle = NewType("Handle", object)
+"""A `java.lang.invoke.MethodHandle` in Java."""
+
+
+class Handles:
+    """Makes functions in one Java process. Types are written as Java writes them: `(Ljava/lang/String;)Z`."""
+
+    def __init__(self, process: Jvm) -> None:
+        self._process = process
+        # Each static method is looked up once: to look one up is a round trip, too.
+        methods = process.type("java.lang.invoke.MethodHandles")
+        self._insert, self._drop, self._collect = (
+            methods.insertArguments,
+            methods.dropArguments,
+            methods.collectArguments,
+        )
+        self._fold, self._filter_result = methods.foldArguments, methods.filterReturnValue
+        self._guard, self._try_finally, self._identity = (
+            methods.guardWithTest,
+            methods.tryFinally,
+            methods.identity,
+        )
+        self._lookup = methods.publicLookup()
+        self._as_function = process.type("java.lang.invoke.MethodHandleProxies").asInterfaceInstance
+        self._list = process.type("java.util.List").of
+        self._class_named = process.type("java.lang.Class").forName
+        self._type_written = process.type("java.lang.invoke.MethodType").fromMethodDescriptorString
+        self._loader = self._class_named("scala.Tuple2").getClassLoader()
+        self._operator = self._class_named("java.util.function.BinaryOperator")
+        self._cell = process.type("java.util.concurrent.atomic.AtomicReference")()
+        self._known: dict[str, Any] = {}
+        """Classes by name, types by how they are written."""
+        self._made: list[Any] = []
+        """Held, because Python would ask Java to forget each of them, which is a round trip."""
+
+    def virtual(self, owner: str, name: str, kind: str) -> Handle:
+        """The method `name` of `owner`; its first argument is the object."""
+        return self._keep(self._lookup.findVirtual(self._class(owner), name, self._type(kind)))
+
+    def static(self, owner: str, name: str, kind: str) -> Handle:
+        return self._keep(self._lookup.findStatic(self._class(owner), name, self._type(kind)))
+
+    def getter(self, field: Any) -> Handle:
+        """What a `java.lang.reflect.Field` of an object holds; it has to be accessible."""
+        return self._keep(self._lookup.unreflectGetter(field))
+
+    def given(self, handle: Handle, position: int, value: Any) -> Handle:
+        """With one argument given."""
+        return self._keep(self._insert(handle, position, self._list(value).toArray()))
+
+    def ignoring(self, handle: Handle, position: int, *kinds: str) -> Handle:
+        """With more arguments, which it does not use."""
+        return self._keep(self._drop(handle, position, self._list(*map(self._class, kinds))))
+
+    def as_type(self, handle: Handle, kind: str) -> Handle:
+        """With arguments and result cast."""
+        return self._keep(handle.asType(self._type(kind)))  # type: ignore[attr-defined]
+
+    def applied(self, handle: Handle, position: int, source: Handle) -> Handle:
+        """With one argument taken from what `source` returns."""
+        return self._keep(self._collect(handle, position, source))
+
+    def then(self, handle: Handle, after: Handle) -> Handle:
+        """What `after` makes of its result."""
+        return self._keep(self._filter_result(handle, after))
+
+    def after(self, handle: Handle, first: Handle, position: int = 0) -> Handle:
+        """`first` is called before, with the arguments from `position`; its result, if any, becomes one more there."""
+        return self._keep(self._fold(handle, position, first))
+
+    def choice(self, test: Handle, yes: Handle, no: Handle) -> Handle:
+        return self._keep(self._guard(test, yes, no))
+
+    def ending(self, handle: Handle, cleanup: Handle) -> Handle:
+        """`cleanup` is called after it, with what it raised, what it returned, and its first arguments."""
+        return self._keep(self._try_finally(handle, cleanup))
+
+    def identity(self, kind: str) -> Handle:
+        return self._keep(self._identity(self._class(kind)))
+
+    def function(self, handle: Handle, *first: Any) -> Any:
+        """`handle` with its first arguments given, two being left, as an object that `call` can call.
+
+        It keeps these objects in Java: forget it when it is not needed any more.
+        """
+        bound: Any = handle
+        with self._process.borrowing() as borrow:
+            for value in first:
+                bound = borrow(bound.bindTo(value))
+            return self._as_function(self._operator, bound)
+
+    def call(self, function: Any, argument: str | None = None) -> Any:
+        """The function's first argument is whatever was returned last.
+
+        Through a class of Java's own, because the gateway may not call methods of classes made at run time.
+        """
+        return self._cell.accumulateAndGet(argument, function)
+
+    def _class(self, name: str) -> Any:
+        if name not in self._known:
+            self._known[name] = self._class_named(name)
+        return self._known[name]
+
+    def _type(self, kind: str) -> Any:
+        if kind not in self._known:
+            self._known[kind] = self._type_written(kind, self._loader)
+        return self._known[kind]
+
+    def _keep(self, made: Any) -> Handle:
+        self._made.append(made)
+        return Handle(made)

@@ -1,0 +1,126 @@
+"""A task, what an environment says beside its observations, and what can be wrong with a task."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypedDict
+
+from evalharness.errors import EvalharnessError
+
+MAX_TURNS = 30
+"""Turns of an episode in AgentBoard and AgentRefine: the default of a run, and the limit of open suites' plans."""
+MIN_TURNS = 3
+"""Turns of the shortest plan that an open suite's task may have."""
+
+Suite = str
+"""`agentboard` (published, needs data), `open` (generated), or the name of a suite that a family brings of its own."""
+Difficulty = Literal["easy", "hard"]
+LabelSource = Literal["official", "ours", "simulator"]
+
+
+class MissingDataError(EvalharnessError):
+    """Data that the user has to supply is absent; the message ends with the commands that get it."""
+
+    def __init__(self, what: str, how: str | None = None) -> None:
+        """`how`: the command that gets it, where that is not the one for the published suite."""
+        super().__init__(
+            f"{what}; get the data with: "
+            + (how or "evalharness data fetch, or from a folder: evalharness data import DIR")
+        )
+
+
+class ImportRefusedError(EvalharnessError):
+    """A file that `EnvSpec.import_data` was given is not what it takes; the message says what is wrong with it."""
+
+
+class InvalidTaskError(EvalharnessError):
+    """A task cannot be played: its payload, files or labels are not what the adapter expects."""
+
+
+class NoEpisodeError(InvalidTaskError):
+    """An environment was asked about its episode before the first `reset` gave it a task."""
+
+    def __init__(self) -> None:
+        super().__init__('no episode yet: call reset(options={"task": task}) first')
+
+
+@dataclass(frozen=True)
+class Task:
+    """One problem of a suite.
+
+    `payload` is JSON data that the family's adapter understands; it holds no absolute path, so that
+    `content_hash` is the same on every machine.
+    """
+
+    id: str
+    """`family/suite/index`, for example `babyai/agentboard/017`."""
+    family: str
+    suite: Suite
+    index: int
+    """Position in the suite's table of this family, from 0."""
+    goal: str
+    difficulty: Difficulty
+    kind: str
+    """What sort of task of its family it is (level, task type, domain, game), for grouping and display."""
+    labels: LabelSource = "official"
+    """Who wrote the subgoals that progress is measured by."""
+    subgoals: tuple[str, ...] = ()
+    payload: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def content_hash(self) -> str:
+        """SHA-256 over the canonical JSON of every field: changes whenever the task does. Made once: a run asks five
+        times, and a task's payload may be long."""
+        text = json.dumps(asdict(self), sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Task:
+        return cls(**{**data, "subgoals": tuple(data["subgoals"])})
+
+
+def tasks_hash(tasks: Sequence[Task]) -> str:
+    """SHA-256 over the tasks' content hashes in order."""
+    return hashlib.sha256("\n".join(task.content_hash for task in tasks).encode()).hexdigest()
+
+
+class OptionalInfo(TypedDict, total=False):
+    """What only some environments return beside the observation."""
+
+    no_effect: bool
+    """The last action was valid and more than a look, a talk or a wait, and the world is as it was: AgentRefine's
+    logic error. Absent where the environment cannot tell, or counts such an action as not valid."""
+    published_valid: bool
+    """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
+    figures: Mapping[str, float]
+    """Further numbers about the episode so far, of those that `EnvSpec.scores` names."""
+
+
+class Info(OptionalInfo):
+    """What `reset` and `step` return beside the observation."""
+
+    progress: float
+    """Progress rate so far, 0..1, by the suite's labels."""
+    success: bool
+    """The task counts as solved by the suite's labels."""
+    solved: bool
+    """The simulator's own verdict, which can differ from the label's."""
+    valid: bool
+    """The last action was grounded: the environment understood it and could carry it out."""
+    subgoals_completed: tuple[int, ...]
+    """Indices into `Task.subgoals` completed by this very step (empty on reset)."""
+
+
+def task_of(options: Mapping[str, Any] | None) -> Task:
+    """The task in gymnasium's reset options, or a clear error."""
+    task = (options or {}).get("task")
+    if not isinstance(task, Task):
+        raise InvalidTaskError('reset() needs options={"task": Task}; load one with SPEC.load_tasks(...)')
+    return task

@@ -1,0 +1,7 @@
+"""The names of a run folder's files; what each holds stands in `evalharness.records.store`."""
+
+EPISODES = "episodes.jsonl"
+ERRORS = "errors.jsonl"
+MANIFEST = "manifest.json"
+SUMMARY = "summary.json"
+LOCK = ".lock"

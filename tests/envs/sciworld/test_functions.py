@@ -1,0 +1,66 @@
+"""A turn that is one call to Java is the stock simulator's step, to the letter."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from envs.sciworld.kinds import SIMPLIFICATIONS
+from envs.sciworld.simulator import Simulator, SimulatorFault
+
+ODD = (
+    *("help", " TASK ", "objects", "\x00help", "", "dance", "0", "7", "pick up object", "look at object"),
+    *("pour object in object", "1", "open", "teleport to kitchen", "x" * 3_000, "look in inventory"),
+    *("focus on agent", "eat agent", "read recipe", "look around", "move agent to inventory", "look around"),
+    *("inventory", "wait1", "reset task", "pick up agent", "wait", "dance"),
+)
+
+
+class StockSimulator(Simulator):
+    """Every step is `PythonInterface.step`."""
+
+    def step(self, text: str) -> str:
+        return self._stock_step(text.encode("utf-8", "replace").decode())
+
+
+@pytest.fixture
+def pair() -> Iterator[tuple[Simulator, StockSimulator]]:
+    ours, stock = Simulator(), StockSimulator()
+    yield ours, stock
+    ours.close()
+    stock.close()
+
+
+def _said(simulator: Simulator, text: str) -> tuple[str, tuple[float, bool]]:
+    try:
+        answer = simulator.step(text)
+    except SimulatorFault:
+        answer = "fault"
+    return answer, simulator.verdict()
+
+
+@pytest.mark.parametrize(
+    ("task", "variation", "simplifications"),
+    [
+        ("find-animal", 5, SIMPLIFICATIONS),
+        ("chemistry-mix-paint-secondary-color", 7, SIMPLIFICATIONS),
+        ("power-component", 2, "openDoors"),
+        ("boil", 6, "easy"),  # where `teleport` is an action
+    ],
+)
+def test_a_turn_is_the_stock_step(
+    pair: tuple[Simulator, StockSimulator], task: str, variation: int, simplifications: str
+) -> None:
+    """The two play in turn in one Java process, so each turn also takes the singletons from the other world."""
+    choose = random.Random(variation)
+    ours, stock = pair
+    for simulator in pair:
+        simulator.load(task, variation, simplifications)
+    assert _said(ours, "look around") == _said(stock, "look around")
+    for odd in ODD:
+        valid = ours.valid_actions()
+        assert valid == stock.valid_actions()
+        for text in (odd, choose.choice(valid)):
+            assert _said(ours, text) == _said(stock, text), text
