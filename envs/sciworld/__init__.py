@@ -60,7 +60,7 @@ SPEC = EnvSpec(
     actions=ACTIONS,
     help_action="check",
     wording=WORDING,
-    envs_per_worker=16,
+    envs_per_worker=24,
     cost=6.0,
     place=_place,
 )

@@ -37,13 +37,15 @@ class SeatedPlayer:
     latencies: Latencies
     key: tuple[str, int]
     """(task id, sample)"""
+    family: str
+    expected_turns: float
     budget: Budget | None = None
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         began = time.perf_counter()
         asked: float | None = None
         try:
-            await self.throttle.take_seat()
+            await self.throttle.take_seat(self.family, self.expected_turns - turn)
             try:
                 async with self.budget.asking() if self.budget else nullcontext():
                     asked = time.perf_counter()
@@ -105,7 +107,9 @@ class Episodes:
             own = self.policy.player(task, job.sample, world)
             if self.config.is_scripted:
                 return own
-            return SeatedPlayer(own, self.throttle, times, self._latencies, key, self.budget)
+            return SeatedPlayer(
+                own, self.throttle, times, self._latencies, key, task.family, job.expected_turns, self.budget
+            )
 
         key, whole = (task.id, job.sample), False
 

@@ -85,8 +85,10 @@ class Scheduler:
             async with asyncio.TaskGroup() as group:
                 looking = group.create_task(self._look_after_pools())
                 while any(queue.jobs or queue.in_flight for queue in self._queues.values()):
+                    self._grow_what_ends_last()
                     while (family := self._next_family()) is not None:
                         self._start(family, group)
+                    self.throttle.wanting = self._wanting()
                     in_flight = any(queue.in_flight for queue in self._queues.values())
                     if not in_flight and (reason := self.halted()) is not None:
                         raise RunAbortedError(reason)
@@ -109,6 +111,32 @@ class Scheduler:
         return min(
             filter(None, ready), key=lambda f: (waiting[f].held, -waiting[f].turns_left, f), default=None
         )
+
+    def _wanting(self) -> dict[str, float] | None:
+        """What `Throttle.wanting` says."""
+        waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
+        if not waiting:
+            return None
+        return {
+            family: sum(job.expected_turns for job in queue.jobs) / self.pools[family].capacity
+            for family, queue in waiting.items()
+            if queue.in_flight >= self.pools[family].capacity
+        }
+
+    def _grow_what_ends_last(self) -> None:
+        """More workers for families whose episodes, in as many rounds as their environments need, would take more than
+        half the run. Not where the user named how much is in flight."""
+        if self.throttle.pinned is not None:
+            return
+        whole = sum(queue.turns_left for queue in self._queues.values()) / self.throttle.limit
+        for family, queue in self._queues.items():
+            pool = self.pools[family]
+            while (
+                len(queue.jobs) + queue.in_flight > pool.capacity
+                and queue.turns_left / pool.capacity > whole / 2
+                and pool.grow()
+            ):
+                pass
 
     def _start(self, family: str, group: asyncio.TaskGroup) -> None:
         queue = self._queues[family]

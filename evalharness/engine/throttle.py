@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -28,6 +28,10 @@ _PROBE_AFTER = 8
 """Windows without trouble before more is tried again; twice as many after each trial that gained nothing."""
 _PREEMPTED_AGAIN_S = 5.0
 """Two looks at the server, and a little more."""
+_TAKEN = 0.75
+"""Share of the seats that are taken in a window that says something about the limit."""
+_EMPTY_FOR = 8
+"""Windows."""
 _WINDOW_S = 0.5
 """Shortest time that a throughput is measured over."""
 
@@ -39,11 +43,22 @@ class Window:
     turns: int
     seconds: float
     full: bool
-    """As many episodes were in flight as allowed: else the throughput says nothing about the limit."""
+    """As much was in flight as allowed: else the throughput says nothing about the limit."""
 
     @property
     def rate(self) -> float:
+        """Turns a second."""
         return self.turns / self.seconds
+
+
+@dataclass(frozen=True, eq=False)
+class _Waiting:
+    """A request that waits for its seat."""
+
+    turn: asyncio.Future[None]
+    family: str
+    turns_left: float
+    """Of its episode, expected."""
 
 
 def ceiling(servers: int, max_num_seqs: int | None, episodes: int) -> int:
@@ -125,7 +140,8 @@ class AutoLimit:
 
 
 class Throttle:
-    """The seats at the model. Fair: who waits longest is served first. `limit` also bounds the episodes in flight."""
+    """The seats at the model: who waits longest is served first, but see `wanting`. `limit` also bounds the episodes in
+    flight."""
 
     def __init__(
         self, pinned: int | None, ceiling: int = CEILING, clock: Callable[[], float] = time.monotonic
@@ -134,7 +150,11 @@ class Throttle:
         self._auto = AutoLimit(ceiling) if pinned is None else None
         self._clock = clock
         self._busy = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[_Waiting] = deque()
+        self.wanting: Mapping[str, float] | None = {}
+        """Families whose further episodes wait for an environment to come free, with the turns of that wait: who has
+        the longest is served first. None where no episode waits to begin: who has most turns left is served first, so
+        that all end together and no seat is empty before."""
         self._episodes = 0
         self._changed = asyncio.Event()
         """Set when an episode has ended or the limit has changed; cleared by who waits for it."""
@@ -147,6 +167,8 @@ class Throttle:
         self._last_rate: tuple[int, float] | None = None
         self._low = 0
         """Windows in a row with a throughput that has fallen."""
+        self._empty = 0
+        """Windows in a row in which seats were empty."""
         self._too_full = False
         """The server has refused, preempted or collapsed: it holds no more conversations than are asked about."""
         self._restart_window()
@@ -211,20 +233,21 @@ class Throttle:
         self._allowed += limit * (now - self._allowed_since)
         self._allowed_since = now
 
-    async def take_seat(self) -> None:
+    async def take_seat(self, family: str = "", turns_left: float = 0.0) -> None:
         """Wait for a seat for one request; `leave_seat` once it is answered, or has failed."""
         if self._busy < self.limit and not self._waiting:
             self._busy += 1
             return
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        waiting = _Waiting(turn, family, turns_left)
+        self._waiting.append(waiting)
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 self.leave_seat()
             else:
-                self._waiting.remove(turn)
+                self._waiting.remove(waiting)
             raise
 
     def leave_seat(self) -> None:
@@ -242,10 +265,14 @@ class Throttle:
 
     def _admit(self) -> None:
         while self._waiting and self._busy < self.limit:
-            turn = self._waiting.popleft()
-            if not turn.done():
+            waiting = max(self._waiting, key=self._urgency)  # the first of equals
+            self._waiting.remove(waiting)
+            if not waiting.turn.done():
                 self._busy += 1
-                turn.set_result(None)
+                waiting.turn.set_result(None)
+
+    def _urgency(self, waiting: _Waiting) -> float:
+        return waiting.turns_left if self.wanting is None else self.wanting.get(waiting.family, 0.0)
 
     def _restart_window(self) -> None:
         self._settle = self.limit // 2
@@ -253,6 +280,7 @@ class Throttle:
         self._turns = 0
         self._full = False
         self._began = self._clock()
+        self._busy_seen = 0
 
     def answered(self) -> None:
         """A reply came."""
@@ -263,15 +291,25 @@ class Throttle:
             self._began = self._clock()
             return
         self._turns += 1
+        self._busy_seen += self._busy + 1  # with the one that was just answered
         self._full = self._full or not self.has_room
         seconds = self._clock() - self._began
         if self._turns < max(self.limit, 8) or seconds < _WINDOW_S:
             return
-        window = Window(self._turns, seconds, self._full)
+        window = Window(self._turns, seconds, self._full and self._seats_taken())
         before = self.limit
         if not self._has_collapsed(window):
             self._auto.window(window)
         self._limit_was(before)
+
+    def _seats_taken(self) -> bool:
+        """Whether most seats were taken, or have not been for so long that it is not the start of environments that
+        leaves them empty but their work: more episodes may fill them."""
+        if self._busy_seen / self._turns >= _TAKEN * self.limit:
+            self._empty = 0
+            return True
+        self._empty += 1
+        return self._empty >= _EMPTY_FOR
 
     def _has_collapsed(self, window: Window) -> bool:
         """At an unchanged limit the throughput has fallen: conversations have outgrown what the server can hold."""

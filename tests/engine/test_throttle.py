@@ -135,15 +135,63 @@ async def test_of_a_burst_of_refusals_one_counts() -> None:
     assert throttle.overloads == 11
 
 
-async def answer(throttle: Throttle, clock: list[float], replies: int, *, seconds: float) -> None:
-    """Replies at a steady pace, `seconds` for as many as may be asked at once."""
+async def answer(
+    throttle: Throttle, clock: list[float], replies: int, *, seconds: float, taken: float = 1.0
+) -> None:
+    """Replies at a steady pace, `seconds` for as many as may be asked at once, with a share of the seats taken."""
     for _ in range(replies):
         while throttle.has_room:
             throttle.begin_episode()
         while throttle.episodes > throttle.limit:
             throttle.end_episode()
+        while throttle.busy < max(1, int(taken * throttle.limit)):
+            await throttle.take_seat()
+        while throttle.busy > throttle.limit:
+            throttle.leave_seat()
         clock[0] += seconds / throttle.limit
+        throttle.leave_seat()
         throttle.answered()
+
+
+async def test_empty_seats_say_nothing_of_the_server_until_they_have_been_empty_for_long() -> None:
+    """Environments that are just starting leave seats empty; those that always work long need more episodes."""
+    clock = [0.0]
+    throttle = Throttle(pinned=None, ceiling=64, clock=lambda: clock[0])
+    await answer(throttle, clock, 5 * START, seconds=0.5, taken=0.5)
+    assert throttle.limit == START
+    await answer(throttle, clock, 10 * START, seconds=0.5, taken=0.5)
+    assert throttle.limit == 64
+
+
+async def order_of_seats(throttle: Throttle, asked: list[tuple[str, float]]) -> list[int]:
+    """Which of those who ask while the only seat is taken gets it when."""
+    order: list[int] = []
+
+    async def ask(number: int, family: str, turns_left: float) -> None:
+        await throttle.take_seat(family, turns_left)
+        order.append(number)
+        throttle.leave_seat()
+
+    await throttle.take_seat()
+    asking = [asyncio.create_task(ask(number, *what)) for number, what in enumerate(asked)]
+    await asyncio.sleep(0)
+    throttle.leave_seat()
+    await asyncio.gather(*asking)
+    return order
+
+
+ASKED = [("a", 3.0), ("b", 9.0), ("a", 20.0), ("b", 1.0), ("a", 20.0)]
+
+
+async def test_families_that_wait_for_environments_are_served_first_and_the_longest_at_the_end() -> None:
+    throttle = Throttle(pinned=1)
+    assert await order_of_seats(throttle, ASKED) == [0, 1, 2, 3, 4]
+    throttle.wanting = {"b": 12.5}
+    assert await order_of_seats(throttle, ASKED) == [1, 3, 0, 2, 4]
+    throttle.wanting = {"b": 12.5, "a": 13.0}
+    assert await order_of_seats(throttle, ASKED) == [0, 2, 4, 1, 3]
+    throttle.wanting = None
+    assert await order_of_seats(throttle, ASKED) == [2, 4, 1, 0, 3]
 
 
 async def test_throughput_that_has_fallen_for_good_takes_it_back_and_one_slow_moment_does_not() -> None:
