@@ -1,4 +1,4 @@
-"""`--model demo`: fetched, checked, converted once, and then really able to answer."""
+"""`--model demo`: fetched, checked, converted once, and then really able to act."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-import aiohttp
 import pytest
 
 from evalharness.errors import UserError
-from evalharness.server import ManagedServer, check_checkpoint, ensure_demo, find_server
+from evalharness.server import check_checkpoint, ensure_demo
 from evalharness.server import demo as demo_module
 from evalharness.server.demo import DEMO_ADAPTER, DEMO_BASE, DemoError, demo_path, is_complete
 from evalharness.server.lora import check_adapter
@@ -64,27 +63,6 @@ def test_a_second_call_makes_nothing(converted: Path, monkeypatch: pytest.Monkey
     # Not even an interpreter is needed.
     assert ensure_demo(pytest.fail, Path("/no/such/python")) == converted
     assert (converted / "model.safetensors").stat().st_mtime_ns == before
-
-
-@pytest.mark.vllm
-@pytest.mark.slow
-async def test_it_answers_a_question_on_the_real_server(converted: Path, tmp_path: Path) -> None:
-    async with ManagedServer(
-        command=find_server(None), model=converted, served_name="demo", log_path=tmp_path / "server.log"
-    ) as server:
-        body = {
-            "model": "demo",
-            "messages": [{"role": "user", "content": "What is the capital of France?"}],
-            "temperature": 0,
-            "max_tokens": 30,
-        }
-        async with (
-            aiohttp.ClientSession() as session,
-            session.post(f"{server.base_url}/chat/completions", json=body) as response,
-        ):
-            choice = (await response.json())["choices"][0]
-    assert "Paris" in choice["message"]["content"]
-    assert choice["finish_reason"] == "stop"
 
 
 @pytest.mark.vllm
