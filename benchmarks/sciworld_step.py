@@ -6,6 +6,9 @@ Stock means `ScienceWorldEnv.step`, as the published benchmark calls it. Both pl
 by task in turn, each in a Java process of its own; the first round warms both up and is not counted. `--worlds` also
 steps that many of our environments in turn in one Java process, as a worker of the harness does. No data is needed.
 
+The stock simulator's exchange of heat differs from one Java process to the next (`envs/sciworld/java.py`), so a
+thermometer's reading may be off by a degree or two: one or two of `identical_observations`.
+
 `_ms` is wall time, `_cpu_ms` the CPU time of Python and Java together, Java's compiler threads included. A start is a
 new Python that imports everything, starts its Java and shows the first observation.
 """
