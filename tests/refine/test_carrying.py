@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from types import SimpleNamespace
-
 import pytest
 
 from envs.base import Task
@@ -70,34 +67,3 @@ def test_it_solves_most_tasks_with_valid_actions_alone() -> None:
     played = [_play(task) for task in tasks]
     assert sum(success for success, _ in played) >= len(tasks) - 2
     assert played == [_play(task) for task in tasks]
-
-
-def test_thoughts_compare_every_two_rooms_in_the_same_words_and_the_action_follows_from_the_answer() -> None:
-    from evalharness.refine.worlds.pddl import _in_order
-
-    task = next(task for task in load_tasks("open", None, 0) if task.kind == "gripper")
-    env, carrier = PddlTextEnv(), Carrier(task.subgoals)
-    text, info = env.reset(options={"task": task})
-    compared = re.compile(r"(\w+): (?:at|in) (\w+), to (\w+): (yes|no)\.")
-    played = 0
-    while not info.get("success"):
-        action = carrier.next(text, env.valid_actions())
-        assert action is not None
-        (thought,) = _in_order(SimpleNamespace(task=task, last=text, action=action))  # type: ignore[arg-type]
-        found = compared.findall(thought)
-        assert found, thought
-        for what, place, wanted, answer in found:
-            assert (place == wanted) == (answer == "yes"), thought
-            assert (
-                f"{what} is {'carrying' if place in ('left', 'right') else 'at'} {place}" in text.lower()
-                or (what == "Robby" and f"Robby is at {place}" in text)
-            )
-        *_, (last, _, to, here) = found
-        if last == "Robby" and action.startswith("Move"):
-            assert here == "no", thought
-            assert action.endswith(f" to {to}."), thought
-        else:
-            assert here == "yes", thought
-        text, _, _, _, info = env.step(action)
-        played += 1
-    assert played > 3

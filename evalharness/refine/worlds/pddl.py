@@ -41,26 +41,22 @@ def _thoughts(scene: Scene) -> list[str]:
 
 
 def _in_order(scene: Scene) -> list[str]:
-    """The carrier's thought: each ball of the goal up to the first that is not where it belongs, then the robot.
-
-    Every comparison of two rooms is said in the same words, `at X, to Y: yes`, and its answer comes before what is
-    done about it. Where they were said in several ways, or not at all, a small model took what it had done at this
-    point of other turns for the answer.
-    """
+    """The carrier's thought: each ball of the goal up to the first that is not where it belongs, then what is done
+    about it, each with what the last observation says. A thought that began with what to do was a guess."""
     state, wanted = read(scene.last), homes(scene.task.subgoals)
     unmet = first_unmet(wanted, state)
     if unmet is None or scene.action.strip() != next_action(wanted, state):
         return []
     what, home = unmet
-    here, gripper = state.lies[ROBOT], state.carried.get(what)
-    said = [_compared(name, room, room) for name, room in wanted[: wanted.index(unmet)]]
+    said = [f"{name} to {room}: at {room}." for name, room in wanted[: wanted.index(unmet)]]
+    here = state.lies[ROBOT]
     if what == ROBOT:
-        return [" ".join([*said, _compared("Robby", here, home), f"I move to {home}."])]
-    if gripper is not None:
-        said += [f"{what}: in {gripper}, to {home}: no.", _compared("Robby", here, home)]
+        return [" ".join([*said, f"{what} to {home}: at {here}. I move there."])]
+    if (gripper := state.carried.get(what)) is not None:
+        said += [f"{what} to {home}: carrying {gripper}. Robby is at {here}."]
         return [" ".join([*said, "I drop it." if here == home else f"I move to {home}."])]
     place = state.lies[what]
-    said += [_compared(what, place, home), _compared("Robby", here, place)]
+    said += [f"{what} to {home}: at {place}. Robby is at {here}."]
     if not state.free:
         said += ["No gripper is free. I drop what I do not need."]
     elif place == here:
@@ -68,10 +64,6 @@ def _in_order(scene: Scene) -> list[str]:
     else:
         said += [f"I move to {place}."]
     return [" ".join(said)]
-
-
-def _compared(what: str, place: str, wanted: str) -> str:
-    return f"{what}: at {place}, to {wanted}: {'yes' if place == wanted else 'no'}."
 
 
 def _gripper(scene: Scene, name: str, slots: dict[str, str]) -> list[str]:
