@@ -71,7 +71,7 @@ class Figure:
 def fixed_server(
     latency: float = LATENCY, places: int | None = None, *, metrics: bool = False
 ) -> Iterator[str]:
-    command = [sys.executable, SERVER, str(latency), str(places or 0), *(["metrics"] if metrics else [])]
+    command = [sys.executable, SERVER, str(latency), str(places or 0), *(["--metrics"] if metrics else [])]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -1,48 +1,58 @@
 """An OpenAI-compatible chat server that answers every request after the same time, for benchmarks of the harness.
 
-    python benchmarks/fixed_latency_server.py LATENCY_SECONDS [PLACES [metrics]]
+    python benchmarks/fixed_latency_server.py LATENCY_SECONDS [PLACES] [--metrics] [--replicas N]
 
-Prints its port. It works on PLACES requests at once, as a real server does that is saturated there, and lets others
-wait in the order they came; without PLACES (or with 0) on any number. `metrics`: a page `/metrics` says how many
-requests run and wait, in vLLM's words; else there is no such page. It says the same harmless thing to all and does not
-read the conversation, so that it takes as little as possible of the cores it shares with what is measured. `GET /cpu`
-gives the CPU seconds that it has taken: they are none of the harness's.
+Prints its port; of N servers in one process all ports, in one line. Each works on PLACES requests at once, as a real
+server does that is saturated there, and lets others wait in the order they came; without PLACES (or with 0) on any
+number. `--metrics`: a page `/metrics` says how many requests run and wait, in vLLM's words; else there is no such page.
+It says the same harmless thing to all and does not read the conversation, so that it takes as little as possible of the
+cores it shares with what is measured; a web framework would take as much as that. `--replicas` walk through rings of
+`growth_environment`, to the right or to the left by what was asked: episodes differ, and are the same in every run.
+`GET /cpu` gives the CPU seconds that it has taken: they are none of the harness's.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
-import sys
 import time
+import zlib
 from collections import deque
+from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 import uvloop
 
-ANSWER = json.dumps(
-    {
-        "object": "chat.completion",
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": "Thought: I look around first.\nAction: look"},
-                "finish_reason": "stop",
-            }
-        ],
-        "usage": {"prompt_tokens": 1500, "completion_tokens": 30},
-    }
-).encode()
+
+def completion(text: str, prompt_tokens: int, completion_tokens: int) -> bytes:
+    message = {"role": "assistant", "content": text}
+    return response(
+        {
+            "object": "chat.completion",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens},
+        }
+    )
 
 
-def response(body: bytes, kind: str = "application/json", status: str = "200 OK") -> bytes:
+def response(value: object, status: str = "200 OK") -> bytes:
+    return page(json.dumps(value).encode(), "application/json", status)
+
+
+def page(body: bytes, kind: str = "text/plain", status: str = "200 OK") -> bytes:
     head = f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
     return head.encode() + body
 
 
-REPLY = response(ANSWER)
-MODELS = response(json.dumps({"data": [{"id": "fixed"}]}).encode())
-NOT_FOUND = response(b"{}", status="404 Not Found")
+LOOKING = (completion("Thought: I look around first.\nAction: look", 1500, 30),)
+WALKING = (
+    completion("Thought: on\nAction: go right", 200, 8),
+    completion("Thought: back\nAction: go left", 200, 8),
+)
+MODELS = response({"data": [{"id": "fixed"}]})
+NOT_FOUND = response({}, "404 Not Found")
 
 
 class Places:
@@ -53,24 +63,24 @@ class Places:
         self.places = places
         self.running = 0
         self.answered = 0
-        self.waiting: deque[Connection] = deque()
+        self.waiting: deque[tuple[Connection, bytes]] = deque()
 
-    def ask(self, connection: Connection) -> None:
+    def ask(self, connection: Connection, reply: bytes) -> None:
         if self.places is not None and self.running >= self.places:
-            self.waiting.append(connection)
+            self.waiting.append((connection, reply))
         else:
-            self._begin(connection)
+            self._begin(connection, reply)
 
-    def _begin(self, connection: Connection) -> None:
+    def _begin(self, connection: Connection, reply: bytes) -> None:
         self.running += 1
-        asyncio.get_running_loop().call_later(self.latency, self._end, connection)
+        asyncio.get_running_loop().call_later(self.latency, self._end, connection, reply)
 
-    def _end(self, connection: Connection) -> None:
+    def _end(self, connection: Connection, reply: bytes) -> None:
         self.running -= 1
         self.answered += 1
-        connection.write(REPLY)
+        connection.write(reply)
         if self.waiting:
-            self._begin(self.waiting.popleft())
+            self._begin(*self.waiting.popleft())
 
     def metrics(self) -> bytes:
         figures = {
@@ -80,12 +90,13 @@ class Places:
             "generation_tokens_total": 30 * self.answered,
         }
         lines = (f'vllm:{name}{{engine="0",model_name="fixed"}} {value}\n' for name, value in figures.items())
-        return response("".join(lines).encode(), "text/plain")
+        return page("".join(lines).encode())
 
 
 class Connection(asyncio.Protocol):
-    def __init__(self, places: Places, metrics: bool) -> None:
+    def __init__(self, places: Places, replies: Sequence[bytes], metrics: bool) -> None:
         self.places = places
+        self.replies = replies
         self.has_metrics = metrics
         self.received = b""
         self.transport: asyncio.Transport | None = None
@@ -105,30 +116,41 @@ class Connection(asyncio.Protocol):
             length = int(head[at + 15 :].partition(b"\r\n")[0]) if at >= 0 else 0
             if len(self.received) < end + 4 + length:
                 return
+            body = self.received[end + 4 : end + 4 + length]
             self.received = self.received[end + 4 + length :]
-            self._answer(*head.split(b" ", 2)[:2])
+            self._answer(*head.split(b" ", 2)[:2], body)
 
-    def _answer(self, method: bytes, path: bytes) -> None:
+    def _answer(self, method: bytes, path: bytes, body: bytes) -> None:
         if method == b"POST" and path == b"/v1/chat/completions":
-            self.places.ask(self)
+            one = zlib.crc32(body) % len(self.replies) if len(self.replies) > 1 else 0
+            self.places.ask(self, self.replies[one])
         elif path == b"/v1/models":
             self.write(MODELS)
         elif path == b"/metrics" and self.has_metrics:
             self.write(self.places.metrics())
         elif path == b"/cpu":
-            self.write(response(json.dumps(time.process_time()).encode()))
+            self.write(response(time.process_time()))
         else:
             self.write(NOT_FOUND)
 
 
-async def main(latency: float, places: int | None, metrics: bool) -> None:
-    work = Places(latency, places)
-    server = await asyncio.get_running_loop().create_server(
-        lambda: Connection(work, metrics), "127.0.0.1", 0, backlog=1024
-    )
-    print(server.sockets[0].getsockname()[1], flush=True)
+async def main(options: argparse.Namespace) -> None:
+    loop, ports = asyncio.get_running_loop(), []
+    replies = WALKING if options.replicas else LOOKING
+    for _ in range(options.replicas or 1):
+        make = partial(Connection, Places(options.latency, options.places or None), replies, options.metrics)
+        server = await loop.create_server(make, "127.0.0.1", 0, backlog=1024)
+        ports.append(server.sockets[0].getsockname()[1])
+    print(*ports, flush=True)
     await asyncio.Event().wait()
 
 
 if __name__ == "__main__":
-    uvloop.run(main(float(sys.argv[1]), int((sys.argv[2:] or ["0"])[0]) or None, "metrics" in sys.argv[3:]))
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("latency", type=float)
+    parser.add_argument("places", type=int, nargs="?", default=0)
+    parser.add_argument("--metrics", action="store_true")
+    parser.add_argument("--replicas", type=int)
+    uvloop.run(main(parser.parse_args()))

@@ -7,7 +7,7 @@ time, turns/s, the harness's memory after 400 episodes and at its highest, the s
 `compare` and `report` take to read it (in processes of their own: wall, CPU, memory), and how quick the page of the
 report is in Chromium, where there is one. `compare` is with a copy whose every tenth episode ended otherwise.
 
-The servers are REPLICAS fake ones of PLACES places each, all in one process (`replicas_server.py`), 50 ms a reply.
+The servers are REPLICAS fake ones of PLACES places each, all in one process (`fixed_latency_server.py`), 50 ms a reply.
 """
 
 from __future__ import annotations
@@ -59,7 +59,10 @@ class Grown:
 
 @contextlib.contextmanager
 def servers(replicas: int, places: int) -> Iterator[list[str]]:
-    command = [sys.executable, HERE / "replicas_server.py", str(replicas), str(places), str(LATENCY)]
+    command = [
+        *(sys.executable, HERE / "fixed_latency_server.py"),
+        *(str(LATENCY), str(places), "--replicas", str(replicas)),
+    ]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

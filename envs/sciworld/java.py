@@ -9,8 +9,7 @@ Flags were chosen by measurement (2 shared x86-64 cores, OpenJDK 17 and 25):
   a step goes into comparing members of such sets.
 * The serial collector and a bounded heap: with the defaults the process grew to 1.1 GB in 40 episodes at the same
   speed, with these it stays near 600 MB. A loaded world holds 12 MB, so 640 MB is enough for 24 worlds; 32 in 512 MB
-  took four times as long a step. With 160 MB
-  for new objects, fewer of a world's are copied again and again.
+  took four times as long a step. With 160 MB for new objects, fewer of a world's are copied again and again.
 * The thorough compiler (C2) was half of the CPU time of a process that plays 40 episodes. It waits until a method has
   been called three times as often, and puts less into one another: 1,350 steps took 11.5 s instead of 14.1, a start 1.2
   instead of 1.5. Without it (`TieredStopAtLevel=1`) a start takes 0.9 s, but a warm step twice as long.

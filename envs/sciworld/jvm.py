@@ -16,8 +16,8 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from envs.sciworld import archive, java
 
 RSS_LIMIT = 1_500_000_000
-"""Bytes of resident memory above which a Java process takes no new episode and is replaced. Heap (512 MB), code and
-class data together stay below 600 MB over hundreds of episodes; beyond this limit something native leaks."""
+"""Bytes of resident memory above which a Java process takes no new episode and is replaced. Heap (640 MB at most),
+code and class data together stay far below it; beyond this limit something native leaks."""
 
 
 class SimulatorDiedError(Exception):

@@ -35,24 +35,21 @@ class SeatedPlayer:
     throttle: Throttle
     times: FamilyTimes
     latencies: Latencies
-    key: tuple[str, int]
-    """(task id, sample)"""
-    family: str
-    expected_turns: float
+    job: Job
     budget: Budget | None = None
 
     async def reply(self, messages: list[Message], *, turn: int) -> Reply:
         began = time.perf_counter()
         asked: float | None = None
         try:
-            await self.throttle.take_seat(self.family, self.expected_turns - turn)
+            await self.throttle.take_seat(self.job.task.family, self.job.expected_turns - turn)
             try:
                 async with self.budget.asking() if self.budget else nullcontext():
                     asked = time.perf_counter()
                     reply = await self.player.reply(messages, turn=turn)
                     seconds = time.perf_counter() - asked
                     if self.budget:
-                        self.budget.count(self.key, reply)
+                        self.budget.count(self.job.key, reply)
             finally:
                 self.throttle.leave_seat()
         finally:  # what a failed request waited for was time all the same
@@ -107,11 +104,9 @@ class Episodes:
             own = self.policy.player(task, job.sample, world)
             if self.config.is_scripted:
                 return own
-            return SeatedPlayer(
-                own, self.throttle, times, self._latencies, key, task.family, job.expected_turns, self.budget
-            )
+            return SeatedPlayer(own, self.throttle, times, self._latencies, job, self.budget)
 
-        key, whole = (task.id, job.sample), False
+        key, whole = job.key, False
 
         def on_turn(turn: Turn) -> None:
             self.progress.count_turn(task.family, key, turn)

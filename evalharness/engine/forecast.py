@@ -99,11 +99,10 @@ class Forecast:
         family = self._families.get(name)
         if family is None:
             return 0.0
+        now = list(family.running.items())  # the view looks from its own thread
         return sum(
             min(running.turns / (family.waiting.get(key, running.turns or 1) * family.stretch), 0.95)
-            for key, running in list(
-                family.running.items()
-            )  # as it is now: the view looks from its own thread
+            for key, running in now
         )
 
     @property

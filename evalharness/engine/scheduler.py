@@ -30,6 +30,11 @@ class Job:
     sample: int
     expected_turns: float = float(MAX_TURNS)
 
+    @property
+    def key(self) -> tuple[str, int]:
+        """(task id, sample)"""
+        return self.task.id, self.sample
+
 
 class RunAbortedError(InfrastructureError):
     """The policy is gone for every episode: going on would only burn their tries."""

@@ -168,7 +168,7 @@ class Session:
             over=work.clock.reached,
         )
         progress.started = time.monotonic()
-        progress.expect({(job.task.id, job.sample): job.expected_turns for job in work.jobs})
+        progress.expect({job.key: job.expected_turns for job in work.jobs})
         progress.engine = lambda: self._line(insight)
         cpu_before, stopped = time.process_time(), None
         watching = asyncio.create_task(insight.watch())

@@ -31,7 +31,7 @@ _PREEMPTED_AGAIN_S = 5.0
 _TAKEN = 0.75
 """Share of the seats that are taken in a window that says something about the limit."""
 _EMPTY_FOR = 8
-"""Windows."""
+"""Windows in a row with empty seats, after which it is no longer the start of environments that leaves them empty."""
 _WINDOW_S = 0.5
 """Shortest time that a throughput is measured over."""
 
@@ -303,8 +303,8 @@ class Throttle:
         self._limit_was(before)
 
     def _seats_taken(self) -> bool:
-        """Whether most seats were taken, or have not been for so long that it is not the start of environments that
-        leaves them empty but their work: more episodes may fill them."""
+        """Whether most seats were taken, or have not been for so long that it is the environments' work that leaves
+        them empty: more episodes may fill them."""
         if self._busy_seen / self._turns >= _TAKEN * self.limit:
             self._empty = 0
             return True

@@ -111,7 +111,8 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
             raise InfrastructureError("no")
 
     times = FamilyTimes()
-    player: Player = SeatedPlayer(Failing(), Throttle(1), times, Latencies(), ("t", 0), "compass", 30)
+    (job,) = jobs_of("compass", [30.0])
+    player: Player = SeatedPlayer(Failing(), Throttle(1), times, Latencies(), job)
     with pytest.raises(InfrastructureError):
         await player.reply([], turn=1)
     assert times.model_s > 0

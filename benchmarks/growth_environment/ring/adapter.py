@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envs.base import Info, TextEnv, task_of
+from envs.base import TextEnv, task_of
 
 STEPS = {"go right": 1, "go left": -1}
 
@@ -15,27 +15,21 @@ class RingEnv(TextEnv):
     ) -> tuple[str, dict[str, Any]]:
         self.task = task_of(options)
         self.rooms, self.wanted, self.room = 5 + self.task.index % 26, 1 + self.task.index % 2, 0
-        return self._seen(), dict(self._info(True, False))
+        return self._seen(), self._info(True, False)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         if action not in STEPS:
-            return "You cannot do that.", 0.0, False, False, dict(self._info(False, False))
+            return "You cannot do that.", 0.0, False, False, self._info(False, False)
         self.room = (self.room + STEPS[action]) % self.rooms
         done = self.room == self.wanted
-        return self._seen(), float(done), done, False, dict(self._info(True, done))
+        return self._seen(), float(done), done, False, self._info(True, done)
 
     def _seen(self) -> str:
         return f"You are in room {self.room} of {self.rooms}."
 
-    def _info(self, valid: bool, completed: bool) -> Info:
+    def _info(self, valid: bool, completed: bool) -> dict[str, Any]:
         done = self.room == self.wanted
-        return Info(
-            progress=float(done),
-            success=done,
-            solved=done,
-            valid=valid,
-            subgoals_completed=(0,) if completed else (),
-        )
+        return self.info(progress=float(done), success=done, valid=valid, completed=(0,) if completed else ())
 
     @property
     def goal(self) -> str:
@@ -46,6 +40,3 @@ class RingEnv(TextEnv):
 
     def oracle(self) -> list[str]:
         return ["go right"] * self.wanted
-
-    def close(self) -> None:
-        pass
