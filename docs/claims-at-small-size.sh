@@ -5,7 +5,7 @@
 set -euo pipefail
 
 folder=${1:-claims}
-samples=${SAMPLES:-160} steps=${STEPS:-80} limit=${LIMIT:-40}
+samples=${SAMPLES:-160} steps=${STEPS:-80} limit=${LIMIT:-24}
 play=(--suite open --max-tokens 96 --limit "$limit")
 mkdir -p "$folder"
 evalharness tune install
@@ -35,7 +35,10 @@ for share in 2 4; do # `full` above is the whole of it
     evalharness run --model "$folder/full-$few" --tasks alfworld "${play[@]}" -o "$folder/full-$few-run"
 done
 
+# Before any training: every reply of it fills its 96 tokens, so fewer tasks.
+evalharness run --model demo-base --tasks alfworld "${play[@]}" --limit 10 -o "$folder/before"
+
 plain=()
 for mode in "${modes[@]}"; do plain+=("$folder/$mode-sweep/none"); done
 evalharness compare "${plain[@]}"
-evalharness analyze "${plain[@]}"
+evalharness analyze "$folder/before" "${plain[@]}"

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from envs.base import Draw, EnvSpec, ImportProgress, PublishedTable, ScoreNames
 from envs.hotpotqa.actions import ACTIONS, place
-from envs.hotpotqa.generator import FAMILY, generate
 from envs.hotpotqa.perturbations import WORDING
-from envs.hotpotqa.questions import QUESTIONS
-from envs.hotpotqa.tasks import OFFICIAL, OFFICIAL_QUESTIONS, load_tasks, provenance
 
 if TYPE_CHECKING:
-    from envs.base import TextEnv
+    from envs.base import Suite, Task, TextEnv
+
+
+def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
+    from envs.hotpotqa.tasks import load_tasks
+
+    return load_tasks(suite, data, seed)
+
+
+def _generate(seed: int) -> Iterable[Task]:
+    from envs.hotpotqa.generator import generate
+
+    return generate(seed)
+
+
+def _provenance(suite: Suite, data: Path | None, seed: int) -> Mapping[str, Any]:
+    from envs.hotpotqa.tasks import provenance
+
+    return provenance(suite, data, seed)
 
 
 def _make(data: Path | None) -> TextEnv:
@@ -30,14 +45,14 @@ def _import(source: Path, data: Path, progress: ImportProgress) -> Sequence[str]
 
 
 SPEC = EnvSpec(
-    family=FAMILY,
+    family="hotpotqa",
     title="HotpotQA",
     gym_id="evalharness/HotpotQA-v0",
-    expected={OFFICIAL: OFFICIAL_QUESTIONS, "open": QUESTIONS},
+    expected={"hotpotqa": 7405, "open": 300},
     held_out=False,
     in_all=False,
     max_turns=7,
-    draw={OFFICIAL: Draw(300, 233)},
+    draw={"hotpotqa": Draw(300, 233)},
     scores=ScoreNames(
         "EM",
         "F1",
@@ -45,14 +60,14 @@ SPEC = EnvSpec(
     ),
     published=PublishedTable(
         "hotpotqa",
-        OFFICIAL,
+        "hotpotqa",
         {"success": "em", "progress": "f1"},
         "the published rows searched the live Wikipedia of their day, ours a fixed page store: not comparable",
     ),
-    load_tasks=load_tasks,
+    load_tasks=_load_tasks,
     make=_make,
-    generate=generate,
-    provenance=provenance,
+    generate=_generate,
+    provenance=_provenance,
     import_data=_import,
     actions=ACTIONS,
     wording=WORDING,

@@ -16,7 +16,6 @@ from envs.hotpotqa.score import normal
 from envs.hotpotqa.world import OCCUPATIONS, Thing, World
 
 BRIDGES, COMPARISONS, CLOSED = 210, 50, 40
-QUESTIONS = BRIDGES + COMPARISONS + CLOSED
 
 HOPS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "work": {

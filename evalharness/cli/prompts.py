@@ -98,6 +98,8 @@ def _show(args: argparse.Namespace) -> int:
             f"{args.family}: kind {args.kind!r} has no prompt of its own; leave --kind out{others}"
         )
     kind = args.kind or (kinds[0] if kinds and prompt.example is None else "")
+    if line := prompt.fewer_examples([kind]):
+        say(line, stderr=True)
     voice = Voice(spec, changed.perturb)
     shown = voice.prompt(prompt.for_kind(kind))
     console = make_console()

@@ -75,8 +75,9 @@ def choose(config: RunConfig, data: Path | None) -> Chosen:
     )
     families = sorted({task.family for task in tasks})
     prompts = load_prompts([specs[family] for family in families], config.prompts, config.adaptation)
-    for line in _fewer_examples(prompts, tasks, config.shots):
-        _LOG.info(line)
+    for family, prompt in prompts.items():
+        if line := prompt.fewer_examples({task.kind for task in tasks if task.family == family}):
+            _LOG.info(line)
     return Chosen(specs, tasks, prompts, voices(specs, families, config.perturb))
 
 
@@ -192,17 +193,6 @@ def evaluate(
             titles = {family: specs[family].title for family in families}
             summary = keep_summary(folder, titles, lambda: write_summary(folder, timing))
             return Outcome(folder, summary, stopped, finished)
-
-
-def _fewer_examples(
-    prompts: Mapping[str, PromptFile], tasks: Sequence[Task], shots: int | None
-) -> Iterator[str]:
-    """A line for each family that has fewer worked examples than were asked for."""
-    for family, prompt in prompts.items():
-        kinds = {task.kind for task in tasks if task.family == family}
-        has = min(len(prompt.examples(kind)) for kind in kinds)
-        if shots is not None and has < shots:
-            yield f"--shots {shots}: {family} has {has} worked example{'s' * (has != 1)}, and shows that"
 
 
 def _prepared(

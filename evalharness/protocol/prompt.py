@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Formatter
@@ -127,6 +127,13 @@ class PromptFile(_Strict):
         for each in [own, *(other for other in others if other.actions == own.actions)]:
             found += [e for e in (each.example, *each.more_examples) if e is not None and e not in found]
         return found
+
+    def fewer_examples(self, kinds: Iterable[str]) -> str | None:
+        """A line for people where tasks of these kinds have fewer worked examples than `--shots` asks for."""
+        has = min(len(self.examples(kind)) for kind in kinds)
+        if self._shots is None or has >= self._shots:
+            return None
+        return f"--shots {self._shots}: {self.environment} has {has} worked example{'s' * (has != 1)}, and shows that"
 
     def for_tools(self, format_rules: str) -> PromptFile:
         """With other rules, where it has any, and an example that acts by tool calls."""

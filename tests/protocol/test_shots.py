@@ -103,5 +103,7 @@ def test_prompts_are_exported_to_start_ones_own_from(
     shown = capsys.readouterr().out
     assert "Hello." in shown
     assert "drop {ball} {room} {gripper}" in shown
+    assert main(["prompts", "show", "pddl", "--kind", "gripper", "--shots", "3"]) == 0
+    assert "--shots 3: pddl has 1 worked example, and shows that" in capsys.readouterr().err
     assert main(["prompts", "show", "babyia"]) == 2
     assert "did you mean 'babyai'?" in capsys.readouterr().err
