@@ -60,12 +60,12 @@ async def begin(
     *more: object,
     samples: int,
 ) -> ServedRun:
-    """The 20 Compass tasks, `samples` times each, two episodes at a time."""
+    """Eight Compass tasks, `samples` times each, two episodes at a time."""
     name = f"tiny-{folder.parent.name}-{time.time_ns()}"
     options = (
         "run", "--model", checkpoint, "--model-name", name, "--vllm", server_python, "--suite", "open",
-        "--tasks", "compass", "--samples", samples, "--max-turns", 4, "--max-tokens", 24, "--concurrency", 2,
-        "-o", folder, *more,
+        "--tasks", "compass", "--limit", 8, "--samples", samples, "--max-turns", 4, "--max-tokens", 24,
+        "--concurrency", 2, "-o", folder, *more,
     )  # fmt: skip
     process = await start(environment, *options)
     ended = asyncio.create_task(process.communicate())

@@ -39,7 +39,7 @@ async def test_a_server_on_a_node_moves_to_another_when_the_node_dies(
         assert run.process.returncode == 0, stderr.decode()
         assert gone(run.servers)
     played = run.played()
-    assert len(played) == len(set(played)) == 60
+    assert len(played) == len(set(played)) == 24
     assert run.samples_agree()
     events = run.events()
     # Who notices first, the one who watches the node or an episode that gets no answer, is a matter of moments.

@@ -30,8 +30,8 @@ def wait_for(owner: subprocess.Popen[str], word: str, log: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "moment"),
     [
-        # Every signal at every moment: test_process.py, with programs that start at once.
-        (signal.SIGKILL, "ready"),
+        # Every signal at every moment: test_process.py, with programs that start at once. SIGKILL to the owner of a
+        # server that answers: test_run_with_vllm.py.
         (signal.SIGINT, "status starting the engine"),
         (signal.SIGTERM, "status loading weights"),
     ],

@@ -22,7 +22,7 @@ async def test_a_killed_vllm_is_restarted_and_the_same_turns_are_asked_again(
     _, stderr = await run.ended
     assert run.process.returncode == 0, stderr.decode()
     played = run.played()
-    assert len(played) == len(set(played)) == 60
+    assert len(played) == len(set(played)) == 24
     assert not run.servers()
     events = run.events()
     assert "vLLM died" in events[0]

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 from command_line import evalharness
 
-from evalharness.records.store import read_episodes
-
-from .processes import serving
 from .served_run import begin
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
@@ -29,14 +25,14 @@ async def test_a_checkpoint_is_served_killed_resumed_and_scored(
     await run.ended
     assert not psutil.wait_procs(servers, timeout=30)[1]
     kept = run.played()
-    assert 0 < len(kept) < 80  # killed in the middle
+    assert 0 < len(kept) < 32  # killed in the middle
 
     done = await asyncio.to_thread(evalharness, environment, *run.options)
     assert done.returncode == 0, done.stderr
     assert not run.servers()
     played = run.played()
     assert played[: len(kept)] == kept
-    assert len(played) == len(set(played)) == 80
+    assert len(played) == len(set(played)) == 32
     summary = run.summary()
     assert summary["tokens"]["completion"] > 0
     manifest = json.loads((run.folder / "manifest.json").read_text())
@@ -52,29 +48,3 @@ def test_a_model_without_server_is_told_the_command(
     done = evalharness(variables, "run", "--model", tiny_checkpoint, "--suite", "open", "--tasks", "compass")
     assert done.returncode == 2
     assert "evalharness server install" in done.stderr
-
-
-def test_the_runs_of_a_study_share_one_server(
-    environment: dict[str, str], tmp_path: Path, tiny_checkpoint: Path, server_python: Path
-) -> None:
-    name, study = f"shared-{tmp_path.name}-{time.time_ns()}", tmp_path / "study"
-    options = (
-        "bon", "-n", 2, "--model", tiny_checkpoint, "--model-name", name, "--vllm", server_python, "--suite", "open",
-        "--tasks", "compass", "--limit", 2, "--max-turns", 3, "--max-tokens", 24, "-o", study,
-    )  # fmt: skip
-    done = evalharness(environment, *options)
-    assert done.returncode == 0, done.stderr
-    assert not serving(name)
-    facts = [
-        json.loads((study / run / "manifest.json").read_text())["sessions"][0]["policy"]
-        for run in ("greedy", "samples")
-    ]
-    assert facts[0]["argv"] == facts[1]["argv"]  # its port among them
-    assert done.stderr.count("starting vLLM") == 1
-    assert (study / "server.log").exists()
-    assert not list(study.glob("*/server.log"))
-    assert len(list(read_episodes(study / "samples"))) == 4
-    # Nothing is left to play, so nothing is started.
-    again = evalharness(environment, *options)
-    assert again.returncode == 0, again.stderr
-    assert "starting vLLM" not in again.stderr
