@@ -495,7 +495,7 @@ class RunConfig(BaseModel):
     def folder(self, address: str | None = None) -> Path:
         """Where the run goes: the same options give the same folder, so the same command continues.
 
-        `address` as in `policy.resolve.Prepared`: an endpoint's URL, only where nothing else tells models apart.
+        `address` as in `policy.opened.Prepared`: an endpoint's URL, only where nothing else tells models apart.
         """
         if self.output is not None:
             return self.output

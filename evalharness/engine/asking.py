@@ -17,8 +17,8 @@ from evalharness.errors import InfrastructureError
 from evalharness.policy.base import RequestForm
 from evalharness.policy.completion import RequestRefusedError, refuses_response_format
 from evalharness.policy.endpoint import EndpointError, RefusedError
+from evalharness.policy.opened import Prepared, Reports
 from evalharness.policy.replicas import Replicas
-from evalharness.policy.resolve import Prepared, Reports
 from evalharness.records.store import StoreError
 from evalharness.server.metrics import ServerInsight
 

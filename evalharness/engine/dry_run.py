@@ -13,7 +13,8 @@ from evalharness.engine import loop
 from evalharness.engine.evaluation import Chosen, choose
 from evalharness.engine.history import History, history_path
 from evalharness.errors import UserError
-from evalharness.policy.resolve import Prepared, prepare
+from evalharness.policy.opened import Prepared
+from evalharness.policy.resolve import prepare
 from evalharness.policy.served import NoAnswerError
 from evalharness.protocol.prompt import Message
 from evalharness.records.identity import changes

@@ -27,7 +27,8 @@ from evalharness.engine.session import Session, Work
 from evalharness.engine.time_limit import TimeLimit
 from evalharness.errors import UserError, nearest
 from evalharness.policy.event_loop import run_to_end
-from evalharness.policy.resolve import Prepared, prepare
+from evalharness.policy.opened import Prepared
+from evalharness.policy.resolve import prepare
 from evalharness.policy.served import NoAnswerError
 from evalharness.protocol.perturb import Voice, voices
 from evalharness.protocol.prompt import PromptFile, load_prompts

@@ -27,7 +27,7 @@ from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.engine.sizing import make_pools, make_throttle
 from evalharness.engine.time_limit import NO_LIMIT, TimeLimit
 from evalharness.errors import InfrastructureError
-from evalharness.policy.resolve import Opened, Prepared, Reports
+from evalharness.policy.opened import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode

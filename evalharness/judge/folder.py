@@ -22,7 +22,7 @@ from typing import Any
 from evalharness._version import __version__
 from evalharness.config import RunConfig
 from evalharness.errors import InfrastructureError, UserError
-from evalharness.policy.resolve import sampling_of
+from evalharness.policy.connections import sampling_of
 from evalharness.records.shapes import read_object
 from evalharness.records.store import MANIFEST, RecordFolder
 

@@ -31,7 +31,8 @@ from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
 from evalharness.paths import folder_name
 from evalharness.policy.base import RequestForm
 from evalharness.policy.event_loop import run_to_end
-from evalharness.policy.resolve import Prepared, prepare
+from evalharness.policy.opened import Prepared
+from evalharness.policy.resolve import prepare
 from evalharness.records.store import MANIFEST, SUMMARY, EpisodeKey, read_manifest
 from evalharness.report.viewer.records import TurnJudgement
 

@@ -29,7 +29,8 @@ from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
 from evalharness.paths import folder_name
 from evalharness.policy.base import RequestForm
 from evalharness.policy.event_loop import run_to_end
-from evalharness.policy.resolve import Prepared, prepare
+from evalharness.policy.opened import Prepared
+from evalharness.policy.resolve import prepare
 from evalharness.protocol.prompt import Message
 from evalharness.records.store import SUMMARY, write_atomically
 

@@ -27,7 +27,7 @@ def run_identity(
     prompts: Mapping[str, str],
     model: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """`tasks` and `prompts` (SHA-256 of the file) by family; `model` as in `policy.resolve.Prepared.identity`."""
+    """`tasks` and `prompts` (SHA-256 of the file) by family; `model` as in `policy.opened.Prepared.identity`."""
     return {
         "config": config.identity(),
         "model": dict(model),

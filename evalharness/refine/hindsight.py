@@ -15,7 +15,8 @@ from evalharness.config import make_config
 from evalharness.errors import UserError
 from evalharness.policy.base import ContextOverflowError, Player, PolicyStoppedError
 from evalharness.policy.completion import RequestRefusedError
-from evalharness.policy.resolve import Reports, prepare
+from evalharness.policy.opened import Reports
+from evalharness.policy.resolve import prepare
 from evalharness.protocol import react
 from evalharness.protocol.prompt import Message
 from evalharness.refine.draft import Turn

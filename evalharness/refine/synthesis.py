@@ -19,8 +19,10 @@ from evalharness.engine.asking import AbortedError, TokenPrices, asked
 from evalharness.engine.throttle import CEILING
 from evalharness.errors import UserError
 from evalharness.policy.base import RequestForm
+from evalharness.policy.connections import sampling_of
 from evalharness.policy.event_loop import run_to_end
-from evalharness.policy.resolve import Prepared, prepare, sampling_of
+from evalharness.policy.opened import Prepared
+from evalharness.policy.resolve import prepare
 from evalharness.records.store import MANIFEST
 from evalharness.refine import schemas
 from evalharness.refine.asking import Asking, Job

@@ -198,9 +198,9 @@ def test_the_same_arguments_in_other_words_are_the_same_run() -> None:
 
 
 def test_a_template_file_counts_by_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalharness.policy import resolve
+    from evalharness.policy import own_servers
 
-    monkeypatch.setattr(resolve, "_on_this_machine", lambda config, extra: None)
+    monkeypatch.setattr(own_servers, "_on_this_machine", lambda config, extra: None)
     checkpoint = make_empty_checkpoint(tmp_path / "model")
     file, copy = tmp_path / "a.jinja", tmp_path / "b.jinja"
     file.write_text("{{ messages }}")
