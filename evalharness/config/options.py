@@ -1,43 +1,27 @@
-"""What a run is. Command-line flags and a YAML file (`--config`) say the same things."""
+"""The options of a run: their types, defaults, help, and what each of them accepts."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
     PositiveInt,
-    ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
-from pydantic.fields import FieldInfo
 
-from envs.base import MAX_TURNS, EnvSpec
-from evalharness.errors import UserError, nearest
-from evalharness.paths import folder_name
-from evalharness.protocol.prompt import Adaptation
-from evalharness.settings import openai_hint, read_config
-from evalharness.yaml_lines import syntax_problem
+from evalharness.config.option import Option
+from evalharness.config.values import SAMPLING, endpoint_url, lines_of, read_sampling
+from evalharness.errors import nearest
 
-SCRIPTED = ("oracle", "random", "reference")
-SAMPLING = (
-    *("temperature", "top_p", "top_k", "min_p"),
-    *("presence_penalty", "frequency_penalty", "repetition_penalty"),
-)
-"""How the next token is drawn."""
 _OURS = frozenset(
     {
         *SAMPLING,
@@ -48,39 +32,7 @@ _OURS = frozenset(
 """Fields of a request that options say, or that the harness needs as they are."""
 
 
-@dataclass(frozen=True)
-class Option:
-    """Beside a field's type (`Annotated`): what its flag looks like, and whether results depend on it."""
-
-    metavar: str | None = None
-    """None: `N` for a whole number, `X` for a fraction, `DIR` for a path, `NAME=VALUE` for a mapping, else `TEXT`."""
-    short: str | None = None
-    """`-o`."""
-    repeated: bool = False
-    """The flag of a single value may be given several times."""
-    no_flag: bool = False
-    """Only for a configuration file and Python."""
-    operational: bool = False
-    """How the work is done: results do not depend on it, so that a run may be continued with another value."""
-    later: bool = False
-    """Added when there were runs without it: a part of their identity, and of their folder's name, only where it is not
-    the default."""
-    by_content: bool = False
-    """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
-    text: bool = False
-    """The flag takes a text, of which the field's validator makes the number."""
-    model_only: bool = False
-    """Changes nothing for a scripted policy, and is not in its run's identity."""
-
-
-_NO_OPTION = Option()
-
-
-def option_of(field: FieldInfo) -> Option:
-    return next((extra for extra in field.metadata if isinstance(extra, Option)), _NO_OPTION)
-
-
-class RunConfig(BaseModel):
+class RunOptions(BaseModel):
     """Every field is an option of `evalharness run` (`max_turns` is `--max-turns`), made of the field alone.
 
     The first paragraph of its docstring is the flag's help and its line in docs/cli.md; the default is added to it.
@@ -279,7 +231,7 @@ class RunConfig(BaseModel):
         if isinstance(given, list | tuple):
             given = ("," if info.field_name == "tasks" else "+").join(map(str, given))
         if info.field_name == "tasks" and isinstance(given, str) and given.startswith("@"):
-            if not (lines := _lines_of(Path(given[1:]).expanduser())):
+            if not (lines := lines_of(Path(given[1:]).expanduser())):
                 raise ValueError("names no task")
             return ",".join(lines)
         return given
@@ -327,47 +279,6 @@ class RunConfig(BaseModel):
     def _all_tokens(cls, top_k: int) -> int:
         return top_k or -1
 
-    @model_validator(mode="after")
-    def _only_endpoints_come_in_numbers(self) -> RunConfig:
-        if self.more_endpoints:
-            for model in (self.model, *self.more_endpoints):
-                if not model.startswith(("http://", "https://")):
-                    raise ValueError(
-                        f"{model} is no endpoint: --model may be given several times only for endpoints "
-                        "(http://host:port/v1); for several servers of one checkpoint use --replicas"
-                    )
-        if (self.lora or self.lora_serve) and (self.is_endpoint or self.is_scripted):
-            raise ValueError(
-                "--lora is for a vLLM that evalharness starts; an endpoint serves an adapter under a name of its own, "
-                "which is then the --model-name"
-            )
-        if self.deterministic and (self.is_endpoint or self.is_scripted):
-            raise ValueError(
-                "--deterministic is for a vLLM that evalharness starts; start your own with VLLM_BATCH_INVARIANT=1"
-            )
-        if self.cost_limit is not None and self.prices is None:
-            raise ValueError("--cost-limit needs --prices FILE, which says what tokens cost")
-        if self.replicas > 1 and (self.is_endpoint or self.is_scripted):
-            raise ValueError(
-                "--replicas is for a vLLM that evalharness starts; give --model several times for endpoints"
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _what_a_model_is_given_fits_it(self) -> RunConfig:
-        if self.acts_by_tools and self.is_scripted:
-            raise ValueError(f"--action-interface tools: {self.model} is no model and calls no tools")
-        if self.chat_template is not None and self.is_endpoint:
-            raise ValueError(
-                "--chat-template is for a vLLM that evalharness starts; start the endpoint's server with it: "
-                f"vllm serve ... --chat-template {self.chat_template}"
-            )
-        if self.chat_template is not None and self.cluster is not None:
-            raise ValueError(
-                "--chat-template cannot be given with --cluster: its nodes may not have the file"
-            )
-        return self
-
     @field_validator("output", mode="before")
     @classmethod
     def _names_a_folder(cls, folder: Any) -> Any:
@@ -408,177 +319,3 @@ class RunConfig(BaseModel):
         from evalharness.protocol.perturb import normal_name
 
         return None if name is None else normal_name(name)
-
-    @property
-    def acts_by_tools(self) -> bool:
-        return self.action_interface == "tools"
-
-    @property
-    def adaptation(self) -> Adaptation:
-        """What the run changes about the prompt files; a script reads no prompt."""
-        return Adaptation() if self.is_scripted else Adaptation(self.system, self.shots)
-
-    @property
-    def extra_fields(self) -> dict[str, Any]:
-        """What every request has beside our own fields."""
-        found: dict[str, Any] = json.loads(self.extra_body or "{}")
-        return found
-
-    @property
-    def template_kwargs(self) -> dict[str, Any]:
-        """What a request hands to the chat template."""
-        found: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
-        return found
-
-    def sampling_fields(self) -> dict[str, Any]:
-        """How replies are drawn, token limit and seed aside; None: left to the model's own recommendation."""
-        left_open = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
-        return {name: None if name in left_open else getattr(self, name) for name in SAMPLING}
-
-    def identity(self) -> dict[str, Any]:
-        """The part of the configuration that results depend on, as JSON data."""
-        options = {name: option_of(field) for name, field in type(self).model_fields.items()}
-        elsewhere = {
-            name
-            for name, option in options.items()
-            if option.operational or option.by_content or (option.model_only and self.is_scripted)
-        }
-        data: dict[str, Any] = self.model_dump(mode="json", exclude=elsewhere)
-        data["max_turns"] = self.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
-        if self.questions is None:
-            del data["questions"]
-        if not self.is_scripted:
-            data |= self.sampling_fields()
-        for name, field in type(self).model_fields.items():
-            if option_of(field).later and getattr(self, name) == field.get_default(call_default_factory=True):
-                data.pop(name, None)
-        if self.is_endpoint:
-            # A server that comes back on another port is the same model: what it says of itself counts (served.py).
-            data["model"] = "endpoint"
-        return data
-
-    def turn_limit(self, spec: EnvSpec) -> int:
-        """Turns of an episode of that family: what the user says, else the family's own limit."""
-        return self.max_turns or min(spec.max_turns, MAX_TURNS)
-
-    @property
-    def is_endpoint(self) -> bool:
-        return self.model.startswith(("http://", "https://"))
-
-    @property
-    def is_scripted(self) -> bool:
-        """Answers without a model: only the environments take time."""
-        return self.model in SCRIPTED or self.model.startswith("replay:")
-
-    def doubts(self) -> list[str]:
-        """What is allowed and hardly meant, a line each."""
-        alike = self.model == "oracle" or not self.is_scripted
-        if self.samples > 1 and self.temperature == 0 and alike:
-            return [
-                f"--samples {self.samples} at temperature 0 plays every task {self.samples} times alike, but for what "
-                "the server itself does not repeat; for different attempts give --temperature 1"
-            ]
-        return []
-
-    @property
-    def endpoints(self) -> tuple[str, ...]:
-        return (self.model, *self.more_endpoints) if self.is_endpoint else ()
-
-    @property
-    def display_name(self) -> str:
-        """What tables call the model."""
-        if self.model_name or self.is_endpoint:
-            return self.model_name or self.model
-        base = Path(self.model).name or self.model
-        return f"{base}:{self.lora.name}" if self.lora else base
-
-    def folder(self, address: str | None = None) -> Path:
-        """Where the run goes: the same options give the same folder, so the same command continues.
-
-        `address` as in `policy.opened.Prepared`: an endpoint's URL, only where nothing else tells models apart.
-        """
-        if self.output is not None:
-            return self.output
-        name = folder_name(self.display_name, "model")
-        endpoint = address if self.is_endpoint else self.model
-        # A limit of 30 that was asked for is another one than none where a family has less of its own.
-        asked = {"asked_turns": MAX_TURNS} if self.max_turns == MAX_TURNS else {}
-        key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
-        if self.perturb is not None:
-            name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.perturb)[:40]
-        return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
-
-
-def _lines_of(path: Path) -> list[str]:
-    """Of a list of tasks: without empty lines, and without what follows a `#`."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
-    lines = [line.partition("#")[0].strip().strip(",") for line in text.splitlines()]
-    return [line for line in lines if line]
-
-
-def endpoint_url(model: str) -> str:
-    """`http://host:8000` and `http://host:8000/v1/chat/completions` as http://host:8000/v1, which a line says; what is
-    no URL, or has another path, as it is."""
-    if not model.startswith(("http://", "https://")):
-        return model
-    whole = re.sub(r"/(?:chat/completions|completions|models)/*$", "", model)
-    if re.fullmatch(r"https?://[^/?#]+/*", whole):
-        whole = whole.rstrip("/") + "/v1"
-    if whole != model:
-        logging.getLogger("evalharness").info("--model %s is read as %s", model, whole)
-    return whole
-
-
-def _explain(error: ValidationError, source: str) -> str:
-    lines = []
-    for problem in error.errors():
-        if not problem["loc"]:
-            lines.append(f"{source}{problem['msg'].removeprefix('Value error, ')}")
-            continue
-        name = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            lines.append(f"{source}no such option {name!r}{nearest(name, sorted(RunConfig.model_fields))}")
-            continue
-        flag = "--" + name.replace("_", "-")
-        given = problem.get("input")
-        why = problem["msg"].removeprefix("Value error, ")
-        lines.append(f"{source}{flag} {given}: {why[0].lower()}{why[1:]}")
-    return "; ".join(lines)
-
-
-def read_sampling(path: Path) -> dict[str, Any]:
-    """What a file says of how replies are drawn; a checkpoint's `generation_config.json` is such a file."""
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UserError(f"--sampling {path}: no such file; give a file of values, or model") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"--sampling {path} is not readable: {syntax_problem(error)}") from None
-    stated = data if isinstance(data, dict) else {}
-    found = {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
-    if not found:
-        raise UserError(f"--sampling {path} names none of {', '.join(SAMPLING)}")
-    # A generation_config.json holds much else, of which nothing is sampling.
-    if "transformers_version" not in stated and (unknown := sorted(map(str, stated.keys() - set(SAMPLING)))):
-        raise UserError(f"--sampling {path} names {unknown[0]!r}, which is none of {', '.join(SAMPLING)}")
-    return found
-
-
-def make_config(
-    flags: dict[str, Any], config_file: Path | None = None, defaults: Mapping[str, Any] | None = None
-) -> RunConfig:
-    """Flags over file over `defaults` over those of the fields. Raises UserError naming the option that is wrong."""
-    values = {**(defaults or {}), **(read_config(config_file) if config_file else {})}
-    values |= {key: value for key, value in flags.items() if value is not None}
-    if "model" not in values:
-        raise UserError(
-            "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"
-            + openai_hint()
-        )
-    try:
-        return RunConfig.model_validate(values)
-    except ValidationError as error:
-        raise UserError(_explain(error, "")) from None

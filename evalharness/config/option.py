@@ -1,0 +1,39 @@
+"""What a field of a configuration says of its flag, beside its type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pydantic.fields import FieldInfo
+
+
+@dataclass(frozen=True)
+class Option:
+    """Beside a field's type (`Annotated`): what its flag looks like, and whether results depend on it."""
+
+    metavar: str | None = None
+    """None: `N` for a whole number, `X` for a fraction, `DIR` for a path, `NAME=VALUE` for a mapping, else `TEXT`."""
+    short: str | None = None
+    """`-o`."""
+    repeated: bool = False
+    """The flag of a single value may be given several times."""
+    no_flag: bool = False
+    """Only for a configuration file and Python."""
+    operational: bool = False
+    """How the work is done: results do not depend on it, so that a run may be continued with another value."""
+    later: bool = False
+    """Added when there were runs without it: a part of their identity, and of their folder's name, only where it is not
+    the default."""
+    by_content: bool = False
+    """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
+    text: bool = False
+    """The flag takes a text, of which the field's validator makes the number."""
+    model_only: bool = False
+    """Changes nothing for a scripted policy, and is not in its run's identity."""
+
+
+_NO_OPTION = Option()
+
+
+def option_of(field: FieldInfo) -> Option:
+    return next((extra for extra in field.metadata if isinstance(extra, Option)), _NO_OPTION)

@@ -1,0 +1,60 @@
+"""What is read from other spellings: files of tasks and of sampling values, addresses, times."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evalharness.errors import UserError
+from evalharness.yaml_lines import syntax_problem
+
+SAMPLING = (
+    *("temperature", "top_p", "top_k", "min_p"),
+    *("presence_penalty", "frequency_penalty", "repetition_penalty"),
+)
+"""How the next token is drawn."""
+
+
+def lines_of(path: Path) -> list[str]:
+    """Of a list of tasks: without empty lines, and without what follows a `#`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    lines = [line.partition("#")[0].strip().strip(",") for line in text.splitlines()]
+    return [line for line in lines if line]
+
+
+def endpoint_url(model: str) -> str:
+    """`http://host:8000` and `http://host:8000/v1/chat/completions` as http://host:8000/v1, which a line says; what is
+    no URL, or has another path, as it is."""
+    if not model.startswith(("http://", "https://")):
+        return model
+    whole = re.sub(r"/(?:chat/completions|completions|models)/*$", "", model)
+    if re.fullmatch(r"https?://[^/?#]+/*", whole):
+        whole = whole.rstrip("/") + "/v1"
+    if whole != model:
+        logging.getLogger("evalharness").info("--model %s is read as %s", model, whole)
+    return whole
+
+
+def read_sampling(path: Path) -> dict[str, Any]:
+    """What a file says of how replies are drawn; a checkpoint's `generation_config.json` is such a file."""
+    try:
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UserError(f"--sampling {path}: no such file; give a file of values, or model") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"--sampling {path} is not readable: {syntax_problem(error)}") from None
+    stated = data if isinstance(data, dict) else {}
+    found = {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
+    if not found:
+        raise UserError(f"--sampling {path} names none of {', '.join(SAMPLING)}")
+    # A generation_config.json holds much else, of which nothing is sampling.
+    if "transformers_version" not in stated and (unknown := sorted(map(str, stated.keys() - set(SAMPLING)))):
+        raise UserError(f"--sampling {path} names {unknown[0]!r}, which is none of {', '.join(SAMPLING)}")
+    return found
