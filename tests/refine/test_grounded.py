@@ -1,23 +1,16 @@
-"""`evalharness refine grounded`: trajectories with errors from the five real simulators, and what keeps them honest."""
+"""`evalharness refine grounded`: trajectories with errors from the five real simulators."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, replace
 from itertools import islice
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 from command_line import command
-from hypothesis import given
-from hypothesis import strategies as st
-from refine_samples import erring_sample
 
 from envs import specs
 from envs.base import EnvSpec, Task, TextEnv
@@ -28,16 +21,11 @@ from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import load_prompt
 from evalharness.protocol.surface import ActionSurface
 from evalharness.refine.draft import ErrorPlan
-from evalharness.refine.grounded import Order, check, is_made, make
-from evalharness.refine.hindsight import usable
-from evalharness.refine.journal import Journal
+from evalharness.refine.grounded import Order, make
 from evalharness.refine.modes import in_mode
-from evalharness.refine.overlap import EVALUATED, PUBLISHED, excluded
-from evalharness.refine.sample import Sample, iter_samples, read_manifest, write_samples
-from evalharness.refine.scene import Scene, Step
-from evalharness.refine.slips import _misspelt
-from evalharness.refine.thoughts import foretells
-from evalharness.refine.worlds import World, world_of
+from evalharness.refine.overlap import EVALUATED
+from evalharness.refine.sample import Sample, iter_samples, read_manifest
+from evalharness.refine.worlds import world_of
 from evalharness.suites import open as suites
 
 SEED = 100
@@ -308,65 +296,6 @@ def test_runs_of_errors_are_as_many_as_asked_for(home: Path) -> None:
         assert len(runs) == 2
 
 
-# --- never what is evaluated -----------------------------------------------------------------------------------------
-
-
-def test_suite_seed_0_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UserError, match="never trained on"):
-        check(Order(families=("pddl",), suite_seed=0, samples=1))
-    path = tmp_path / "x.jsonl"
-    assert main(["refine", "grounded", "--suite-seed", "0", "-n", "5", "-o", str(path)]) == 2
-    assert "suite seed 0" in capsys.readouterr().err
-    assert not path.exists()
-
-
-def test_a_task_of_suite_seed_0_under_another_number_is_refused(clean_home: Path, family: str) -> None:
-    spec = specs()[family]
-    found = excluded(spec, world_of(family), None)
-    for task in spec.load_tasks("open", None, 0)[:3]:
-        disguised = replace(task, index=990, id=f"{family}/open/990", difficulty="hard")
-        assert disguised.content_hash != task.content_hash
-        assert found.why_not(disguised) == EVALUATED
-    assert found.refused == {EVALUATED: 3}
-
-
-def test_a_household_with_other_numbers_is_the_same_task(clean_home: Path) -> None:
-    spec = specs()["alfworld"]
-    found = excluded(spec, world_of("alfworld"), None)
-    task = spec.load_tasks("open", None, 0)[0]
-    text = json.dumps(dict(task.payload))
-    thing = f"{task.payload['object']} 1"
-    renamed = json.loads(text.replace(f'"{thing}"', f'"{task.payload["object"]} 9"'))
-    assert renamed != dict(task.payload)
-    assert found.why_not(replace(task, payload=renamed)) == EVALUATED
-
-
-def test_nothing_is_taken_twice(clean_home: Path) -> None:
-    spec = specs()["pddl"]
-    found = excluded(spec, world_of("pddl"), None)
-    assert spec.generate is not None
-    task = next(iter(spec.generate(SEED)))
-    assert found.why_not(task) is None
-    assert found.why_not(replace(task, index=7)) == "taken already"
-
-
-def test_a_published_suite_of_any_name_is_compared() -> None:
-    task = Task("pddl/other/000", "pddl", "other", 0, "g", "easy", "k")
-    spec = replace(specs()["pddl"], expected={"other": 1}, load_tasks=lambda suite, data, seed: [task])
-    found = excluded(spec, World(), None)
-    assert found.why_not(replace(task, id="pddl/open/001", suite="open", index=1)) == PUBLISHED
-    assert found.compared[PUBLISHED]["tasks"] == 1
-
-
-@pytest.mark.data
-def test_a_published_task_is_refused(published_data: Path, family: str) -> None:
-    spec = specs()[family]
-    found = excluded(spec, world_of(family), published_data)
-    task = spec.load_tasks("agentboard", published_data, 0)[1]
-    assert found.why_not(replace(task, suite="open", id=f"{family}/open/001")) == PUBLISHED
-    assert found.compared[PUBLISHED]["tasks"] == spec.expected["agentboard"]
-
-
 def test_the_manifest_says_what_was_refused_and_compared(home: Path) -> None:
     spec = specs()["jericho"]
     rows = suites.read_frozen(spec, SEED)
@@ -384,9 +313,6 @@ def test_the_manifest_says_what_was_refused_and_compared(home: Path) -> None:
     assert row["compared_with"][EVALUATED] == {"tasks": 20}
     assert row["suite_seeds"] == [SEED + 50]
     assert written.content_hash not in path.read_text()
-
-
-# --- a kill, a broken journal ----------------------------------------------------------------------------------------
 
 
 async def test_after_a_kill_the_same_command_makes_the_same_file(home: Path, tmp_path: Path) -> None:
@@ -435,121 +361,3 @@ def test_a_file_made_otherwise_is_not_written_over(home: Path, capsys: pytest.Ca
     assert main([*words, "-n", "2"]) == 2
     assert "--force" in capsys.readouterr().err
     assert path.read_bytes() == before
-
-
-@given(st.integers(0, 400))
-def test_a_journal_torn_anywhere_keeps_its_whole_lines(cut: int) -> None:
-    import tempfile
-
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "journal")
-        journal = Journal(path, {"order": 1})
-        for number in range(5):
-            journal.add(str(number), {"text": "é\u202e\x00" * number})
-        journal.close()
-        raw = path.read_bytes()
-        cut = min(cut, len(raw))
-        path.write_bytes(raw[:cut])
-        whole = raw[:cut].count(b"\n")
-        again = Journal(path, {"order": 1})
-        assert list(again.done) == [str(number) for number in range(max(whole - 1, 0))]
-        again.add("last", 1)
-        again.close()
-        assert list(Journal(path, {"order": 1}).done) == [*map(str, range(max(whole - 1, 0))), "last"]
-        other = Journal(path, {"order": 2})
-        assert other.done == {}
-        other.close()
-
-
-def test_a_journal_has_one_writer_at_a_time(tmp_path: Path) -> None:
-    path = tmp_path / "journal"
-    journal = Journal(path, {"order": 1})
-    journal.add("a", 1)
-    with pytest.raises(UserError, match="another evalharness"):
-        Journal(path, {"order": 2})
-    journal.add("b", 2)
-    journal.close()
-    again = Journal(path, {"order": 1})
-    assert again.done == {"a": 1, "b": 2}
-    again.remove()
-    assert not path.exists()
-
-
-def test_a_full_disk_is_said_and_loses_no_whole_line(tmp_path: Path) -> None:
-    full = Path("/dev/full")
-    if not full.exists():
-        pytest.skip("no /dev/full here")
-    path = tmp_path / "journal"
-    journal = Journal(path, {"order": 1})
-    journal.add("a", 1)
-    file = journal._file
-    journal._file = full.open("ab")
-    with pytest.raises(UserError, match=r"No space left.*continues"):
-        journal.add("b", 2)
-    journal.close()
-    file.close()
-    assert Journal(path, {"order": 1}).done == {"a": 1}
-
-
-def test_a_file_that_was_changed_is_not_taken_for_made(tmp_path: Path) -> None:
-    order = Order(("pddl",), 100, 1)
-    path = tmp_path / "data.jsonl"
-    write_samples(path, [erring_sample()], {"order": asdict(order)})
-    assert is_made(order, path)
-    path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(UserError, match="changed after it was made"):
-        is_made(order, path)
-
-
-# --- thoughts --------------------------------------------------------------------------------------------------------
-
-
-def scene(at: int) -> Scene:
-    spec = specs()["alfworld"]
-    steps = (
-        Step("go to shelf 1", "On the shelf 1, you see a mug 2.", 0.0, True),
-        Step("take mug 2 from shelf 1", "You pick up the mug 2.", 0.5, True),
-        Step("go to desk 1", "On the desk 1, you see a pen 3.", 0.5, True),
-        Step("put mug 2 in/on desk 1", "You put it.", 1.0, True),
-    )
-    task = Task("alfworld/open/000", "alfworld", "open", 0, "put a mug in desk.", "easy", "put",
-                payload={"object": "mug", "target": "desk"})  # fmt: skip
-    return Scene(
-        task, task.goal, "You see a shelf 1, and a desk 1.", "", steps, at, ActionSurface(spec.actions)
-    )
-
-
-def test_a_thought_that_names_the_future_is_noticed() -> None:
-    own = "go to shelf 1"
-    assert foretells("The mug 2 is there.", scene(0), own)
-    assert foretells("Later I see pen 3.", scene(1), "take mug 2 from shelf 1")
-    assert not foretells("A mug may be on shelf 1 and goes to desk 1.", scene(0), own)
-    assert not foretells("I take mug 2.", scene(1), "take mug 2 from shelf 1")
-    assert not foretells("Only mug 21 would do.", scene(0), own)
-
-
-def test_a_models_thought_is_taken_only_as_it_should_be() -> None:
-    from evalharness.refine.draft import Turn
-
-    turn = Turn(scene(0), "go to shelf 1", True, 0.0)
-    assert usable("Thought: A mug may be on the shelf.", turn) == "A mug may be on the shelf."
-    assert usable("A mug may be\non the shelf.\nAction: go to desk 1", turn) == "A mug may be on the shelf."
-    for bad in (
-        "",
-        "mug 2 is on shelf 1",
-        "word " * 80,
-        "I \u202egnorw",
-        "One. Action: go to desk 1. Action: look",
-    ):
-        assert usable(bad, turn) is None, bad
-
-
-@given(st.text("abc x-1", min_size=1, max_size=12), st.integers(0, 1000))
-def test_a_misspelt_name_is_nearly_the_name(name: str, seed: int) -> None:
-    if sum(letter.isalpha() for letter in name[1:]) < 1:
-        return
-    wrong = _misspelt(name, Random(seed))
-    assert abs(len(wrong) - len(name)) <= 1
-    difference = Counter(wrong)
-    difference.subtract(Counter(name))
-    assert sum(map(abs, difference.values())) <= 1
