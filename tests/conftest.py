@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,11 @@ from tiny_model import make_tiny_checkpoint
 from evalharness.cli import main
 from evalharness.paths import server_folder
 from evalharness.server.private import read_install
+
+# Images for containers often forbid Python to keep what it has compiled. Each of the thousand commands that are started
+# here would compile everything anew.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 for _number in (signal.SIGINT, signal.SIGHUP):
     # Under `nohup`, or in the background of a script, they arrive ignored, and what is started here would inherit
