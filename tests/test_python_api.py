@@ -19,6 +19,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "python-api.md"
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_page_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     examples = "\n".join(re.findall(r"```pycon\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL))
@@ -30,6 +31,7 @@ def test_the_examples_of_the_page_hold(tmp_path: Path, monkeypatch: pytest.Monke
     assert results.failed == 0, "".join(report)
 
 
+@pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a kernel of its own, as a reader runs it. A last cell of ours says what came out."""
     import nbformat

@@ -406,6 +406,7 @@ def test_no_limit_of_a_mean_error_run_is_beyond_the_turn_limit() -> None:
     assert 1.0 <= low < 107 / 20 < high <= 30.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "n"), [("60 % of the tasks short, 10 % long", 60), ("errors in 40 % of the tasks", 20)]
 )

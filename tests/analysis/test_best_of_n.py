@@ -167,6 +167,7 @@ def prompts(requests: list[dict[str, Any]]) -> list[str]:
     return [r["messages"][-1]["content"] for r in requests if len(r["messages"]) == 2 and r["max_tokens"] > 4]
 
 
+@pytest.mark.slow
 async def test_a_study_of_two_samples_grows_to_four_and_plays_nothing_again(tmp_path: Path) -> None:
     folder, tasks, table = tmp_path / "study", tmp_path / "tasks.csv", tmp_path / "bon.json"
 

@@ -310,6 +310,7 @@ def test_a_part_of_a_family_never_ranks_above_the_whole(
     assert rows[0]["name"] == "lucky"
 
 
+@pytest.mark.slow
 def test_a_run_with_other_prompts_or_limits_is_marked_and_says_which(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -68,6 +68,7 @@ def test_a_held_out_score_is_there_where_every_seed_has_it(tmp_path: Path) -> No
     assert (held.tasks, held.rates, held.mean) == (282, (1.0, 0.0), 0.5)
 
 
+@pytest.mark.slow
 def test_the_command_plays_every_seed_and_a_further_one_extends_the_study(
     tmp_path: Path, clean_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -59,6 +59,7 @@ def edit(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
     (folder / "metadata.yaml").write_text(yaml.safe_dump(data))
 
 
+@pytest.mark.slow
 def test_a_submission_without_text_holds_the_actions_and_can_be_verified(
     played: Path, tmp_path: Path
 ) -> None:

@@ -119,6 +119,7 @@ def test_the_published_perturbations_are_the_columns_where_there_are_any() -> No
         assert default_perturbations(found[family]) == list(found[family].wording.perturbations)
 
 
+@pytest.mark.slow
 def test_a_sweep_is_one_study_that_continues_and_grows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

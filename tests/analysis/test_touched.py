@@ -118,6 +118,7 @@ def test_the_difference_on_touched_tasks_stands_beside_the_diluted_one(tmp_path:
     assert (row["touched"], row["success_difference"], row["success_touched_difference"]) == (4, -0.4, -1.0)
 
 
+@pytest.mark.slow
 def test_a_sweep_plays_the_known_plans_once_and_tells_what_they_need(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -234,6 +234,7 @@ KILLED_AT_A_RENAME = textwrap.dedent(
 )
 
 
+@pytest.mark.slow
 def test_an_import_killed_at_any_rename_is_finished_by_the_next(tmp_path: Path) -> None:
     """The old state stays whole until the new one is in place; the process really dies, before each rename in turn."""
     old = {**OURS, "toy/toy.pddl": b"(old)", "toy/roms/toy.z5": b"old"}

@@ -234,6 +234,7 @@ def test_the_command_flags_a_published_file_that_is_another_one(
     assert result["families"]["babyai"]["changed"] == ["test.jsonl"]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_command_fetches_the_real_label_files(
     publisher: Publisher,

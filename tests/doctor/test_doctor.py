@@ -86,6 +86,7 @@ def suites(result: dict[str, Any], family: str) -> dict[str, dict[str, Any]]:
     return {suite["suite"]: suite for suite in found["suites"]}
 
 
+@pytest.mark.slow
 def test_a_family_that_crashes_is_reported_and_costs_only_itself(
     sick: subprocess.CompletedProcess[str], result: dict[str, Any]
 ) -> None:

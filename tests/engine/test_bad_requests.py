@@ -164,6 +164,7 @@ def test_prose_may_mention_the_slots_of_actions_and_braces_of_its_own(tmp_path: 
     load_prompt(specs()["babyai"], tmp_path)
 
 
+@pytest.mark.slow
 def test_samples_without_chance_are_told(
     clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

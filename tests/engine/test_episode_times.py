@@ -119,6 +119,7 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
     assert times.seat_s >= 0
 
 
+@pytest.mark.slow
 async def test_a_try_that_failed_is_part_of_the_whole(tmp_path: Path) -> None:
     """What it waited for was always in the parts; without its own time they came to more than the whole."""
 

@@ -269,6 +269,7 @@ async def test_calls_under_way_are_answered_in_order_each_with_its_own_answer(co
     assert seen == [["You face east.", "You cannot do that.", "You face south."]] * 4
 
 
+@pytest.mark.slow
 async def test_a_hanging_call_takes_down_the_calls_behind_it_with_a_reason_each(compass: EnvSpec) -> None:
     pool = EnvironmentPool(compass, None, max_workers=1)
     [one, other] = [job.task for job in jobs_of("compass", [1.0] * 2)]

@@ -54,6 +54,7 @@ async def play(talk: Talk, index: int) -> tuple[list[Message], list[Message], li
     return asked, conversation, rewards, await talk.state()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thinking", ["strip", "keep"])
 async def test_conversations_and_scores_are_those_of_a_run(tmp_path: Path, thinking: str) -> None:
     """`evalharness run` against a chat server that follows the scripts, and a client that does."""

@@ -297,6 +297,7 @@ async def test_pages_of_the_web_and_other_names_get_nothing(server: EnvServer, c
         assert refused.value.status == 403
 
 
+@pytest.mark.slow
 async def test_beyond_this_machine_a_token_is_needed(tmp_path: Path, client: ClientSession) -> None:
     with serving(surroundings(tmp_path), *COMPASS, "--host", "0.0.0.0") as server:
         (token,) = [line.removeprefix("token: ") for line in server.said if line.startswith("token: ")]
@@ -315,6 +316,7 @@ async def test_beyond_this_machine_a_token_is_needed(tmp_path: Path, client: Cli
         await talk.socket.close()
 
 
+@pytest.mark.slow
 async def test_no_process_is_left_when_it_is_killed(tmp_path: Path, client: ClientSession) -> None:
     with serving(surroundings(tmp_path), *COMPASS, survives=False) as server:
         talk = await connect(client, server.url)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import random
 from pathlib import Path
 
@@ -21,6 +22,12 @@ async def _appears(folder: Path) -> None:
     """Until the tables are being written."""
     while not any((folder / f".{name}.parquet.tmp").exists() for name in ("episodes", "turns")):
         await asyncio.sleep(0.001)
+
+
+async def _starting(server: ChatServer, seconds: float) -> None:
+    """So long, or until the first requests are made: a quick machine is to have something left for every kill."""
+    with contextlib.suppress(TimeoutError):
+        await asyncio.wait_for(server.after(5), seconds)
 
 
 async def test_thirty_kills_at_random_points_leave_the_run_as_if_nothing_had_been(
@@ -42,7 +49,7 @@ async def test_thirty_kills_at_random_points_leave_the_run_as_if_nothing_had_bee
             ended = asyncio.create_task(process.communicate())
             match moment:
                 case "start":
-                    wait = asyncio.create_task(asyncio.sleep(rng.uniform(0.0, 2.0)))
+                    wait = asyncio.create_task(_starting(server, rng.uniform(0.0, 2.0)))
                 case "requests":
                     wait = asyncio.create_task(server.after(rng.randint(1, 30)))
                 case _:

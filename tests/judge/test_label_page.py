@@ -20,6 +20,8 @@ from tests.report.pages import DESKTOP, PHONE
 
 from .runs import change_turn, make_judged_run
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script> \x1b[31m \u202e"
 
 

@@ -89,6 +89,7 @@ async def test_a_passing_fault_is_tried_again_with_the_same_request(fault: cs.Fa
     assert server.requests[-1] == server.requests[-2]
 
 
+@pytest.mark.slow
 async def test_a_stalled_answer_runs_into_the_deadline_and_is_tried_again() -> None:
     async with ChatServer().running() as server:
         text, reasons = await ask(server, cs.stall, timeout=1.0)
@@ -96,6 +97,7 @@ async def test_a_stalled_answer_runs_into_the_deadline_and_is_tried_again() -> N
     assert "Timeout" in reasons[0]
 
 
+@pytest.mark.slow
 async def test_every_failed_try_is_recorded_with_its_kind() -> None:
     faults = [cs.status(429, headers={"Retry-After": "0"}), cs.status(500, "boom"), cs.body("{")]
     async with ChatServer().running() as server:
@@ -173,6 +175,7 @@ def test_a_count_that_is_none_is_not_recorded(count: str) -> None:
     assert read_completion(raw.encode())["prompt_tokens"] is None
 
 
+@pytest.mark.slow
 async def test_tries_are_bounded() -> None:
     async with ChatServer().running() as server:
         with pytest.raises(EndpointError, match="HTTP 500: no, 3 tries"):

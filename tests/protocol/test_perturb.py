@@ -24,6 +24,7 @@ from tests.support.contracts import FAMILIES, contract
 
 SPECS = {family: specs()[family] for family in FAMILIES}
 EVERY = [(family, name) for family, spec in SPECS.items() for name in spec.wording.perturbations]
+PLAYED = [pytest.param(f, marks=[pytest.mark.slow] if contract(f).slow else []) for f in FAMILIES]
 COMBINED = [(family, name) for family in FAMILIES for name in contract(family).combined]
 
 
@@ -37,7 +38,7 @@ def test_a_perturbation_rewords_known_actions_and_keeps_their_slots(family: str,
     assert name != "verbs" or voice.changed
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", PLAYED)
 @settings(deadline=None)
 @given(data=st.data())
 def test_every_action_is_read_back_as_it_was_worded(family: str, data: st.DataObject) -> None:
@@ -95,7 +96,7 @@ def test_the_old_form_is_refused_however_it_ends(family: str, name: str) -> None
 
 @settings(deadline=None)
 @given(st.text())
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", PLAYED)
 def test_the_plain_voice_changes_nothing(family: str, text: str) -> None:
     voice = Voice(SPECS[family])
     assert voice.to_world(text) == voice.action(text) == voice.names(text) == voice.observation(text) == text
@@ -226,7 +227,7 @@ def open_tasks(family: str) -> list[Task]:
     return tasks
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", PLAYED)
 def test_oracle_plans_score_the_same_in_other_words(family: str) -> None:
     """One task really played under every perturbation, in full."""
     curves = Curves(family)
@@ -239,7 +240,7 @@ def test_oracle_plans_score_the_same_in_other_words(family: str) -> None:
     assert curves.played == 2 * len(names_of(family))
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", PLAYED)
 def test_the_worlds_forgive_the_same_under_every_perturbation(family: str) -> None:
     """A plan whose actions end with a period, stand between spaces or are written in capitals."""
     curves = Curves(family)
@@ -268,7 +269,7 @@ def test_the_worlds_forgive_the_same_under_every_perturbation(family: str) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", PLAYED)
 def test_plans_of_the_whole_suite_score_the_same_in_other_words(family: str) -> None:
     """Of every `stride`th task, as of the published ones."""
     same_curves(family, open_tasks(family)[:: contract(family).stride])
@@ -311,7 +312,7 @@ def check_refusals(family: str, task: Task, data: Path | None = None) -> None:
         environment.close()
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", PLAYED)
 def test_the_old_form_gets_the_environments_own_refusal(family: str) -> None:
     check_refusals(family, open_tasks(family)[0])
 

@@ -178,6 +178,7 @@ def damages(draw: st.DrawFn, data: bytes, *, lines: bool) -> bytes:
 FILES = {"manifest.json": False, "episodes.jsonl": True, "summary.json": False, "errors.jsonl": True}
 
 
+@pytest.mark.slow
 @settings(
     max_examples=120,
     deadline=None,

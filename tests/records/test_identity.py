@@ -111,6 +111,7 @@ async def test_an_interrupted_run_does_not_go_on_with_another_model(
     assert len(list(read_episodes(folder))) == 2
 
 
+@pytest.mark.slow
 async def test_another_model_after_an_outage_in_the_middle_of_a_run_is_not_asked() -> None:
     async with ChatServer(says=A).running() as server:
         endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
@@ -182,6 +183,7 @@ async def test_a_server_that_is_being_loaded_is_not_one_without_a_list(
     assert "does not say which model is served: HTTP 503: loading model" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 async def test_a_date_of_the_model_counts_and_the_time_of_the_request_does_not() -> None:
     stamps = iter(range(2_000_000_000, 2_000_000_100))
 
@@ -239,6 +241,7 @@ def test_other_weights_in_the_same_checkpoint_folder_are_refused(
     assert "model.checkpoint_sha256" in told.err
 
 
+@pytest.mark.slow
 async def test_only_a_models_episodes_are_remembered(
     clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

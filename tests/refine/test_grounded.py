@@ -28,6 +28,8 @@ from evalharness.refine.sample import Sample, iter_samples, read_manifest
 from evalharness.refine.worlds import world_of
 from evalharness.suites import open as suites
 
+pytestmark = pytest.mark.slow
+
 SEED = 100
 FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
 

@@ -158,6 +158,7 @@ async def test_a_persona_whose_infrastructure_fails_is_left_for_the_same_command
     assert (summary(out)["passed"], summary(out)["left"]) == (3, 0)
 
 
+@pytest.mark.slow
 async def test_a_server_that_is_too_busy_for_everybody_ends_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

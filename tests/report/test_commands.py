@@ -54,6 +54,7 @@ def test_what_cannot_be_one_report_is_refused(tmp_path: Path, capsys: pytest.Cap
     assert not target.exists()
 
 
+@pytest.mark.slow
 def test_view_shows_a_run_that_goes_on(browser: Browser, compass: dict[str, Any], tmp_path: Path) -> None:
     """A new episode appears in the open page; other names for the server's address get nothing; Ctrl-C ends it."""
     finished = (compass["folder"] / "random" / "episodes.jsonl").read_text().splitlines(keepends=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from browser import visit
 from made_runs import make_run
 from playwright.sync_api import Page, expect
@@ -21,6 +22,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 def test_a_hostile_trajectory_stays_text(tmp_path: Path, look: Callable[..., Page]) -> None:
     """In every field that a model or a game writes: nothing runs, nothing loads, controls are visible."""
     folder = make_run(tmp_path / "run", {"babyai": [SOLVED] * 2}, name=HOSTILE[:80])
@@ -64,6 +66,7 @@ def test_a_hostile_trajectory_stays_text(tmp_path: Path, look: Callable[..., Pag
     assert page.evaluate("document.documentElement.scrollWidth") <= DESKTOP["width"]
 
 
+@pytest.mark.slow
 def test_the_address_cannot_inject_either(compass: dict[str, Any], look: Callable[..., Page]) -> None:
     page = look(compass["one"], "#task=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E&sample=NaN")
     assert "<img src=x onerror=alert(1)>" in page.locator("main").inner_text()

@@ -46,6 +46,7 @@ def page_of_all(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> P
     return target
 
 
+@pytest.mark.slow
 def test_the_overview_begins_with_runs_by_families_and_shows_every_task(
     page_of_all: Path, look: Callable[..., Page]
 ) -> None:

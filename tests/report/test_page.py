@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from browser import visit
 from made_runs import made_episode, make_run
 from playwright.sync_api import Page, expect
@@ -21,6 +22,8 @@ from evalharness.records.store import RunStore
 from evalharness.suites.selection import select
 
 from .pages import HALF, NOTHING, PHONE, SOLVED, edit_episodes, report, shown_rows, wait_for_view
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_overview_has_the_numbers_of_show(compass: dict[str, Any], look: Callable[..., Page]) -> None:

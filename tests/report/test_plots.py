@@ -63,6 +63,7 @@ def test_each_plot_is_png_svg_and_csv_with_the_numbers_it_shows(tmp_path: Path) 
     assert published["held_out"] == pytest.approx(0.4575, abs=1e-4)
 
 
+@pytest.mark.slow
 def test_marks_are_explained_where_they_are_and_names_fit(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -96,6 +97,7 @@ def test_curves_over_k_where_tasks_were_sampled(tmp_path: Path) -> None:
     assert values["every_success", 2] == 0.0
 
 
+@pytest.mark.slow
 def test_slopes_where_runs_are_under_perturbations(tmp_path: Path) -> None:
     """Of a study as a whole; a picture of the families would mix perturbations, so there is none."""
     study, out = tmp_path / "study", tmp_path / "out"
@@ -127,6 +129,7 @@ def test_labels_are_spread_apart_in_the_order_of_their_points(values: list[float
     assert [p for _, p in pairs] == pytest.approx(sorted(heights)) or len(set(values)) < len(values)
 
 
+@pytest.mark.slow
 def test_the_same_runs_give_the_same_files(tmp_path: Path) -> None:
     run = make_run(tmp_path / "run", {"babyai": [SOLVED, HALF, NOTHING]})
     for name in ("one", "two"):

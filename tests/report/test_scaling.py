@@ -90,6 +90,7 @@ def test_files_with_and_without_a_header(tmp_path: Path) -> None:
         read_x(f"size={tmp_path / 'nowhere'}")
 
 
+@pytest.mark.slow
 def test_a_label_changes_nothing_of_what_a_run_is(tmp_path: Path, clean_home: Path) -> None:
     """The run is continued with another label, which then counts."""
     arguments = [

@@ -63,6 +63,7 @@ async def start(tag: str, mode: str, folder: Path, grace: float = 1.0) -> Superv
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["serve", "deaf"])
 async def test_stop_ends_the_whole_tree_even_what_ignores_sigterm(
     tag: str, mode: str, tmp_path: Path
@@ -97,6 +98,7 @@ async def test_the_tree_ends_even_when_the_supervisor_itself_is_killed(tag: str,
     assert gone(lambda: tagged(tag, "serve", "waiter"), within=10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_the_tree_ends_when_its_owner_is_ended_by_any_signal(
     tag: str, number: signal.Signals, tmp_path: Path

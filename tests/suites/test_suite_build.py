@@ -32,6 +32,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], Pat
     return environment, folder / "home" / "suites" / f"open-{SEED}" / "alfworld.jsonl"
 
 
+@pytest.mark.slow
 def test_two_builds_write_the_same_bytes(built: tuple[dict[str, str], Path], tmp_path: Path) -> None:
     environment, file = built
     done = evalharness(
@@ -49,6 +50,7 @@ def test_two_builds_write_the_same_bytes(built: tuple[dict[str, str], Path], tmp
     assert 3 <= report["plan_turns"]["least"] <= report["plan_turns"]["most"] <= 30
 
 
+@pytest.mark.slow
 def test_a_run_plays_the_frozen_suite_of_its_seed(built: tuple[dict[str, str], Path], tmp_path: Path) -> None:
     environment, file = built
     done = evalharness(

@@ -72,6 +72,7 @@ def test_published_games_play_the_same_on_textworld(kind: str, published_data: P
     walk_both(json.loads(read_game(published_data, task.payload["game"])), task.id, 40)
 
 
+@pytest.mark.slow
 @reference
 def test_the_adapter_answers_alike_on_either_engine_up_to_the_goal() -> None:
     task = next(task for task in SPEC.load_tasks("open", None, 3) if task.kind == "heat")

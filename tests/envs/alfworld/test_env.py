@@ -47,6 +47,7 @@ def play(env: TextEnv, task: Task, actions: list[str]) -> list[Any]:
     return [env.reset(options={"task": task}), env.goal, *(env.step(action) for action in actions)]
 
 
+@pytest.mark.slow
 @settings(max_examples=75, deadline=None)
 @given(st.integers(0, 133), st.lists(odd_text, max_size=4))
 def test_any_text_survives_and_leaks_into_no_later_episode(index: int, texts: list[str]) -> None:
@@ -75,6 +76,7 @@ def test_two_episodes_on_one_instance_equal_two_on_fresh_ones(one: int, two: int
         assert play(shared, task, actions) == play(SPEC.make(None), task, actions)
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 133), st.randoms(use_true_random=False))
 def test_everything_offered_is_sorted_and_accepted(index: int, rng: random.Random) -> None:

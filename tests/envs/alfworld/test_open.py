@@ -72,6 +72,7 @@ def test_a_task_survives_the_way_through_json(suite: list[Task]) -> None:
         assert household_of(again).shape() == household_of(task).shape()
 
 
+@pytest.mark.slow
 def test_the_oracle_solves_every_task_in_3_to_30_commands_and_meets_every_label(suite: list[Task]) -> None:
     env = SPEC.make(None)
     for task in suite:

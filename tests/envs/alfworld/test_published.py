@@ -51,6 +51,7 @@ def test_the_published_labels_follow_from_what_each_game_asks_for(published_data
         assert difficulty(rebuilt) == task.difficulty
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_the_oracle_solves_every_task_within_thirty_turns_and_meets_every_label(published_data: Path) -> None:
     env = SPEC.make(published_data)

@@ -82,6 +82,7 @@ def test_what_is_frozen_is_what_writing_it_again_makes(tmp_path: Path) -> None:
     assert json.loads(again.file.read_text())["version"] == SPEC.open_version
 
 
+@pytest.mark.slow
 def test_another_suite_seed_makes_other_tasks() -> None:
     zero, one = (list(generate_level("KeyCorridorS6R3", seed)) for seed in (0, 1))
     assert not {case.seed for case in zero} & {case.seed for case in one}

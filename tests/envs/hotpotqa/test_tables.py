@@ -113,6 +113,7 @@ def test_the_main_leaderboard_leaves_it_out(
     assert "suite open" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_runs_with_other_turn_limits_are_not_compared(
     run_folder: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_labelled_recording_ends_with_its_recorded_score(published_data: Path,
         assert info["success"] == transcript["success"]
 
 
+@pytest.mark.slow
 def test_asking_for_actions_is_answered_as_in_the_recordings(published_data: Path, golden_dir: Path) -> None:
     """The same prefix, the help action listed, no turn of the game, and no progress."""
     tasks = specs()["jericho"].load_tasks("agentboard", published_data, 0)

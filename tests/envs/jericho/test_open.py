@@ -119,6 +119,7 @@ def test_nonsense_is_not_valid(text: str) -> None:
             )
 
 
+@pytest.mark.slow
 def test_a_valid_action_that_changes_nothing_is_told() -> None:
     environment = SPEC.make(None)
     for task in TASKS:

@@ -21,6 +21,8 @@ from envs.sciworld.shorten import shorten
 from envs.sciworld.tasks import load_tasks
 from evalharness.protocol.surface import ActionSurface
 
+pytestmark = pytest.mark.slow
+
 SPEC = envs.specs()["sciworld"]
 
 

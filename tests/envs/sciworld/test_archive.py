@@ -12,6 +12,8 @@ import pytest
 from envs.sciworld import archive, java, jvm
 from envs.sciworld.simulator import Simulator
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def cache(clean_home: Path) -> Iterator[Path]:

@@ -10,6 +10,8 @@ import pytest
 from envs.sciworld.kinds import SIMPLIFICATIONS
 from envs.sciworld.simulator import Simulator, SimulatorFault
 
+pytestmark = pytest.mark.slow
+
 ODD = (
     *("help", " TASK ", "objects", "\x00help", "", "dance", "0", "7", "pick up object", "look at object"),
     *("pour object in object", "1", "open", "teleport to kitchen", "x" * 3_000, "look in inventory"),

@@ -17,6 +17,8 @@ from envs.sciworld import jvm
 from envs.sciworld.adapter import ScienceWorldEnv
 from envs.sciworld.kinds import SIMPLIFICATIONS
 
+pytestmark = pytest.mark.slow
+
 _SCRIPT = """
 import sys
 from envs.sciworld.simulator import Simulator

@@ -135,6 +135,7 @@ def test_progress_is_the_simulators_score_and_a_wrong_focus_ends_the_task(env: S
     assert (info["success"], info["progress"]) == (False, 0.0)
 
 
+@pytest.mark.slow
 def test_what_is_there_at_the_start_is_no_progress(env: ScienceWorldEnv) -> None:
     """Two turns of nonsense, in every task; 22 of them begin with points in the simulator's own score."""
     for task in TASKS:
