@@ -145,7 +145,7 @@ with RunStore(Path(sys.argv[1])) as store:
         capture_output=True,
         text=True,
         preexec_fn=limit,
-        env={**os.environ},
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},  # it would be cut short as well, and stay so
         check=False,
     )
     assert "refused: cannot write" in done.stdout, done.stderr
