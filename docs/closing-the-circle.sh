@@ -5,7 +5,7 @@
 set -euo pipefail
 
 folder=${1:-circle}
-alfworld=${ALFWORLD_SAMPLES:-480} pddl=${PDDL_SAMPLES:-320} steps=${STEPS:-320} limit=${LIMIT:-134}
+alfworld=${ALFWORLD_SAMPLES:-480} pddl=${PDDL_SAMPLES:-320} steps=${STEPS:-320} limit=${LIMIT:-134} tokens=${TOKENS:-96}
 mkdir -p "$folder"
 
 # Data from worlds that no evaluation uses: played by those who know only what they have read, one wording of each thought.
@@ -21,7 +21,7 @@ evalharness tune --model demo-base --data "$folder/alfworld.jsonl" "$folder/pddl
     --save-every $(((steps + 7) / 8))
 
 # Which checkpoint, on a suite seed of its own.
-tasks=(--suite open --tasks alfworld,pddl --max-tokens 96)
+tasks=(--suite open --tasks alfworld,pddl --max-tokens "$tokens")
 evalharness checkpoints "$folder/tuned" "${tasks[@]}" --suite-seed 301 --limit $(((limit + 3) / 4)) \
     -o "$folder/checkpoints"
 
@@ -33,7 +33,7 @@ evalharness analyze "$folder/base" "$folder/after"
 evalharness report "$folder/base" "$folder/after" -o "$folder/report.html"
 
 # Other words, and ten attempts.
-evalharness sweep --model "$folder/tuned" --family alfworld --suite open --max-tokens 96 --limit "$limit" \
+evalharness sweep --model "$folder/tuned" --family alfworld --suite open --max-tokens "$tokens" --limit "$limit" \
     -o "$folder/sweep"
-evalharness bon --model "$folder/tuned" -n 10 --suite open --tasks alfworld --max-tokens 96 --limit $(((limit + 3) / 4)) \
+evalharness bon --model "$folder/tuned" -n 10 --suite open --tasks alfworld --max-tokens "$tokens" --limit $(((limit + 3) / 4)) \
     -o "$folder/bon"
