@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -178,14 +177,10 @@ def _on_nodes(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
 
 def _placement(config: RunConfig, kind: str, extra: Sequence[str]) -> list[dict[str, str]]:
     """Environment variables of each replica."""
+    from evalharness.server.arguments import usable_cores
     from evalharness.server.placement import gpus_of_one, place_on_cores, place_on_gpus, visible_gpus
 
     if kind == "cpu":
-        cores = (
-            sorted(os.sched_getaffinity(0))
-            if hasattr(os, "sched_getaffinity")
-            else range(os.cpu_count() or 1)
-        )
-        return place_on_cores(config.replicas, list(cores))
+        return place_on_cores(config.replicas, usable_cores())
     gpus = visible_gpus() if config.replicas > 1 else []
     return place_on_gpus(config.replicas, gpus_of_one(extra), gpus)

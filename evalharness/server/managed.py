@@ -199,7 +199,7 @@ class ManagedServer:
             self.command,
             local_model=is_local(self.model),
             extra=self._extra,
-            base=self._environment,
+            base={**(os.environ if self._environment is None else self._environment), **self._variables},
             api_key=self.api_key,
         )
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
@@ -208,7 +208,6 @@ class ManagedServer:
         # vLLM leaves its sockets behind, half a dozen a start; in a folder of their own they can be removed.
         scratch = _socket_folder()
         env["VLLM_RPC_BASE_PATH"] = str(scratch)
-        env |= self._variables
         self._process = await SupervisedProcess.start(self.argv, env=env, log=self.log_path, scratch=scratch)
         ready = False
         try:

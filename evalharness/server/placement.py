@@ -9,20 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalharness.errors import UserError
-from evalharness.server.arguments import cpu_cache_gib, memory_bytes, option_value
+from evalharness.server.arguments import THREADS_BIND, cpu_cache_gib, memory_bytes, option_value
 from evalharness.server.checkpoint import model_config
 
 _PARALLEL = ("tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size")
 _SHORT = {"-tp": _PARALLEL[0], "-pp": _PARALLEL[1], "-dp": _PARALLEL[2]}
-
-_FEW_CORES = 4
-"""Up to here a CPU server computes on all cores. vLLM by itself leaves one to its own front end, which takes little:
-on two cores 50 tokens/s of the demo model instead of 83, and a run through all five families took 1.45 times as long.
-With more cores that one matters less, and vLLM's own choice minds which memory is near."""
-
-_MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
-"""Without it the model computes in the engine's process. By itself vLLM starts one more on a CPU, to pin its threads.
-On two cores a start took 36 s instead of 24 and eight tasks of ALFWorld 55 s instead of 50, with the same replies."""
 
 
 def gpus_of_one(extra: Sequence[str]) -> int:
@@ -97,12 +88,12 @@ def place_on_cores(
             f"--replicas {replicas}: a CPU server needs a core of its own and there are {len(cores)}"
         )
     variables: list[dict[str, str]] = [{} for _ in range(replicas)]
+    if replicas == 1:
+        return variables  # alone it has them all (`arguments.server_environment`)
     for index, own in enumerate(variables):
-        if (replicas > 1 or len(cores) <= _FEW_CORES) and "VLLM_CPU_OMP_THREADS_BIND" not in environment:
+        if THREADS_BIND not in environment:
             share = cores[index * len(cores) // replicas : (index + 1) * len(cores) // replicas]
-            own["VLLM_CPU_OMP_THREADS_BIND"] = ",".join(map(str, share))
-            if replicas == 1 and _MULTIPROCESSING not in environment:
-                own |= {_MULTIPROCESSING: "0", "OMP_NUM_THREADS": str(len(cores))}
-        if replicas > 1 and "VLLM_CPU_KVCACHE_SPACE" not in environment:
+            own[THREADS_BIND] = ",".join(map(str, share))
+        if "VLLM_CPU_KVCACHE_SPACE" not in environment:
             own["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, cpu_cache_gib(memory_bytes()) // replicas))
     return variables

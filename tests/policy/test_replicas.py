@@ -122,11 +122,7 @@ def test_the_users_choice_of_gpus_is_kept() -> None:
 def test_cpu_servers_get_cores_of_their_own() -> None:
     placed = place_on_cores(2, [0, 1, 2, 3], {})
     assert [own["VLLM_CPU_OMP_THREADS_BIND"] for own in placed] == ["0,1", "2,3"]
-    one_process = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "2"}
-    assert place_on_cores(1, [0, 1], {}) == [{"VLLM_CPU_OMP_THREADS_BIND": "0,1"} | one_process]
-    kept = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
-    assert place_on_cores(1, [0, 1], kept) == [{"VLLM_CPU_OMP_THREADS_BIND": "0,1"}]
-    assert place_on_cores(1, [0, 1], {"VLLM_CPU_OMP_THREADS_BIND": "auto"}) == [{}]
+    assert place_on_cores(1, [0, 1], {}) == [{}]
     assert place_on_cores(1, list(range(16)), {}) == [{}]
     assert "VLLM_CPU_OMP_THREADS_BIND" not in place_on_cores(2, [0, 1], {"VLLM_CPU_OMP_THREADS_BIND": "0"})[1]
     with pytest.raises(UserError, match="there are 2"):

@@ -131,6 +131,26 @@ def test_the_environment_is_offline_for_a_local_model_and_never_reports_usage() 
     assert "VLLM_CPU_KVCACHE_SPACE" not in server_environment(GPU, local_model=False, base={})
 
 
+def test_on_few_cores_a_server_on_the_cpu_computes_on_all_of_them_in_one_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stated(cores: list[int], command: ServerCommand = CPU, **base: str) -> dict[str, str]:
+        monkeypatch.setattr("evalharness.server.arguments.usable_cores", lambda: cores)
+        env = server_environment(command, local_model=True, base=base)
+        names = ("VLLM_CPU_OMP_THREADS_BIND", "VLLM_ENABLE_V1_MULTIPROCESSING", "OMP_NUM_THREADS")
+        return {name: env[name] for name in names if name in env}
+
+    own = {"VLLM_CPU_OMP_THREADS_BIND": "0,1"}
+    one_process = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "2"}
+    assert stated([0, 1]) == own | one_process
+    kept = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
+    assert stated([0, 1], **kept) == own | kept
+    auto = {"VLLM_CPU_OMP_THREADS_BIND": "auto"}
+    assert stated([0, 1], **auto) == auto
+    assert stated(list(range(16))) == {}
+    assert stated([0, 1], GPU) == {}
+
+
 def test_what_the_user_set_in_the_environment_stays() -> None:
     base = {"HF_HUB_OFFLINE": "0", "VLLM_CPU_KVCACHE_SPACE": "9", "VLLM_HOST_IP": "192.0.2.1"}
     env = server_environment(CPU, local_model=True, base=base)

@@ -70,7 +70,9 @@ async def test_it_answers_and_says_what_it_is(server: ManagedServer, statuses: l
     assert server.max_model_len == 4096
     assert server.argv[server.argv.index("--max-model-len") + 1] == "4096"
     assert server.version == find_server(None).version
-    assert len(in_session(session_of(server))) >= 4  # the supervisor, the API server, the engine, its worker
+    assert (
+        len(in_session(session_of(server))) >= 4
+    )  # the supervisor, the API server, what tracks its resources, the engine
     assert server.log_path.stat().st_size > 0
     assert statuses[0].startswith("starting vLLM")
     assert len(set(statuses)) >= 3  # a tiny model may pass a stage between two looks at the log

@@ -48,7 +48,6 @@ async def test_the_reason_and_the_remedy_are_told(
 async def test_a_context_limit_that_only_vllm_knows_is_learnt_from_its_refusal(
     tiny_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts sooner
     # As for a hub id whose configuration is not in the cache yet.
     monkeypatch.setattr(managed, "model_context_length", lambda _: None)
     async with ManagedServer(
