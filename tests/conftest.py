@@ -28,6 +28,10 @@ from evalharness.server.private import read_install
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
+# Threads that wait for their next sum keep a core busy by default: good for one server on a machine of its own, not for
+# two beside other tests. Replies are the same.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 for _number in (signal.SIGINT, signal.SIGHUP):
     # Under `nohup`, or in the background of a script, they arrive ignored, and what is started here would inherit
     # that. A handler is not inherited: children begin as in a terminal, and this process still does not end.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 CHECK = "check valid actions"
 
@@ -87,13 +88,18 @@ _REFUSALS = (
     "It's not clear how to disconnect that",
     "<ERROR> X",
 )
-_REFUSED = re.compile("|".join(re.escape(sentence).replace("X", ".+") for sentence in _REFUSALS))
 
 # These go on after the first words: the options of an ambiguous request; the answer to an action without any effect to
 # tell of (nothing to mix, a choice that was not on the list).
 _REFUSED_OPENINGS = ("Ambiguous request: ", "Unknown action. ")
 
 
+@cache
+def _refused() -> re.Pattern[str]:
+    """Compiled when first asked for: every command reads what families there are, and few play this one."""
+    return re.compile("|".join(re.escape(sentence).replace("X", ".+") for sentence in _REFUSALS))
+
+
 def carried_out(observation: str) -> bool:
     """Whether the simulator understood the action and did it, read from its answer (it keeps the flag to itself)."""
-    return not observation.startswith(_REFUSED_OPENINGS) and _REFUSED.fullmatch(observation) is None
+    return not observation.startswith(_REFUSED_OPENINGS) and _refused().fullmatch(observation) is None

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import model_validator
+from pydantic import ConfigDict, model_validator
 
 from envs.base import MAX_TURNS, EnvSpec
 from evalharness.config.option import option_of
@@ -22,6 +22,9 @@ SCRIPTED = ("oracle", "random", "reference")
 
 class RunConfig(RunOptions):
     """Raises ValidationError for options that do not fit together."""
+
+    # The fields have theirs already; looking for them once more costs every command a twentieth of a second.
+    model_config = ConfigDict(use_attribute_docstrings=False)
 
     @model_validator(mode="after")
     def _only_endpoints_come_in_numbers(self) -> RunConfig:

@@ -215,4 +215,6 @@ def end_ids(tokenizer: Any, model: Path) -> set[int]:
 
 
 if __name__ == "__main__":
+    # transformers imports it wherever it is found: two of three seconds, and no tokenizer needs it.
+    sys.modules["torch"] = None  # type: ignore[assignment]
     main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))

@@ -212,6 +212,7 @@ class ManagedServer:
         ready = False
         try:
             await self._wait_ready(self._process)
+            self._process.at_work()
             ready = True
         finally:
             if not ready:

@@ -43,7 +43,8 @@ class SupervisedProcess:
     async def start(
         cls, argv: Sequence[str], *, env: Mapping[str, str], log: Path, scratch: Path, grace: float = 8.0
     ) -> SupervisedProcess:
-        """Run `argv` with its output appended to `log`. On `stop` it has `grace` seconds before SIGKILL.
+        """Run `argv` with its output appended to `log`. On `stop` it has `grace` seconds before SIGKILL, or a second if
+        it is not `at_work` yet.
 
         The folder `scratch` is removed when everything has ended. Raises `InfrastructureError`.
         """
@@ -86,6 +87,10 @@ class SupervisedProcess:
     @property
     def alive(self) -> bool:
         return not self._watcher.done() and self.returncode is None
+
+    def at_work(self) -> None:
+        """It has come so far that it can end by itself, and should."""
+        self._writer.write(b"at work\n")
 
     async def wait(self) -> int:
         """Until the command and all its descendants are gone; its exit status."""

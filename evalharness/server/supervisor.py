@@ -5,8 +5,10 @@ Run as a script by `process.py`, standard library only:
     python -I -S supervisor.py CONTROL_FD GRACE_SECONDS SCRATCH COMMAND [ARGUMENT ...]
 
 CONTROL_FD is one end of a socket pair. The kernel closes the parent's end whatever ends the parent, a
-SIGKILL included; end-of-file here is therefore the one order to stop. What goes the other way is
-`started PID`, then `exited STATUS` (negative: the signal), one line each; or `failed REASON`.
+SIGKILL included; end-of-file here is therefore the one order to stop. Whatever comes before it says that
+the command is at work: only then has it GRACE_SECONDS to end in. vLLM answers no SIGTERM while it starts, and
+has nothing to lose. What goes the other way is `started PID`, then `exited STATUS` (negative: the signal),
+one line each; or `failed REASON`.
 
 vLLM is a tree (API server, engine core, workers, resource trackers) whose inner processes survive the
 death of the outer one. On Linux this process is a child subreaper: orphaned descendants become its
@@ -32,6 +34,8 @@ _PR_SET_CHILD_SUBREAPER = 36
 _KILL_SECONDS = 30.0
 """How long SIGKILL may take; a process stuck in a driver is then left behind."""
 _TRACKER_SECONDS = 2.0
+_STARTING_SECONDS = 1.0
+"""Of grace, until the command is at work."""
 
 
 def main(control_fd: int, grace: float, scratch: str, command: list[str]) -> int:
@@ -56,14 +60,17 @@ def main(control_fd: int, grace: float, scratch: str, command: list[str]) -> int
     _tell(control, f"started {child}")
 
     status: int | None = None
+    at_work = False
     while status is None:
         readable, _, _ = select.select([control.fileno(), wake_up], [], [])
-        stop = control.fileno() in readable and not control.recv(64)
+        told = control.recv(64) if control.fileno() in readable else None
+        at_work = at_work or bool(told)
+        stop = told == b""
         if wake_up in readable:
             stop = bool(set(os.read(wake_up, 64)) - {signal.SIGCHLD}) or stop
         status = _reap(child).get(child)
         if stop and status is None:
-            status = _terminate(child, grace)
+            status = _terminate(child, grace if at_work else min(grace, _STARTING_SECONDS))
     _tell(control, f"exited {status}")
     _kill_rest(child)
     shutil.rmtree(scratch, ignore_errors=True)

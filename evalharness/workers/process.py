@@ -21,6 +21,9 @@ _LINE_LIMIT = 64 * 1024 * 1024
 """Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
 _START_TIMEOUT = 120.0
 """Seconds for a process to import its simulator on a busy machine."""
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""No simulator multiplies large matrices, but numpy starts a thread for every core, and each waits busily at first:
+half of what the start of a worker costs on two cores, and more on more."""
 
 
 class WorkerError(InfrastructureError):
@@ -114,6 +117,7 @@ class WorkerProcess:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=stderr,
+                env=_ONE_THREAD | os.environ,
                 limit=_LINE_LIMIT,
                 start_new_session=True,  # so that the whole group (a JVM, say) can be killed together
             )

@@ -19,7 +19,7 @@ from .processes import serving
 
 @dataclass(frozen=True)
 class ServedRun:
-    """Going on, with three episodes finished at least."""
+    """Going on, with three episodes finished at least since it was started."""
 
     name: str
     """Of the served model; no other process has it."""
@@ -64,12 +64,24 @@ async def begin(
     name = f"tiny-{folder.parent.name}-{time.time_ns()}"
     options = (
         "run", "--model", checkpoint, "--model-name", name, "--vllm", server_python, "--suite", "open",
-        "--tasks", "compass", "--limit", 8, "--samples", samples, "--max-turns", 4, "--max-tokens", 24,
+        "--tasks", "compass", "--limit", 8, "--samples", samples, "--max-turns", 4, "--max-tokens", 12,
         "--concurrency", 2, "-o", folder, *more,
     )  # fmt: skip
+    return await _three_more(environment, name, folder, options)
+
+
+async def go_on(environment: dict[str, str], run: ServedRun) -> ServedRun:
+    """The same command once more."""
+    return await _three_more(environment, run.name, run.folder, run.options)
+
+
+async def _three_more(
+    environment: dict[str, str], name: str, folder: Path, options: tuple[object, ...]
+) -> ServedRun:
+    before = finished(folder)
     process = await start(environment, *options)
     ended = asyncio.create_task(process.communicate())
-    while finished(folder) < 3:
+    while finished(folder) < before + 3:
         await asyncio.sleep(0.1)
         assert not ended.done(), (await ended)[1].decode()
     return ServedRun(name, folder, options, process, ended)

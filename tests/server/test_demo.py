@@ -72,7 +72,7 @@ def test_it_acts(converted: Path, server_python: Path, tmp_path: Path) -> None:
     run = tmp_path / "run"
     around = os.environ | {"EVALHARNESS_HOME": str(converted.parents[2])}
     asked = ["--model", "demo", "--vllm", server_python.with_name("vllm"), "--suite", "open", "-o", run]
-    bounds = ["--tasks", "alfworld,pddl", "--limit", "1", "--max-turns", "6", "--max-tokens", "96"]
+    bounds = ["--tasks", "alfworld,pddl", "--limit", "1", "--max-turns", "4", "--max-tokens", "96"]
     command = [sys.executable, "-m", "evalharness", "run", *asked, *bounds]
     done = subprocess.run(command, env=around, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

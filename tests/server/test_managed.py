@@ -37,8 +37,8 @@ async def server(
         log_path=tmp_path_factory.mktemp("run") / "server.log",
         on_status=statuses.append,
     ) as server:
-        yield server
         session = session_of(server)
+        yield server
     assert not in_session(session)
 
 
@@ -139,8 +139,8 @@ async def test_a_spoilt_checkpoint_is_refused_before_anything_starts(
     assert not (tmp_path / "log").exists()
 
 
-async def test_its_sudden_death_is_noticed_explained_and_mended(server: ManagedServer) -> None:
-    port = server.port
+async def test_its_sudden_death_is_noticed_and_explained(server: ManagedServer) -> None:
+    """The last test of this server. That it is started again: test_run_with_vllm.py."""
     session = session_of(server)
     next(process for process in in_session(session) if "EngineCore" in process.name()).kill()
     await asyncio.wait_for(server.wait_dead(), 60)
@@ -150,8 +150,3 @@ async def test_its_sudden_death_is_noticed_explained_and_mended(server: ManagedS
     assert failure.startswith("vLLM died")
     assert "unexpectedly" in failure
     assert gone(lambda: in_session(session), within=5)
-
-    await server.restart()
-    assert server.port == port
-    assert server.failure() is None
-    assert (await chat(server))["model"] == NAME

@@ -79,6 +79,19 @@ async def test_stop_ends_the_whole_tree_even_what_ignores_sigterm(
     await process.stop()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("at_work", [True, False])
+async def test_only_what_is_at_work_is_waited_for_longer_than_a_second(
+    tag: str, at_work: bool, tmp_path: Path
+) -> None:
+    process = await start(tag, "slow", tmp_path, grace=20)
+    if at_work:
+        process.at_work()
+    await process.stop()
+    assert process.returncode == (4 if at_work else -signal.SIGKILL)
+    assert not tagged(tag)
+
+
 @pytest.mark.parametrize(("mode", "status"), [("exit", 3), ("crash", -signal.SIGSEGV)])
 async def test_when_the_command_ends_by_itself_its_descendants_end_and_its_status_is_known(
     tag: str, mode: str, status: int, tmp_path: Path

@@ -1,8 +1,8 @@
-"""The whole line: the command starts a real vLLM for a checkpoint, plays, scores, and takes the server down again."""
+"""The whole line: the command starts a real vLLM for a checkpoint, plays, scores, and takes the server down again,
+whatever is killed in between."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
@@ -10,14 +10,17 @@ import psutil
 import pytest
 from command_line import evalharness
 
-from .served_run import begin
+from .served_run import begin, go_on
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
 
-async def test_a_checkpoint_is_served_killed_resumed_and_scored(
+async def test_a_checkpoint_is_served_killed_resumed_restarted_and_scored(
     environment: dict[str, str], tmp_path: Path, tiny_checkpoint: Path, server_python: Path
 ) -> None:
+    """The command gets SIGKILL in the middle. The same one goes on, and there the engine gets SIGKILL in mid-turn: no
+    episode fails, none starts over, and the four greedy samples of a task are the same, whichever of the three servers
+    they were played at."""
     run = await begin(environment, tmp_path / "run", tiny_checkpoint, server_python, samples=4)
     servers = run.servers()
     assert len(servers) >= 2  # the API server and its engine at least
@@ -27,14 +30,26 @@ async def test_a_checkpoint_is_served_killed_resumed_and_scored(
     kept = run.played()
     assert 0 < len(kept) < 32  # killed in the middle
 
-    done = await asyncio.to_thread(evalharness, environment, *run.options)
-    assert done.returncode == 0, done.stderr
+    run = await go_on(environment, run)
+    [engine] = [p for p in run.servers() if p.is_running() and "EngineCore" in p.name()]
+    engine.kill()
+    _, stderr = await run.ended
+    assert run.process.returncode == 0, stderr.decode()
     assert not run.servers()
     played = run.played()
     assert played[: len(kept)] == kept
     assert len(played) == len(set(played)) == 32
+    assert run.samples_agree()
+    assert not (run.folder / "errors.jsonl").exists()
+    died, up_again = run.events()
+    assert "vLLM died" in died
+    assert "restart 1 of 3" in died
+    assert "is up again" in up_again
     summary = run.summary()
     assert summary["tokens"]["completion"] > 0
+    server = summary["performance"]["server"]
+    assert server["generation_tokens_per_s"] > 0
+    assert 0 < server["prefix_cache_hit_rate"] < 1
     manifest = json.loads((run.folder / "manifest.json").read_text())
     assert len(manifest["identity"]["model"]["checkpoint_sha256"]) == 64
     assert manifest["sessions"][1]["policy"]["vllm"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -48,13 +49,22 @@ async def test_the_reason_and_the_remedy_are_told(
 async def test_a_context_limit_that_only_vllm_knows_is_learnt_from_its_refusal(
     tiny_checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The second start is left as soon as vLLM has taken the limit, and leaves nothing."""
     # As for a hub id whose configuration is not in the cache yet.
     monkeypatch.setattr(managed, "model_context_length", lambda _: None)
-    async with ManagedServer(
-        command=find_server(None), model=tiny_checkpoint, served_name="tiny", log_path=tmp_path / "server.log"
-    ) as server:
-        assert server.max_model_len == 4096
-    assert "User-specified max_model_len (8192)" in (tmp_path / "server.log").read_text()
+    name = f"tiny-of-unknown-length-{os.getpid()}"
+    log = tmp_path / "server.log"
+    server = ManagedServer(command=find_server(None), model=tiny_checkpoint, served_name=name, log_path=log)
+    starting = asyncio.create_task(server.start())
+    while "Using max model len 4096" not in (log.read_text() if log.exists() else ""):
+        assert not starting.done(), await starting
+        await asyncio.sleep(0.1)
+    assert server.argv[server.argv.index("--max-model-len") + 1] == "4096"
+    assert "User-specified max_model_len (8192)" in log.read_text()
+    starting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await starting
+    assert not tagged(name)
 
 
 async def test_a_start_that_takes_too_long_is_given_up(tiny_checkpoint: Path, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@
 
 A child in the same group, a grandchild that leaves group and session and ignores SIGTERM, an orphan whose
 parent has ended. Every process carries TAG in its command line. The root then: `serve` waits for ever,
-`exit` ends with status 3, `deaf` waits and ignores SIGTERM, `crash` kills itself with SIGSEGV.
+`exit` ends with status 3, `deaf` waits and ignores SIGTERM, `crash` kills itself with SIGSEGV, `slow` ends with
+status 4 one and a half seconds after SIGTERM.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ elif mode == "orphaner":
 else:
     if mode == "deaf":
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if mode == "slow":
+        signal.signal(signal.SIGTERM, lambda *_: (time.sleep(1.5), os._exit(4)))
     spawn("waiter")
     spawn("escaped", start_new_session=True)
     spawn("orphaner")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -111,17 +112,20 @@ def test_a_suite_of_an_earlier_version_is_made_again(
 
 
 def test_a_suite_that_is_not_there_is_made_and_told(
-    clean_home: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    clean_home: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(logging.getLogger("evalharness"), "propagate", True)
     few = replace(
         ALFWORLD,
         expected={"open": 2},
         generate=lambda seed: ALFWORLD.load_tasks("open", None, seed)[:2],
     )
-    made = family_tasks(few, "open", None, 3)
-    assert "evalharness suite build --suite-seed 3" in capsys.readouterr().err
-    assert family_tasks(few, "open", None, 3) == made
-    assert capsys.readouterr().err == ""
+    with caplog.at_level("INFO", logger="evalharness"):
+        made = family_tasks(few, "open", None, 3)
+        assert "evalharness suite build --suite-seed 3" in caplog.text
+        caplog.clear()
+        assert family_tasks(few, "open", None, 3) == made
+        assert caplog.text == ""
     assert suites.differences(few, 3, suites.build(few, 3)) == []
 
 
@@ -173,16 +177,10 @@ def test_a_bad_request_is_refused_with_what_to_do(
 
 @pytest.mark.parametrize("family", ["alfworld", "jericho"])
 def test_seed_0_is_what_the_generators_make(environment: dict[str, str], family: str) -> None:
-    """The quick families; the others are slow tests."""
+    """The quick families; the others are in tests/envs, without the command."""
     done = evalharness(environment, "suite", "build", "--suite-seed", 0, "--check", "--tasks", family)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "as frozen" in done.stdout
-
-
-@pytest.mark.slow
-def test_seed_0_of_planning_problems_is_what_the_generator_makes(environment: dict[str, str]) -> None:
-    done = evalharness(environment, "suite", "build", "--suite-seed", 0, "--check", "--tasks", "pddl")
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_without_published_data_a_run_says_in_one_line_that_it_plays_the_open_suite(
