@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from evalharness.cli import make_parser
 from evalharness.cli.options import add_run_options, help_of, run_options
@@ -18,6 +18,8 @@ from evalharness.errors import UserError
 
 class Further(RunConfig):
     """A field of each kind, as someone would add it."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
 
     draws: int | None = Field(default=None, ge=1)
     """how many; at most 100 % of all

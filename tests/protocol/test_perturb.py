@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -167,8 +167,26 @@ def test_the_same_perturbations_in_another_order_are_the_same() -> None:
 # --- with the worlds ---------------------------------------------------------------------------------------------
 
 
+_kept: dict[str, TextEnv] = {}
+"""One of each family that was played: what its environments share (a Java process) goes on to the end."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _put_away() -> Iterator[None]:
+    yield
+    while _kept:
+        _kept.popitem()[1].close()
+
+
+def make(family: str, data: Path | None = None) -> TextEnv:
+    if family not in _kept:
+        _kept[family] = SPECS[family].make(data)
+        _kept[family].warm()
+    return SPECS[family].make(data)
+
+
 def start(task: Task, data: Path | None = None) -> tuple[TextEnv, str]:
-    environment = SPECS[task.family].make(data)
+    environment = make(task.family, data)
     observation, _ = environment.reset(options={"task": task})
     return environment, observation
 
@@ -178,7 +196,7 @@ class Curves:
     episode: every family's own tests), so a plan that reaches the world in the same words is played once."""
 
     def __init__(self, family: str, data: Path | None = None) -> None:
-        self.environment = SPECS[family].make(data)
+        self.environment = make(family, data)
         self.played = 0
 
     def play(self, task: Task, given: Sequence[str]) -> list[tuple[object, ...]]:
