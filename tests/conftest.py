@@ -31,6 +31,8 @@ sys.dont_write_bytecode = False
 # Threads that wait for their next sum keep a core busy by default: good for one server on a machine of its own, not for
 # two beside other tests. Replies are the same.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# GiB of KV cache. A tiny model needs none of the four that a machine of this size gives it.
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 
 for _number in (signal.SIGINT, signal.SIGHUP):
     # Under `nohup`, or in the background of a script, they arrive ignored, and what is started here would inherit

@@ -14,6 +14,8 @@ import pytest
 
 from evalharness.doctor import probe_families
 
+pytestmark = pytest.mark.slow
+
 CRASHY = """
 import os, signal
 from envs.base import EnvSpec, Task
@@ -86,7 +88,6 @@ def suites(result: dict[str, Any], family: str) -> dict[str, dict[str, Any]]:
     return {suite["suite"]: suite for suite in found["suites"]}
 
 
-@pytest.mark.slow
 def test_a_family_that_crashes_is_reported_and_costs_only_itself(
     sick: subprocess.CompletedProcess[str], result: dict[str, Any]
 ) -> None:
@@ -146,7 +147,6 @@ def test_the_report_fits_80_columns_and_shows_no_control_characters(
 
 
 @pytest.mark.data
-@pytest.mark.slow
 def test_with_the_published_data_every_family_plays(published_data: Path, tmp_path: Path) -> None:
     done = doctor({"EVALHARNESS_HOME": str(tmp_path)}, "--data", str(published_data), "--json", "-")
     assert done.returncode == 0, done.stderr

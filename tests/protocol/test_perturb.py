@@ -67,7 +67,7 @@ AFTER = ("", ".", " ", ". ", " .", "..", ".\n", "\n\n")
 
 
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=15)
 @given(data=st.data())
 def test_what_is_around_an_action_reaches_the_environment_as_it_would_without_a_perturbation(
     family: str, name: str, data: st.DataObject

@@ -20,6 +20,8 @@ from evalharness.errors import UserError
 from evalharness.records.identity import digest
 from evalharness.verify import Verdict, verify
 
+pytestmark = pytest.mark.slow  # every verdict comes from workers of its own
+
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -62,7 +64,6 @@ def kinds(verdict: Verdict) -> set[str]:
     return {finding.kind for finding in verdict.findings}
 
 
-@pytest.mark.slow
 def test_an_honest_run_is_verified(honest: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(honest)]) == 0
     said = capsys.readouterr().out
@@ -70,7 +71,6 @@ def test_an_honest_run_is_verified(honest: Path, capsys: pytest.CaptureFixture[s
     assert "every number follows from the actions" in said
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("perturbation", ["verbs", "order"])
 def test_an_honest_perturbed_run_is_verified(tmp_path: Path, perturbation: str) -> None:
     options = ["--suite", "open", "--tasks", "pddl:0-1", "--max-turns", "5", "--perturb", perturbation]
@@ -316,7 +316,6 @@ def test_a_cut_off_or_damaged_line_is_found_and_the_rest_replayed(run: Path) -> 
     assert verdict.episodes == 4
 
 
-@pytest.mark.slow
 def test_a_drawn_sample_is_the_same_again(tmp_path: Path) -> None:
     options = ["--suite", "open", "--tasks", "pddl", "--sample", "2", "--max-turns", "2"]
     assert main(["run", "--model", "random", *options, "-o", str(tmp_path / "run")]) == 0
@@ -331,7 +330,6 @@ def test_every_column_of_a_table_is_compared(run: Path) -> None:
     assert [f.what for f in verify(run).findings] == ["turns", "thought"]
 
 
-@pytest.mark.slow
 def test_a_summary_from_before_a_number_was_added_is_no_forgery(run: Path) -> None:
     edit_json(run / "summary.json", lambda s: s.pop("format_error_kinds"))
     assert verify(run).findings == ()
@@ -387,7 +385,6 @@ def test_a_manifest_of_no_run_is_refused_in_one_line(run: Path, capsys: pytest.C
     assert capsys.readouterr().err.count("\n") == 1
 
 
-@pytest.mark.slow
 def test_several_folders_are_all_checked(
     honest: Path, run: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

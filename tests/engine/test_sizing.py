@@ -1,0 +1,49 @@
+"""How many processes a family may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from envs.base import EnvSpec, Task
+from envs.sciworld import SPEC
+from evalharness.cluster import WorkerSite
+from evalharness.config import RunConfig
+from evalharness.engine.history import History
+from evalharness.engine.scheduler import Job
+from evalharness.engine.sizing import make_pools
+from evalharness.workers.process import WorkerProcess
+
+
+def most(spec: EnvSpec, episodes: int, **options: Any) -> Mapping[str, int]:
+    """(worker processes, episodes in flight) at most, on two cores."""
+    jobs = [Job(Task(f"x/{i}", spec.family, "open", i, "g", "easy", "k"), 0) for i in range(episodes)]
+    config = RunConfig(**{"model": "http://h/v1", "suite": "open", **options})
+    site = WorkerSite(WorkerProcess)
+    pools = make_pools(config, {spec.family: spec}, jobs, History(), site, 2, data=None, log=None)
+    [pool] = pools.values()
+    return {"workers": pool.max_workers, "episodes": pool.most}
+
+
+def test_a_model_that_takes_its_time_can_have_all_of_a_family_in_flight() -> None:
+    """Two processes a core: each waits for the model most of the time."""
+    assert most(SPEC, 90) == {"workers": 4, "episodes": 4 * SPEC.envs_per_worker}
+    assert 4 * SPEC.envs_per_worker >= 90
+
+
+@pytest.mark.parametrize(
+    ("episodes", "options", "workers"),
+    [
+        (30, {}, 2),  # no more than have work
+        (90, {"workers": {"sciworld": 1}}, 1),
+        (3, {"model": "random"}, 3),  # one episode a process: nothing waits for a model
+        (90, {"model": "random"}, 4),
+    ],
+)
+def test_no_more_workers_than_have_work_or_were_asked_for(
+    episodes: int, options: dict[str, Any], workers: int
+) -> None:
+    assert most(replace(SPEC, envs_per_worker=24), episodes, **options)["workers"] == workers
