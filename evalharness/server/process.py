@@ -90,7 +90,8 @@ class SupervisedProcess:
 
     def at_work(self) -> None:
         """It has come so far that it can end by itself, and should."""
-        self._writer.write(b"at work\n")
+        if not self._watcher.done():
+            self._writer.write(b"at work\n")
 
     async def wait(self) -> int:
         """Until the command and all its descendants are gone; its exit status."""
