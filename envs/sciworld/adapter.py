@@ -81,7 +81,8 @@ class ScienceWorldEnv(TextEnv):
         return sorted(set(self._simulator.valid_actions()) - {_RESET})
 
     def oracle(self) -> list[str]:
-        """Up to a quarter of a second with a kept plan; seconds to minutes where the gold path has to be shortened."""
+        """At once for an open task; for a published one a quarter of a second with a kept plan, seconds to minutes
+        where the gold path has to be shortened."""
         return self._planned(oracle.plan)
 
     def reference_plans(self) -> dict[str, list[str]]:

@@ -1,4 +1,5 @@
-"""Plans that solve a task: kept ones, or the simulator's gold path fitted to the labels. Each is proven by replay."""
+"""Plans that solve a task: kept ones, or the simulator's gold path fitted to the labels. Each is proven by replay: an
+open task's once, when its suite is built."""
 
 from __future__ import annotations
 
