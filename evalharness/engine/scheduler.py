@@ -104,8 +104,7 @@ class Scheduler:
 
     def _next_family(self) -> str | None:
         """The family whose next episode starts now; None when the seats are taken or nothing is left."""
-        left = sum(len(queue.jobs) + queue.in_flight for queue in self._queues.values())
-        if not self.throttle.has_room_for(left) or self.halted() is not None:
+        if not self._has_seats() or self.halted() is not None:
             return None
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
@@ -115,6 +114,12 @@ class Scheduler:
             ready = [next((f for f in behind if self.pools[f].grow()), "")]
         return min(
             filter(None, ready), key=lambda f: (waiting[f].held, -waiting[f].turns_left, f), default=None
+        )
+
+    def _has_seats(self) -> bool:
+        """Whether one more episode may start."""
+        return self.throttle.has_room_for(
+            sum(len(queue.jobs) + queue.in_flight for queue in self._queues.values())
         )
 
     def _wanting(self) -> dict[str, float] | None:
@@ -188,7 +193,8 @@ class Scheduler:
                 return
 
     async def _look_after_pools(self) -> None:
-        """More workers for a family whose workers are all busy while the machine has cores to spare."""
+        """More workers for a family whose workers are all busy while the machine has cores to spare, and for one whose
+        environments are all taken while the model has seats left and half the cores or more are idle."""
         with contextlib.suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(_LOOK_EVERY)
@@ -198,11 +204,10 @@ class Scheduler:
                 used = sum(share * len(self.pools[family].workers) for family, share in at_work.items())
                 for family, queue in self._queues.items():
                     pool = self.pools[family]
-                    if (
-                        queue.jobs
-                        and pool.is_overworked(at_work[family])
-                        and used < self.cores
-                        and pool.grow()
+                    overworked = pool.is_overworked(at_work[family]) and used < self.cores
+                    held_up = queue.in_flight >= pool.capacity and used < self.cores / 2 and self._has_seats()
+                    if queue.jobs and (
+                        (overworked and pool.grow()) or (held_up and pool.grow(cores_idle=True))
                     ):
                         self.throttle.wake()
 

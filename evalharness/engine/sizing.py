@@ -16,8 +16,10 @@ from evalharness.server.arguments import option_value
 from evalharness.workers.pool import EnvironmentPool
 
 _WORKERS_PER_CORE = 2
-"""At most, of a family: workers wait for the model most of the time. With one a core, two cores held 48 worlds of the
-90 that ScienceWorld plays: two rounds, where a model that takes a second a turn plays all in one (66 s, now 42)."""
+"""At most, of a family, while cores are idle: workers wait for the model. With one a core, two cores held 48 worlds of
+the 90 that ScienceWorld plays: two rounds, where a model that takes a second a turn plays all in one (66 s, now 42)."""
+_FEW_ENVIRONMENTS = 8
+"""A worker that holds fewer has to wait for the model most of the time, so it may have as many on busy cores, too."""
 
 
 def make_throttle(config: RunConfig, jobs: int, cores: int) -> Throttle:
@@ -54,14 +56,14 @@ def make_pools(
         spec = specs[family]
         pinned = config.workers.get(family)
         per_worker = 1 if config.is_scripted else spec.envs_per_worker
-        most = pinned or _WORKERS_PER_CORE * cores
-        most = min(most, -(-count[family] // per_worker))
+        most = min(pinned or _WORKERS_PER_CORE * cores, -(-count[family] // per_worker))
         pools[family] = EnvironmentPool(
             spec,
             data,
             max_workers=most,
             log=log,
             size=pinned or sizes[family],
+            busy_workers=cores if pinned is None and spec.envs_per_worker >= _FEW_ENVIRONMENTS else None,
             episodes_per_worker=per_worker,
             make_worker=site.make_worker,
             on_this_machine=site.cores is None,

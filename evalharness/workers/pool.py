@@ -54,7 +54,7 @@ class _Held:
 class EnvironmentPool:
     """Gives every episode an environment. A worker that broke is replaced when it is next asked for.
 
-    Starts with `size` workers at most and may be grown to `max_workers`.
+    Starts with `size` workers at most and may be grown to `max_workers`, while the cores are at work to `busy_workers`.
     """
 
     spec: EnvSpec
@@ -63,6 +63,8 @@ class EnvironmentPool:
     log: Path | None = None
     size: int = 0
     """Workers allowed now; 0 means `max_workers`."""
+    busy_workers: int | None = None
+    """Default: `max_workers`."""
     episodes_per_worker: int | None = None
     """Episodes in flight in one worker; default: as many environments as it may hold."""
     make_worker: Callable[[EnvSpec, Path | None, Path | None], Worker] = WorkerProcess
@@ -103,9 +105,10 @@ class EnvironmentPool:
         """CPU seconds of all workers so far, as last looked at."""
         return self._cpu_gone + sum(held.cpu_s for held in self._held)
 
-    def grow(self) -> bool:
+    def grow(self, *, cores_idle: bool = False) -> bool:
         """Allow one more worker, where the memory is there for it."""
-        if self.size >= self.max_workers:
+        busy = self.max_workers if self.busy_workers is None else self.busy_workers
+        if self.size >= (self.max_workers if cores_idle else min(busy, self.max_workers)):
             return False
         if (
             self.on_this_machine

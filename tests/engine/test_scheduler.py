@@ -315,6 +315,29 @@ async def test_pools_grow_to_the_cores_of_all_nodes_not_of_this_machine(
     assert grown == {"here": 1, "cluster": 4}
 
 
+@pytest.mark.parametrize(("share", "workers"), [(0.1, 3), (0.6, 1)])
+async def test_idle_cores_get_workers_for_a_family_whose_environments_are_all_taken(
+    compass: EnvSpec, monkeypatch: pytest.MonkeyPatch, share: float, workers: int
+) -> None:
+    """The model has seats for all twelve episodes, a worker has environments for four."""
+    monkeypatch.setattr("evalharness.engine.scheduler._LOOK_EVERY", 0.0)
+    monkeypatch.setattr(EnvironmentPool, "look", lambda pool: share)
+    pool = EnvironmentPool(compass, None, max_workers=3, size=1, busy_workers=1)
+
+    async def play(job: Job, environment: RemoteEnvironment) -> Episode:
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        return None  # type: ignore[return-value]
+
+    scheduler = Scheduler(
+        pools={"a": pool}, play=play, on_episode=lambda episode: None, on_failure=lambda *failure: None,
+        throttle=Throttle(None, ceiling=32), attempts=1, cores=1,
+    )  # fmt: skip
+    await scheduler.run(jobs_of("a", [30.0] * 12))
+    assert pool.size == workers
+    await pool.close()
+
+
 class _RefusalError(PolicyError):
     refuses_all = True
 

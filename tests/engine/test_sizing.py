@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,23 +14,28 @@ from evalharness.config import RunConfig
 from evalharness.engine.history import History
 from evalharness.engine.scheduler import Job
 from evalharness.engine.sizing import make_pools
+from evalharness.workers.pool import EnvironmentPool
 from evalharness.workers.process import WorkerProcess
 
 
-def most(spec: EnvSpec, episodes: int, **options: Any) -> Mapping[str, int]:
-    """(worker processes, episodes in flight) at most, on two cores."""
+def pool_of(spec: EnvSpec, episodes: int, **options: Any) -> EnvironmentPool:
+    """On two cores."""
     jobs = [Job(Task(f"x/{i}", spec.family, "open", i, "g", "easy", "k"), 0) for i in range(episodes)]
     config = RunConfig(**{"model": "http://h/v1", "suite": "open", **options})
     site = WorkerSite(WorkerProcess)
     pools = make_pools(config, {spec.family: spec}, jobs, History(), site, 2, data=None, log=None)
-    [pool] = pools.values()
-    return {"workers": pool.max_workers, "episodes": pool.most}
+    return pools[spec.family]
 
 
-def test_a_model_that_takes_its_time_can_have_all_of_a_family_in_flight() -> None:
+def test_idle_cores_may_hold_all_of_a_family() -> None:
     """Two processes a core: each waits for the model most of the time."""
-    assert most(SPEC, 90) == {"workers": 4, "episodes": 4 * SPEC.envs_per_worker}
-    assert 4 * SPEC.envs_per_worker >= 90
+    pool = pool_of(SPEC, 90)
+    assert pool.size == 2
+    assert not pool.grow()
+    assert pool.grow(cores_idle=True)
+    assert pool.grow(cores_idle=True)
+    assert not pool.grow(cores_idle=True)
+    assert pool.capacity >= 90
 
 
 @pytest.mark.parametrize(
@@ -46,4 +50,7 @@ def test_a_model_that_takes_its_time_can_have_all_of_a_family_in_flight() -> Non
 def test_no_more_workers_than_have_work_or_were_asked_for(
     episodes: int, options: dict[str, Any], workers: int
 ) -> None:
-    assert most(replace(SPEC, envs_per_worker=24), episodes, **options)["workers"] == workers
+    pool = pool_of(replace(SPEC, envs_per_worker=24), episodes, **options)
+    while pool.grow(cores_idle=True):
+        pass
+    assert pool.size == workers
