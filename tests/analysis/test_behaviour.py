@@ -333,6 +333,7 @@ def test_other_turn_limits_are_not_compared(tmp_path: Path, capsys: pytest.Captu
     assert "--max-turns" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_ratio_intervals_cover_what_they_should() -> None:
     """95 % intervals of a ratio over 40 tasks with episodes of uneven length: within what 300 trials can tell."""
     generator = np.random.default_rng(1)

@@ -78,6 +78,7 @@ def test_tfidf_finds_the_texts_that_share_words() -> None:
     assert vectors[0] @ vectors[2] == 0
 
 
+@pytest.mark.slow
 def test_every_installed_family_has_its_row_in_the_heatmap(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert main(["diversity", "instructions", "-o", str(out), "--embedding", "tfidf"]) == 0

@@ -277,6 +277,7 @@ def partial_run(folder: Path, **options: object) -> Path:
     )
 
 
+@pytest.mark.slow
 def test_a_part_of_a_family_is_marked_in_its_cells_and_not_in_those_of_whole_families(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -330,6 +331,7 @@ def test_a_run_with_other_prompts_or_limits_is_marked_and_says_which(
     assert "‡" not in text_board(complete_run(tmp_path / "own"), capsys=capsys)
 
 
+@pytest.mark.slow
 def test_a_user_can_declare_what_a_model_was_trained_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

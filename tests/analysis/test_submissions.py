@@ -78,6 +78,7 @@ def test_a_submission_without_text_holds_the_actions_and_can_be_verified(
     assert main(["verify", str(tmp_path / "s")]) == 0
 
 
+@pytest.mark.slow
 def test_what_does_not_follow_from_its_actions_is_not_submitted(
     played: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

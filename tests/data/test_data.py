@@ -313,6 +313,7 @@ def test_an_unknown_family_is_a_bad_request(clean_home: Path, capsys: pytest.Cap
 # -- the rule of tests/conftest.py
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ci", "there", "status"), [("1", True, 1), ("1", False, 0), ("", True, 0)])
 def test_ci_fails_when_the_data_is_there_but_data_tests_were_skipped(
     tmp_path: Path, ci: str, there: bool, status: int

@@ -118,6 +118,7 @@ def test_a_prompts_folder_without_a_played_family_is_refused(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_every_played_family_needs_its_prompt(
     clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -161,6 +161,7 @@ async def test_a_limit_that_cannot_be_kept_stops_at_once(environment: dict[str, 
     assert "reports no token counts, so --cost-limit cannot be kept" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_run_of_a_script_has_no_cost(
     tmp_path: Path, clean_home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

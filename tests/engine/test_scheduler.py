@@ -230,6 +230,7 @@ class Unweighed(WorkerProcess):
         return Usage()
 
 
+@pytest.mark.slow
 async def test_a_worker_that_cannot_be_weighed_is_never_replaced_for_its_memory(
     compass: EnvSpec, monkeypatch: pytest.MonkeyPatch
 ) -> None:

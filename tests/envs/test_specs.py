@@ -34,6 +34,7 @@ def imported(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, name.name) for name in node.names)
 
 
+@pytest.mark.slow
 def test_no_module_of_the_harness_names_an_environment() -> None:
     """Not as a value, and not as an import. Examples in help texts and docstrings are sentences, not names. Only
     `refine/worlds` knows the worlds from inside: a module a family, chosen by the module's name."""

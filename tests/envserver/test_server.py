@@ -356,6 +356,7 @@ def test_what_cannot_be_served_is_refused_in_one_line(
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.slow
 def test_tasks_of_evaluations_are_served_with_a_warning(tmp_path: Path) -> None:
     environment = surroundings(tmp_path)
     with serving(environment, *COMPASS):

@@ -64,6 +64,7 @@ def test_kappa_against_an_independent_count() -> None:
     assert kappa_interval([0, 0, 0, 50]) is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shares",
     [(0.41, 0.03, 0.09, 0.47), (0.08, 0.04, 0.08, 0.80), (0.25, 0.25, 0.25, 0.25), (0.38, 0.01, 0.01, 0.60)],

@@ -66,6 +66,7 @@ async def test_a_reply_with_its_counts() -> None:
     assert endpoint.max_model_len == 4096
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [

@@ -66,6 +66,7 @@ BEFORE = ("", " ", "\t ", "\n")
 AFTER = ("", ".", " ", ". ", " .", "..", ".\n", "\n\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 @settings(deadline=None, max_examples=15)
 @given(data=st.data())
@@ -364,11 +365,13 @@ def check_listing(family: str, task: Task, data: Path | None = None) -> None:
         environment.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", [f for f in FAMILIES if SPECS[f].help_action])
 def test_the_list_of_valid_actions_is_in_the_new_form(family: str) -> None:
     check_listing(family, open_tasks(family)[0])
 
 
+@pytest.mark.slow
 def test_the_command_shows_both_forms_at_80_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -169,6 +169,7 @@ def test_what_is_said_plainly_is_understood(thought: str, action: str) -> None:
     assert (parsed.thought, parsed.action, parsed.errors) == (thought, action, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "reply",
     [

@@ -44,6 +44,7 @@ def folders_in(place: Path) -> list[Path]:
     return sorted(place.iterdir())
 
 
+@pytest.mark.slow
 async def test_a_finished_run_is_shown_only_while_its_model_is_served(
     clean_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -44,6 +44,7 @@ def test_worked_examples_are_left_out() -> None:
     assert not any("Here is an example" in text for text in texts)
 
 
+@pytest.mark.slow
 def test_data_like_a_family_is_flagged(
     tmp_path: Path, clean_home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

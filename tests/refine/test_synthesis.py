@@ -197,6 +197,7 @@ async def test_another_configuration_is_refused_with_the_difference(
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 async def test_hundreds_of_conversations_are_in_flight(tmp_path: Path) -> None:
     """The server answers nobody before all 300 have asked."""
     count, asked = 300, 0

@@ -23,6 +23,7 @@ from .synthesis_commands import (
 )
 
 
+@pytest.mark.slow
 async def test_passing_faults_cost_no_persona(tmp_path: Path) -> None:
     """A busy server, a broken answer, one of 10 MB, a torn one: asked again, and the same comes out."""
     faults = [

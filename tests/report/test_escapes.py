@@ -34,6 +34,7 @@ SCRIPTS = {
 """Run in processes of their own for a program to read, or print nothing but text of ours."""
 
 
+@pytest.mark.slow
 def test_only_one_module_prints() -> None:
     """A console of rich's own, or `print`, would obey what it is given."""
     found = []

@@ -82,6 +82,7 @@ def test_the_overview_begins_with_runs_by_families_and_shows_every_task(
     assert "not compared: C:" in page.locator("section").filter(has=page.locator("h3")).first.inner_text()
 
 
+@pytest.mark.slow
 def test_every_run_has_a_colour_of_its_own_and_behaviour_is_one_table(
     page_of_all: Path, look: Callable[..., Page]
 ) -> None:
@@ -104,6 +105,7 @@ def test_every_run_has_a_colour_of_its_own_and_behaviour_is_one_table(
     assert row.locator("td").nth(2).inner_text() == "–"  # C has played no PDDL
 
 
+@pytest.mark.slow
 def test_nothing_is_wider_than_a_phone(page_of_all: Path, look: Callable[..., Page]) -> None:
     page = look(page_of_all)
     page.set_viewport_size(PHONE)  # type: ignore[arg-type]
@@ -112,6 +114,7 @@ def test_nothing_is_wider_than_a_phone(page_of_all: Path, look: Callable[..., Pa
         assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], address
 
 
+@pytest.mark.slow
 def test_a_page_of_failures_of_one_family(
     runs: list[Path], tmp_path: Path, look: Callable[..., Page], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,6 +26,7 @@ def rows(path: Path) -> list[dict[str, str]]:
     return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
+@pytest.mark.slow
 def test_each_plot_is_png_svg_and_csv_with_the_numbers_it_shows(tmp_path: Path) -> None:
     a = make_run(tmp_path / "a", {"babyai": [SOLVED] * 2 + [HALF] * 2}, name="<b>$x_1$")
     b = make_run(tmp_path / "b", {"babyai": [SOLVED] * 4, "pddl": [NOTHING] * 2}, name="other")

@@ -31,6 +31,7 @@ def rows(folder: Path) -> list[dict[str, str]]:
     return list(csv.DictReader((folder / "scaling.csv").open()))
 
 
+@pytest.mark.slow
 def test_runs_are_drawn_over_their_label(tmp_path: Path) -> None:
     made = runs(tmp_path)
     assert main(["plot", *map(str, made), "--x", "data_size", "-o", str(tmp_path / "plots")]) == 0
@@ -42,6 +43,7 @@ def test_runs_are_drawn_over_their_label(tmp_path: Path) -> None:
         assert text in svg
 
 
+@pytest.mark.slow
 def test_a_file_says_it_for_runs_without_a_label(tmp_path: Path) -> None:
     made = runs(tmp_path)
     values = tmp_path / "epochs.json"
@@ -55,6 +57,7 @@ def test_a_file_says_it_for_runs_without_a_label(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_runs_of_several_series_are_a_line_each(tmp_path: Path) -> None:
     made = [*runs(tmp_path, series="plain"), *runs(tmp_path, series="refined")]
     assert main(["plot", *map(str, made), "--x", "data_size", "-o", str(tmp_path / "plots")]) == 0

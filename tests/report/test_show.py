@@ -95,6 +95,7 @@ def test_format_errors_are_counted_by_kind(tmp_path: Path, capsys: pytest.Captur
     assert "format errors in 2 of 12 turns (16.7 %): truncated 2, thought only 1" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_efficiency_and_the_server_are_shown_when_asked_for(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -129,6 +130,7 @@ def test_a_long_text_is_folded_and_raw_shows_all_of_it() -> None:
     assert "why" in raw
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_trajectory_goes_through_the_pager(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run", {"babyai": [SOLVED]})
     kept = tmp_path / "paged"

@@ -68,6 +68,7 @@ def test_output_fits_80_columns_without_escapes(
     assert not any("\x1b" in line or line != line.rstrip() or "…" in line for line in lines)
 
 
+@pytest.mark.slow
 def test_in_a_pipe_a_row_is_one_line(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

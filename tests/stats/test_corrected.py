@@ -135,6 +135,7 @@ def test_published_rows_have_a_derived_interval_of_held_out_success(
         assert "19.2" in text
 
 
+@pytest.mark.slow
 def test_our_rows_have_corrected_intervals_and_marked_cells(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -132,6 +132,7 @@ def test_bootstrap_covers_95_percent_at_the_size_of_jericho(shape: str) -> None:
     assert 0.93 <= covered / 2000 <= 0.97
 
 
+@pytest.mark.slow
 def test_stratified_bootstrap_covers_95_percent() -> None:
     """Four families with rates of their own, weighted by size, as the held-out score (at a fifth of its size)."""
     generator = np.random.default_rng(8)

@@ -23,6 +23,7 @@ def chosen(tasks: str, **more: int) -> list[Task]:
     return select(SPECS, tasks, "open", data=None, **more)
 
 
+@pytest.mark.slow
 def test_tasks_by_kind_and_difficulty() -> None:
     assert {task.kind for task in chosen("pddl:kind=gripper")} == {"gripper"}
     assert Counter(task.family for task in chosen("babyai:kind=GoTo*,pddl:kind=barman")) == {

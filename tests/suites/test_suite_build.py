@@ -70,6 +70,7 @@ def test_a_run_plays_the_frozen_suite_of_its_seed(built: tuple[dict[str, str], P
     )
 
 
+@pytest.mark.slow
 def test_what_is_frozen_already_is_left_as_it_is(built: tuple[dict[str, str], Path]) -> None:
     environment, file = built
     before = file.stat().st_mtime_ns

@@ -62,6 +62,7 @@ def test_any_text_survives_and_leaks_into_no_later_episode(index: int, texts: li
     assert play(ENV, task, ["look", "inventory"]) == fresh
 
 
+@pytest.mark.slow
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 133), st.integers(0, 133), st.randoms(use_true_random=False))
 def test_two_episodes_on_one_instance_equal_two_on_fresh_ones(one: int, two: int, rng: random.Random) -> None:

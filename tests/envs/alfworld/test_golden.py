@@ -45,6 +45,7 @@ def test_every_recorded_step_is_reproduced(published_data: Path, golden_dir: Pat
     assert not differences, f"{len(differences)} differences\n" + "\n".join(differences[:SHOWN])
 
 
+@pytest.mark.slow
 def test_the_commands_offered_at_the_start_are_the_recorded_ones(
     published_data: Path, golden_dir: Path
 ) -> None:

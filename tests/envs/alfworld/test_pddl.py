@@ -96,6 +96,7 @@ def is_true(condition: Condition, facts: FactBase, values: Mapping[str, str]) ->
     raise AssertionError(condition)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(conditions, worlds, st.sampled_from(["object", "person", "thing"]))
 def test_a_query_finds_exactly_the_bindings_that_make_its_condition_true(

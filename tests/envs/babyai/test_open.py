@@ -108,6 +108,7 @@ def _play(env: TextEnv, task: Task, plan: list[str]) -> None:
     assert sorted(completed) == list(range(len(task.subgoals)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", LEVELS)
 def test_the_oracle_solves_a_task_of_every_level(level: str, tasks: list[Task], env: TextEnv) -> None:
     task = _of(tasks, level)
@@ -175,6 +176,7 @@ def test_goals_keep_the_words_of_order(tasks: list[Task]) -> None:
     assert " after you " in goals
 
 
+@pytest.mark.slow
 def test_milestones_of_ordered_instructions_come_in_order(tasks: list[Task], env: TextEnv) -> None:
     for number in range(4):
         task = _of(tasks, "OpenRedBlueDoorsDebug", number)

@@ -60,10 +60,12 @@ def check_suite(tasks: list[Task]) -> None:
     assert all(len(found) >= 3 for found in templates.values())
 
 
+@pytest.mark.slow
 def test_the_suite_of_seed_0_keeps_its_promises(tasks: list[Task]) -> None:
     check_suite(tasks)
 
 
+@pytest.mark.slow
 def test_the_suite_of_seed_0_is_frozen_plans_and_all(tasks: list[Task]) -> None:
     assert [table_row(task) for task in tasks] == frozen()["tasks"]
 

@@ -123,6 +123,7 @@ def test_a_shot_spoilt_by_a_cocktail_is_known_to_be_dead() -> None:
     assert all(bound(state) >= DEAD and state not in away for state in spoilt)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_all_published_tasks_are_solved_by_shortest_plans(published_data: Path) -> None:
     env = SPEC.make(published_data)

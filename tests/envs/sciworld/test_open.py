@@ -120,6 +120,7 @@ def test_nothing_can_be_left_out_of_a_plan() -> None:
         simulator.close()
 
 
+@pytest.mark.slow
 def test_progress_is_the_simulators_score_and_a_wrong_focus_ends_the_task(env: ScienceWorldEnv) -> None:
     task = next(task for task in TASKS if task.kind == "find-animal")
     observation, info = env.reset(options={"task": task})
