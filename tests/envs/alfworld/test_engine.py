@@ -69,7 +69,7 @@ def test_generated_households_play_the_same_on_textworld(kind: str) -> None:
 def test_published_games_play_the_same_on_textworld(kind: str, published_data: Path) -> None:
     tasks = [task for task in SPEC.load_tasks("agentboard", published_data, 0) if task.kind == kind]
     task = random.Random(kind).choice(tasks)
-    walk_both(json.loads(read_game(published_data, task.payload["game"])), task.id, 25)
+    walk_both(json.loads(read_game(published_data, task.payload["game"])), task.id, 40)
 
 
 @pytest.mark.slow

@@ -142,11 +142,11 @@ def test_a_valid_action_that_changes_nothing_is_told() -> None:
 
 @pytest.mark.slow
 def test_random_play_hardly_ever_wins() -> None:
-    """Of three quests none by picking uniformly among the valid actions for 30 turns. A list of them takes up to a
-    second; the whole suite's floor is in results/reference."""
+    """Of seven quests, at most one by picking uniformly among the valid actions for 30 turns. A list of them takes up
+    to a second; the whole suite's floor is in results/reference."""
     environment = SPEC.make(None)
     won = 0
-    for task in TASKS[::8]:
+    for task in TASKS[::3]:
         stream = random.Random(task.id)
         environment.reset(options={"task": task})
         for _ in range(30):
@@ -157,4 +157,4 @@ def test_random_play_hardly_ever_wins() -> None:
             if terminated:
                 won += info["success"]
                 break
-    assert won == 0
+    assert won <= 1
