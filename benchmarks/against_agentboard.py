@@ -35,9 +35,9 @@ from engine import LATENCY, _home, fixed_server, play
 
 from envs import specs
 from envs.base import Task
+from evalharness.machine import usable_cores
 from evalharness.protocol.prompt import load_prompt
 from evalharness.protocol.surface import ActionSurface
-from evalharness.workers.pool import usable_cores
 
 FAMILIES = ("alfworld", "babyai", "jericho", "sciworld")
 Step = Callable[[str], str]

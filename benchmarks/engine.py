@@ -45,10 +45,10 @@ from envs import specs
 from evalharness.config import RunConfig
 from evalharness.engine.evaluation import Outcome, evaluate
 from evalharness.engine.progress import Progress
+from evalharness.machine import usable_cores
 from evalharness.policy.endpoint import TURN_FORM, ChatEndpoint, Sampling
 from evalharness.policy.event_loop import run_to_end
 from evalharness.report.periodic import every
-from evalharness.workers.pool import usable_cores
 
 LATENCY = 0.2
 PLACES = 64

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from envs.base import MAX_TURNS, Task
 from evalharness.engine.throttle import Throttle
 from evalharness.errors import InfrastructureError
+from evalharness.machine import usable_cores
 from evalharness.policy.base import PolicyError
 from evalharness.policy.completion import RequestRefusedError
 from evalharness.records.episode import Episode
 from evalharness.records.store import StoreError
-from evalharness.workers.pool import EnvironmentPool, usable_cores
+from evalharness.workers.pool import EnvironmentPool
 from evalharness.workers.process import RemoteEnvironment
 
 _LOOK_EVERY = 2.0

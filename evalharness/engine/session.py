@@ -27,6 +27,7 @@ from evalharness.engine.scheduler import Job, RunAbortedError, Scheduler
 from evalharness.engine.sizing import make_pools, make_throttle
 from evalharness.engine.time_limit import NO_LIMIT, TimeLimit
 from evalharness.errors import InfrastructureError
+from evalharness.machine import usable_cores
 from evalharness.policy.opened import Opened, Prepared, Reports
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import PromptFile
@@ -34,7 +35,6 @@ from evalharness.records.episode import Episode
 from evalharness.records.resolved import CONFIG, resolved
 from evalharness.records.store import RunStore, read_manifest, write_atomically
 from evalharness.server.metrics import ServerInsight
-from evalharness.workers.pool import usable_cores
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ def make_pools(
             max_workers=most,
             log=log,
             size=pinned or sizes[family],
-            busy_workers=cores if pinned is None and spec.envs_per_worker >= _FEW_ENVIRONMENTS else None,
+            busy_workers=0 if pinned or spec.envs_per_worker < _FEW_ENVIRONMENTS else cores,
             episodes_per_worker=per_worker,
             make_worker=site.make_worker,
             on_this_machine=site.cores is None,

@@ -8,7 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from envs.base import EnvSpec
-from evalharness.workers.pool import EnvironmentPool, usable_cores
+from evalharness.machine import usable_cores
+from evalharness.workers.pool import EnvironmentPool
 from evalharness.workers.process import RemoteEnvironment
 
 WAIT_S = 45.0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.config import RunConfig
 from evalharness.errors import UserError
+from evalharness.machine import core_numbers
 from evalharness.policy.adapted import ToServe, adapted
 from evalharness.policy.connections import client_of, examine_template, how_asked, metrics_of, told_of
 from evalharness.policy.opened import Opened, Prepared, Reports, Status
@@ -177,10 +178,9 @@ def _on_nodes(config: RunConfig, extra: Sequence[str]) -> _ServersOf:
 
 def _placement(config: RunConfig, kind: str, extra: Sequence[str]) -> list[dict[str, str]]:
     """Environment variables of each replica."""
-    from evalharness.server.arguments import usable_cores
     from evalharness.server.placement import gpus_of_one, place_on_cores, place_on_gpus, visible_gpus
 
     if kind == "cpu":
-        return place_on_cores(config.replicas, usable_cores())
+        return place_on_cores(config.replicas, core_numbers())
     gpus = visible_gpus() if config.replicas > 1 else []
     return place_on_gpus(config.replicas, gpus_of_one(extra), gpus)

@@ -18,6 +18,7 @@ from typing import Any
 
 from envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.machine import usable_cores
 from evalharness.policy.base import Environment
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import load_prompt
@@ -29,7 +30,7 @@ from evalharness.refine.sample import Sample, manifest_path, read_manifest, writ
 from evalharness.refine.source import TaskSource
 from evalharness.refine.worlds import World, world_of
 from evalharness.suites.open import FROZEN_SEED
-from evalharness.workers.pool import EnvironmentPool, usable_cores
+from evalharness.workers.pool import EnvironmentPool
 
 _EPISODES_PER_WORKER = 8
 _ATTEMPTS = 3

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from evalharness.errors import UserError
+from evalharness.machine import core_numbers
 from evalharness.server.find import ServerCommand
 
 _REFUSED = {
@@ -19,7 +20,6 @@ _REFUSED = {
     "ssl-certfile": "a server that evalharness starts has no TLS",
     "root-path": "the harness talks to the server at its root",
 }
-# With one of these, processes on other machines have to find this one: no loopback address for them.
 THREADS_BIND = "VLLM_CPU_OMP_THREADS_BIND"
 _FEW_CORES = 4
 """Up to here a CPU server computes on all cores. vLLM by itself leaves one to its own front end, which takes little:
@@ -28,6 +28,7 @@ With more cores that one matters less, and vLLM's own choice minds which memory 
 _MULTIPROCESSING = "VLLM_ENABLE_V1_MULTIPROCESSING"
 """Without it the model computes in the engine's process. By itself vLLM starts one more on a CPU, to pin its threads.
 On two cores a start took 36 s instead of 24 and eight tasks of ALFWorld 55 s instead of 50, with the same replies."""
+# With one of these, processes on other machines have to find this one: no loopback address for them.
 _MULTI_NODE = {"nnodes", "data-parallel-address", "distributed-executor-backend", "master-addr"}
 _GUARD = Path(__file__).with_name("guard")
 LOOPBACK = "127.0.0.1"
@@ -137,18 +138,11 @@ def server_environment(
         env.setdefault("VLLM_HOST_IP", "127.0.0.1")
     if command.kind == "cpu" and not given & _CACHE_SIZE:
         env.setdefault("VLLM_CPU_KVCACHE_SPACE", str(cpu_cache_gib(memory_bytes())))
-    if command.kind == "cpu" and THREADS_BIND not in env and len(cores := usable_cores()) <= _FEW_CORES:
+    if command.kind == "cpu" and THREADS_BIND not in env and len(cores := core_numbers()) <= _FEW_CORES:
         env[THREADS_BIND] = ",".join(map(str, cores))
         if _MULTIPROCESSING not in env:
             env |= {_MULTIPROCESSING: "0", "OMP_NUM_THREADS": str(len(cores))}
     return env
-
-
-def usable_cores() -> list[int]:
-    """Numbers of the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return sorted(os.sched_getaffinity(0))
-    return list(range(os.cpu_count() or 1))
 
 
 def cpu_cache_gib(memory: int) -> int:

@@ -87,9 +87,9 @@ def place_on_cores(
         raise UserError(
             f"--replicas {replicas}: a CPU server needs a core of its own and there are {len(cores)}"
         )
-    variables: list[dict[str, str]] = [{} for _ in range(replicas)]
     if replicas == 1:
-        return variables  # alone it has them all (`arguments.server_environment`)
+        return [{}]  # alone it has them all (`arguments.server_environment`)
+    variables: list[dict[str, str]] = [{} for _ in range(replicas)]
     for index, own in enumerate(variables):
         if THREADS_BIND not in environment:
             share = cores[index * len(cores) // replicas : (index + 1) * len(cores) // replicas]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ import yaml
 from evalharness._version import __version__
 from evalharness.engine.run_folders import TRAINING
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.machine import usable_cores
 from evalharness.paths import write_whole
 from evalharness.server.checkpoint import TOKENIZER_FILES
 from evalharness.tune.estimate import stored_dtype
@@ -56,7 +56,7 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         "stored": stored_dtype(planned.base),
         "save_every": planned.save_every,
         "keep": planned.keep,
-        "threads": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1,
+        "threads": usable_cores(),
         "cpu": planned.cpu,
         "resume": None if resume is None else str(resume.resolve()),
         "listen": listen,

@@ -19,6 +19,7 @@ from evalharness.engine.progress import FamilyProgress, Progress
 from evalharness.engine.scheduler import Job, Scheduler
 from evalharness.engine.sizing import make_pools, make_throttle
 from evalharness.errors import InfrastructureError, UserError
+from evalharness.machine import usable_cores
 from evalharness.policy.event_loop import run_to_end
 from evalharness.protocol.perturb import Voice, voices
 from evalharness.records.episode import Episode
@@ -30,7 +31,6 @@ from evalharness.verify.findings import Finding, Verdict
 from evalharness.verify.remembered import content_key, require_files
 from evalharness.verify.replay import How, replay
 from evalharness.verify.totals import Tables, summary_findings
-from evalharness.workers.pool import usable_cores
 from evalharness.workers.process import RemoteEnvironment
 
 _ATTEMPTS = 3

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
@@ -24,11 +23,6 @@ _BUSY = 0.7
 _SPARE_BYTES = 512 * 2**20
 _UNKNOWN_BYTES = 400 * 2**20
 """Taken for a worker's size before one has been weighed; the largest, a Java process, has 100 to 800 MB."""
-
-
-def usable_cores() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def available_bytes() -> int:
@@ -63,8 +57,8 @@ class EnvironmentPool:
     log: Path | None = None
     size: int = 0
     """Workers allowed now; 0 means `max_workers`."""
-    busy_workers: int | None = None
-    """Default: `max_workers`."""
+    busy_workers: int = 0
+    """0 means `max_workers`."""
     episodes_per_worker: int | None = None
     """Episodes in flight in one worker; default: as many environments as it may hold."""
     make_worker: Callable[[EnvSpec, Path | None, Path | None], Worker] = WorkerProcess
@@ -76,6 +70,7 @@ class EnvironmentPool:
 
     def __post_init__(self) -> None:
         self.size = min(self.size or self.max_workers, self.max_workers)
+        self.busy_workers = min(self.busy_workers or self.max_workers, self.max_workers)
         self.per_worker = min(
             self.episodes_per_worker or self.spec.envs_per_worker, self.spec.envs_per_worker
         )
@@ -107,8 +102,7 @@ class EnvironmentPool:
 
     def grow(self, *, cores_idle: bool = False) -> bool:
         """Allow one more worker, where the memory is there for it."""
-        busy = self.max_workers if self.busy_workers is None else self.busy_workers
-        if self.size >= (self.max_workers if cores_idle else min(busy, self.max_workers)):
+        if self.size >= (self.max_workers if cores_idle else self.busy_workers):
             return False
         if (
             self.on_this_machine

@@ -135,7 +135,7 @@ def test_on_few_cores_a_server_on_the_cpu_computes_on_all_of_them_in_one_process
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def stated(cores: list[int], command: ServerCommand = CPU, **base: str) -> dict[str, str]:
-        monkeypatch.setattr("evalharness.server.arguments.usable_cores", lambda: cores)
+        monkeypatch.setattr("evalharness.server.arguments.core_numbers", lambda: cores)
         env = server_environment(command, local_model=True, base=base)
         names = ("VLLM_CPU_OMP_THREADS_BIND", "VLLM_ENABLE_V1_MULTIPROCESSING", "OMP_NUM_THREADS")
         return {name: env[name] for name in names if name in env}

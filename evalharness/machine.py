@@ -1,0 +1,17 @@
+"""What this process may use of the machine."""
+
+from __future__ import annotations
+
+import os
+
+
+def core_numbers() -> list[int]:
+    """Of the cores that this process may run on, in order."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def usable_cores() -> int:
+    """How many cores this process may run on."""
+    return len(core_numbers())
