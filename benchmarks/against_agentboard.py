@@ -33,11 +33,11 @@ from urllib.parse import urlsplit
 import psutil
 from engine import LATENCY, _home, fixed_server, play
 
-from envs import specs
-from envs.base import Task
-from evalharness.machine import usable_cores
+from evalharness.base.machine import usable_cores
+from evalharness.envs import specs
+from evalharness.envs.base import Task
+from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import load_prompt
-from evalharness.protocol.surface import ActionSurface
 
 FAMILIES = ("alfworld", "babyai", "jericho", "sciworld")
 Step = Callable[[str], str]
@@ -82,8 +82,8 @@ class Stock:
         return str(first), lambda action: str(self._science.step(action)[0])
 
     def _alfworld(self, task: Task) -> tuple[str, Step]:
-        from envs.alfworld.adapter import _game
-        from envs.alfworld.textworld_world import TextWorldWorld
+        from evalharness.envs.alfworld.adapter import _game
+        from evalharness.envs.alfworld.textworld_world import TextWorldWorld
 
         world = TextWorldWorld(_game(task, None))
 
@@ -97,16 +97,16 @@ class Stock:
     def _jericho(self, task: Task) -> tuple[str, Step]:
         import jericho
 
-        from envs.jericho.observation import clean
-        from envs.jericho.open_suite import story_of
+        from evalharness.envs.jericho.observation import clean
+        from evalharness.envs.jericho.open_suite import story_of
 
         game = jericho.FrotzEnv(str(story_of(task)))
         return clean(game.reset()[0]), lambda action: clean(game.step(action)[0])
 
     def _babyai(self, task: Task) -> tuple[str, Step]:
-        from envs.babyai.levels import make_level
-        from envs.babyai.observation import describe
-        from envs.babyai.view import look
+        from evalharness.envs.babyai.levels import make_level
+        from evalharness.envs.babyai.observation import describe
+        from evalharness.envs.babyai.view import look
 
         simulator = make_level(task.payload["level"], task.payload["seed"], task.payload.get("parameters"))
         del simulator.gen_obs, simulator._reward  # what `make_level` replaces on the instance
@@ -128,7 +128,7 @@ def published(url: str, tasks: list[Task], turns: int) -> Measured:
     for task in tasks:
         observation, step = stock.start(task)
         spec = specs()[task.family]
-        prompt, surface = load_prompt(spec).for_kind(task.kind), ActionSurface(spec.actions)
+        prompt, surface = load_prompt(spec).for_kind(task.kind), ActionSurface(spec.actions.templates)
         system, user = prompt.messages(surface, task.goal, observation)
         history = [user["content"]]
         for _ in range(turns):
@@ -157,13 +157,16 @@ def _cpu_of_this_tree() -> float:
 
 def first_tasks(count: int) -> list[Task]:
     """As many of each family."""
-    found = [specs()[family].load_tasks("open", None, 0)[: -(-count // len(FAMILIES))] for family in FAMILIES]
+    found = [
+        specs()[family].suites.load_tasks("open", None, 0)[: -(-count // len(FAMILIES))]
+        for family in FAMILIES
+    ]
     return [task for group in zip(*found, strict=True) for task in group][:count]
 
 
 def chosen(episodes: int) -> str:
     """--tasks: the families in the proportions of their suites, `episodes` in all."""
-    counts = {family: len(specs()[family].load_tasks("open", None, 0)) for family in FAMILIES}
+    counts = {family: len(specs()[family].suites.load_tasks("open", None, 0)) for family in FAMILIES}
     share = min(1.0, episodes / sum(counts.values()))
     return ",".join(f"{family}:0-{max(1, round(count * share)) - 1}" for family, count in counts.items())
 
@@ -179,11 +182,12 @@ def the_published_way(url: str, options: argparse.Namespace) -> Measured:
 def ours(url: str, options: argparse.Namespace) -> tuple[Measured, float, float]:
     """(measured, CPU seconds of simulators a turn, of the harness's own process a turn)"""
     outcome, _ = play(url, chosen(options.episodes), options.turns)
-    seen, turns = outcome.summary["performance"], outcome.summary["turns"]
+    summary = outcome.summary.to_json()
+    seen, turns = summary["performance"], summary["turns"]
     environments = sum(seen["environment_cpu_s"].values())
     harness = seen["client_cpu_s_per_turn"] * turns
-    episodes = sum(family["episodes"] for family in outcome.summary["families"].values())
-    measured = Measured(episodes, turns, outcome.summary["wall_s"], environments + harness)
+    episodes = sum(row.episodes for row in outcome.summary.families.values())
+    measured = Measured(episodes, turns, summary["wall_s"], environments + harness)
     return measured, environments / turns, harness / turns
 
 

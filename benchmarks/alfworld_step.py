@@ -16,10 +16,10 @@ import random
 import time
 from pathlib import Path
 
-from envs.alfworld import SPEC
-from envs.alfworld.tasks import read_game
-from envs.alfworld.textworld_world import TextWorldWorld
-from envs.alfworld.world import World
+from evalharness.envs.alfworld import SPEC
+from evalharness.envs.alfworld.tasks import read_game
+from evalharness.envs.alfworld.textworld_world import TextWorldWorld
+from evalharness.envs.alfworld.world import World
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     arguments = parser.parse_args()
 
-    tasks = SPEC.load_tasks("agentboard", arguments.data, 0)
+    tasks = SPEC.suites.load_tasks("agentboard", arguments.data, 0)
     chosen = tasks[:: max(1, len(tasks) // arguments.games)][: arguments.games]
     seconds = dict.fromkeys(("stock reset", "stock step", "reset", "step"), 0.0)
     steps = 0

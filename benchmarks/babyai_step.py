@@ -19,12 +19,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from envs.babyai.adapter import BabyAIEnv
-from envs.babyai.levels import make_level
-from envs.babyai.observation import describe
-from envs.babyai.tasks import load_tasks
-from envs.babyai.view import look
-from envs.base import Task
+from evalharness.envs.babyai.adapter import BabyAIEnv
+from evalharness.envs.babyai.levels import make_level
+from evalharness.envs.babyai.observation import describe
+from evalharness.envs.babyai.tasks import load_tasks
+from evalharness.envs.babyai.view import look
+from evalharness.envs.base import Task
 
 TURNS = 30
 

@@ -1,6 +1,6 @@
 """How often do the 95 % intervals hold the truth, and how often do the tests reject equal runs?
 
-The tables of docs/statistics.md: `python benchmarks/coverage.py` (a minute), `--simulations 10000` for smaller errors.
+The tables of docs/statistics.md: `python benchmarks/coverage.py` (ten minutes); `--simulations 10000`: smaller errors.
 Seeded; the standard error of a coverage near 95 % is 0.5 points with 2,000 simulations, 0.2 with 10,000.
 """
 
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,15 +34,39 @@ KINDS = {
 }
 """Tasks of each kind in the published suite."""
 PAIRS = (
-    (0.3, 0.1, 0.1, 0.5),
-    (0.2, 0.25, 0.1, 0.45),
-    (0.4, 0.3, 0.05, 0.25),
-    (0.1, 0.2, 0.2, 0.5),
-    (0.05, 0.1, 0.05, 0.8),
-    (0.93, 0.02, 0.0, 0.05),
-    (0.01, 0.02, 0.01, 0.96),
+    (0.01, 0.01),
+    (0.02, 0.0),
+    (0.02, 0.01),
+    (0.05, 0.0),
+    (0.05, 0.03),
+    (0.1, 0.0),
+    (0.1, 0.05),
+    (0.2, 0.05),
+    (0.2, 0.2),
+    (0.4, 0.0),
 )
-"""Shares of tasks solved by (both, the second alone, the first alone, neither)."""
+"""Shares of tasks solved by (the second alone, the first alone)."""
+HELD_OUT_RATES = (
+    (0.4, 0.14, 0.17, 0.1),
+    (0.48, 0.4, 0.62, 0.1),
+    (0.9, 0.1, 0.9, 0.1),
+    (0.0, 0.0, 0.1, 0.0),
+    (0.0, 0.0, 0.5, 0.0),
+    (0.0, 0.0, 0.9, 0.0),
+    (0.9, 0.0, 0.0, 0.0),
+    (0.0, 0.0, 0.0, 0.5),
+    (1.0, 1.0, 0.5, 1.0),
+)
+"""True success of BabyAI, ScienceWorld, PDDL and Jericho."""
+BEST_OF_N: dict[str, Distribution] = {
+    "delta, 5 % gain": (np.array([0, 0.25, 0.5, 1]), np.array([0.95, 0.02, 0.015, 0.015])),
+    "delta, 20 % gain": (np.array([0, 0.25, 0.33, 0.5, 1]), np.array([0.8, 0.06, 0.03, 0.05, 0.06])),
+    "delta, 40 % gain, 4 % lose": (
+        np.array([0, 0.25, 0.33, 0.5, 1, -0.25, -0.5]),
+        np.array([0.56, 0.1, 0.05, 0.1, 0.15, 0.03, 0.01]),
+    ),
+}
+"""Progress of the best of N less that of the greedy attempt."""
 
 
 def table(title: str, columns: Iterable[object], rows: Iterable[tuple[str, Iterable[float]]]) -> None:
@@ -78,32 +103,26 @@ def success_coverage(
     return float(binom.pmf(np.arange(n + 1), n, rate)[held].sum())
 
 
-def newcombe_coverage(n: int, shares: tuple[float, ...]) -> float:
-    """Exact, over every table of n pairs."""
-    cells = np.array(
-        [
-            (a, b, c, n - a - b - c)
-            for a in range(n + 1)
-            for b in range(n + 1 - a)
-            for c in range(n + 1 - a - b)
-        ],
-        dtype=float,
-    ).T
-    log = gammaln(n + 1) + sum(
-        np.where(c > 0, c * np.log(max(p, 1e-300)), 0.0) - gammaln(c + 1)
-        for c, p in zip(cells, shares, strict=True)
-    )
-    return float(np.exp(log) @ _holds(stats.newcombe_paired(*cells), shares))
+@cache
+def _paired_intervals(n: int, most: int) -> tuple[Array, ...]:
+    """(gained, lost, low, high) of n paired tasks of which `most` change at most."""
+    counts = np.array([(gained, m - gained) for m in range(most + 1) for gained in range(m + 1)])
+    p = stats.mcnemar_midp(counts[:, 0], counts[:, 1])
+    ends = [
+        stats.paired_interval([[1.0] * b + [-1.0] * c + [0.0] * (n - b - c)], each)
+        for (b, c), each in zip(counts.tolist(), p.tolist(), strict=True)
+    ]
+    return tuple(np.column_stack([counts, ends]).T)
 
 
-def newcombe_simulated(n: int, shares: tuple[float, ...], simulations: int) -> float:
-    cells = np.random.default_rng(2).multinomial(n, shares, simulations).T
-    return float(_holds(stats.newcombe_paired(*cells), shares).mean())
-
-
-def _holds(ends: tuple[Array, Array], shares: tuple[float, ...]) -> NDArray[np.bool_]:
-    difference = shares[1] - shares[2]
-    return (ends[0] <= difference + 1e-12) & (difference <= ends[1] + 1e-12)
+def paired_coverage(n: int, gains: float, losses: float) -> float:
+    """Exact, but for outcomes with more changes than a ten-thousandth of all have; those count as not covered."""
+    gained, lost, low, high = _paired_intervals(n, int(binom.ppf(0.9999, n, gains + losses)))
+    log = gammaln(n + 1)
+    for cell, share in ((gained, gains), (lost, losses), (n - gained - lost, 1 - gains - losses)):
+        log = log - gammaln(cell + 1) + np.where(cell > 0, cell * np.log(max(share, 1e-300)), 0.0)
+    held = (low <= gains - losses + 1e-9) & (gains - losses - 1e-9 <= high)
+    return float(np.exp(log)[held].sum())
 
 
 def one_family(simulations: int) -> None:
@@ -141,12 +160,29 @@ def held_out(simulations: int) -> None:
             for i in range(few)
         ]
         old = covered(tuple(np.array(bootstrap).T), rate)
-        return [success_coverage(282, rate), covered(limits(strata), rate), old]
+        return [covered(limits(strata), rate), old]
 
     table(
         f"Held-out success, by the true rate in every family (bootstrap: {few} simulations)",
-        ("pooled", "score", "bootstrap"),
+        ("strata", "bootstrap"),
         ((f"{rate:.1%}", rates(rate)) for rate in (0.002, 0.005, 0.01, 0.02, 0.025, 0.05, 0.2)),
+    )
+
+    def unequal(rates: Sequence[float]) -> list[float]:
+        generator = np.random.default_rng(3)
+        strata = [
+            (generator.random((10 * simulations, n)) < rate).astype(float)
+            for n, rate in zip(HELD_OUT, rates, strict=True)
+        ]
+        expected = float(np.dot(HELD_OUT, rates)) / sum(HELD_OUT)
+        pooled = np.array([stats.success_interval(k, 282) for k in range(283)])
+        ends = pooled[np.sum([stratum.sum(axis=1) for stratum in strata], axis=0).astype(int)].T
+        return [covered(limits(strata), expected), covered((ends[0], ends[1]), expected)]
+
+    table(
+        "Held-out success, unequal rates (BabyAI, ScienceWorld, PDDL, Jericho), coverage %",
+        ("strata", "pooled"),
+        ((" ".join(f"{rate:.0%}" for rate in rates), unequal(rates)) for rates in HELD_OUT_RATES),
     )
     names = list(FAMILIES)
     mixtures: list[tuple[str, ...]] = [(name,) * 4 for name in (*RARE, "90 % at 0", "many small steps")]
@@ -167,29 +203,34 @@ def held_out(simulations: int) -> None:
 
 
 def differences(simulations: int) -> None:
+    few = max(200, simulations // 5)
+
     def coverage(shape: Distribution, n: int) -> float:
-        places = [(draw(shape, (simulations, n)) + 1) / 2]
-        return covered(limits(places, unseen=unseen_pairs(places)), (truth(shape) + 1) / 2)
+        ends = [
+            stats.paired_interval([row], stats.permutation_test(row, flips=999))
+            for row in draw(shape, (few, n)).tolist()
+        ]
+        low, high = np.array(ends).T
+        return covered((low, high), truth(shape))
 
     table(
-        "Difference of progress: score interval, coverage % (n = paired tasks)",
-        SIZES,
-        ((name, [coverage(shape, n) for n in SIZES]) for name, shape in DIFFERENCES.items()),
-    )
-    table(
-        "Difference of success: Newcombe, coverage % (exact for 20 and 40)",
-        (20, 40, 112, 282),
+        f"Difference of progress, coverage % (n = paired tasks; {few} simulations)",
+        (20, 60, 112, 282),
         (
-            (
-                " / ".join(f"{share:g}" for share in shares),
-                [newcombe_coverage(n, shares) for n in (20, 40)]
-                + [newcombe_simulated(n, shares, 20 * simulations) for n in (112, 282)],
-            )
-            for shares in PAIRS
+            (name, [coverage(shape, n) for n in (20, 60, 112, 282)])
+            for name, shape in (DIFFERENCES | BEST_OF_N).items()
         ),
     )
     table(
-        "McNemar: rejects equal runs, %, exact (columns: share of tasks that differ)",
+        "Difference of success, exact coverage % (gained / lost of 100 tasks)",
+        (20, 60, 112, 134),
+        (
+            (f"{gains:.0%} / {losses:.0%}", [paired_coverage(n, gains, losses) for n in (20, 60, 112, 134)])
+            for gains, losses in PAIRS
+        ),
+    )
+    table(
+        "McNemar, mid-p: rejects equal runs, %, exact (columns: share of tasks that differ)",
         (0.05, 0.1, 0.2, 0.4, 0.8),
         (
             (
@@ -223,31 +264,21 @@ def by_kind(simulations: int) -> None:
             values.append(np.where(differs, np.where(generator.random(tilt.shape) < tilt, 1.0, -1.0), 0.0))
             groupings.append(grouping)
         tasks = np.concatenate(values, axis=1)
-        sums = np.concatenate([v @ g.member for v, g in zip(values, groupings, strict=True)], axis=1)
-        mcnemar = stats.mcnemar_exact((tasks > 0).sum(axis=1), (tasks < 0).sum(axis=1))
+        mcnemar = stats.mcnemar_midp((tasks > 0).sum(axis=1), (tasks < 0).sum(axis=1))
         inflation, freedom = inflation_by_kind(values, groupings)
         places = [(v + 1) / 2 for v in values]
         wide = limits(places, inflation=inflation, freedom=freedom, unseen=unseen_pairs(places))
-        few = min(simulations, 1000)
-        if sums.shape[1] < stats.ENOUGH_KINDS:
-            kinds_reject = p_of_no_difference(values, inflation=inflation, freedom=freedom) <= 0.05
-        else:
-            kinds_reject = np.array(
-                [stats.permutation_test(row.tolist(), flips=999) <= 0.05 for row in sums[:few]]
-            )
-        permuted = [stats.permutation_test(row.tolist(), flips=999) <= 0.05 for row in tasks[:few]]
+        p = p_of_no_difference(values, inflation=inflation, freedom=freedom)
         return [
             float(np.mean(mcnemar <= 0.05)),
-            float(np.mean(permuted)),
-            float(np.mean(kinds_reject)),
-            covered(limits(places, unseen=unseen_pairs(places)), 0.5),
+            float(np.mean(p <= 0.05)),
             covered(wide, 0.5),
         ]
 
     for spread, name in ((0.0, "independent tasks"), (0.25, "kinds alike"), (0.5, "kinds very much alike")):
         table(
             f"Two equal runs, 40 % of the tasks differ, {name}: rejected at 5 %, and coverage, %",
-            ("McNemar", "signs", "by kind", "interval", "by kind"),
+            ("McNemar", "by kind", "interval"),
             ((family, sizes_of_tests(strata, spread)) for family, strata in layouts.items()),
         )
 
@@ -270,6 +301,41 @@ def by_kind(simulations: int) -> None:
         )
 
 
+def power(simulations: int) -> None:
+    """A true gain that is the same in every kind, or is all in some: how often do both tests find it?"""
+
+    def found(sizes: Sequence[int], gain: float, kinds_that_gain: int) -> list[float]:
+        generator = np.random.default_rng(8)
+        grouping, kinds = _grouping(sizes)
+        rates = np.where(kinds < kinds_that_gain, gain, 0.0)
+        up = 0.1 + rates * len(kinds) / max(1, int((rates > 0).sum()))
+        drawn = generator.random((simulations, len(kinds)))
+        values = np.where(drawn < np.minimum(up, 0.9), 1.0, np.where(drawn > 0.9, -1.0, 0.0))
+        inflation, freedom = inflation_by_kind([values], [grouping])
+        sums = values @ grouping.member
+        flipped = [stats.permutation_test(row.tolist(), flips=499) <= 0.05 for row in sums[:300]]
+        return [
+            float(np.mean(stats.mcnemar_exact((values > 0).sum(axis=1), (values < 0).sum(axis=1)) <= 0.05)),
+            float(np.mean(stats.mcnemar_midp((values > 0).sum(axis=1), (values < 0).sum(axis=1)) <= 0.05)),
+            float(np.mean(p_of_no_difference([values], inflation=inflation, freedom=freedom) <= 0.05)),
+            float(np.mean(flipped)),
+        ]
+
+    for every, name in ((True, "in every kind"), (False, "in half of the kinds")):
+        table(
+            f"Power at 5 %, %: 10 % of the tasks lost, as many gained and a gain more, {name}",
+            ("exact", "mid-p", "kinds, t", "kinds, signs"),
+            (
+                (
+                    f"{family}, {gain:.0%}",
+                    found(sizes, gain, len(sizes) if every else -(-len(sizes) // 2)),
+                )
+                for family, sizes in KINDS.items()
+                for gain in ((0.3, 0.4) if family == "Jericho" else (0.1, 0.2))
+            ),
+        )
+
+
 ATTEMPTS: dict[str, Callable[[np.random.Generator, int], Array]] = {
     "most tasks hardly ever solved": lambda g, n: g.choice([0, 0.05, 0.3], n, p=[0.5, 0.4, 0.1]),
     "most tasks nearly always solved": lambda g, n: g.choice([1, 0.95, 0.7], n, p=[0.4, 0.5, 0.1]),
@@ -289,8 +355,9 @@ def repeats(simulations: int) -> None:
             a, b = ((generator.random((n, k)) < p).astype(float) for k in (first, second))
             deltas = (b.mean(axis=1) - a.mean(axis=1)).tolist()
             signs += stats.permutation_test(deltas, flips=499) <= 0.05
-            dealt += stats.attempts_test(a.tolist(), b.tolist(), resamples=499) <= 0.05
-            low, high = stats.score_difference([deltas])
+            p = stats.attempts_test(a.tolist(), b.tolist(), resamples=499)
+            dealt += p <= 0.05
+            low, high = stats.paired_interval([deltas], p)
             held += low <= 0 <= high
         return [count / simulations for count in (signs, dealt, held)]
 
@@ -316,6 +383,8 @@ def main() -> None:
     differences(n)
     print("\nKINDS")
     by_kind(n)
+    print("\nPOWER")
+    power(n)
     print("\nREPEATS")
     repeats(max(200, n // 4))
 

@@ -41,14 +41,15 @@ from urllib.request import urlopen
 import psutil
 from engine_vllm import side_by_side, through_vllm
 
-from envs import specs
+from evalharness.base.machine import usable_cores
+from evalharness.base.periodic import every
 from evalharness.config import RunConfig
-from evalharness.engine.evaluation import Outcome, evaluate
-from evalharness.engine.progress import Progress
-from evalharness.machine import usable_cores
-from evalharness.policy.endpoint import TURN_FORM, ChatEndpoint, Sampling
-from evalharness.policy.event_loop import run_to_end
-from evalharness.report.periodic import every
+from evalharness.envs import specs
+from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, Sampling
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.replicas import Replica, Replicas
+from evalharness.play.progress import Progress
+from evalharness.runs.evaluation import Outcome, evaluate
 
 LATENCY = 0.2
 PLACES = 64
@@ -84,7 +85,9 @@ def fixed_server(
 def open_families() -> dict[str, int]:
     """Families with an open suite, and its number of tasks."""
     counts = {
-        family: len(spec.load_tasks("open", None, 0)) for family, spec in specs().items() if spec.in_all
+        family: len(spec.suites.load_tasks("open", None, 0))
+        for family, spec in specs().items()
+        if spec.own.in_all
     }
     return {family: count for family, count in counts.items() if count}
 
@@ -143,7 +146,7 @@ class Watcher:
 def play(url: str, tasks: str, turns: int, **options: Any) -> tuple[Outcome, Watcher]:
     watcher = Watcher()
     with tempfile.TemporaryDirectory() as folder:
-        config = RunConfig(
+        config = RunConfig.of(
             model=url, model_name="fixed", suite="open", tasks=tasks, max_turns=turns,
             output=Path(folder) / "run", **options,
         )  # fmt: skip
@@ -152,15 +155,15 @@ def play(url: str, tasks: str, turns: int, **options: Any) -> tuple[Outcome, Wat
 
 def performance(outcome: Outcome) -> dict[str, Any]:
     summary = outcome.summary
-    seen: dict[str, Any] = summary["performance"]
-    wall = {"wall_s": summary["wall_s"], "turns": summary["turns"], "episodes": episodes_of(outcome)}
+    seen: dict[str, Any] = summary.to_json()["performance"]
+    wall = {"wall_s": summary.wall_s, "turns": summary.turns, "episodes": episodes_of(outcome)}
     return wall | {
         key: seen[key] for key in ("efficiency", "bound", "bounds_s", "time", "concurrency", "workers")
     }
 
 
 def episodes_of(outcome: Outcome) -> int:
-    return sum(family["episodes"] for family in outcome.summary["families"].values())
+    return sum(row.episodes for row in outcome.summary.families.values())
 
 
 def a_whole_suite(options: argparse.Namespace) -> list[Figure]:
@@ -184,8 +187,8 @@ def _whole_suite(
         machine, server_before = Cores(), _server_cpu_s(url)
         outcome, _ = play(url, tasks, options.turns)
         others, server = machine.others(), _server_cpu_s(url) - server_before
-    seen = outcome.summary["performance"]
-    wall, turns = outcome.summary["wall_s"], outcome.summary["turns"]
+    summary = outcome.summary.to_json()
+    seen, wall, turns = summary["performance"], summary["wall_s"], summary["turns"]
     environments = sum(seen["environment_cpu_s"].values())
     harness = seen["client_cpu_s_per_turn"] * turns
     bounds = {
@@ -220,12 +223,13 @@ async def _client_alone(url: str, connections: int, seconds: float) -> tuple[flo
         messages.append({"role": "user" if turn % 2 == 0 else "assistant", "content": text})
     endpoint = ChatEndpoint(url, "fixed", sampling=Sampling(), connections=connections)
     await endpoint.start()
+    group = Replicas([Replica("one", endpoint)])
     replies = 0
     until = time.perf_counter() + seconds
 
     async def ask(number: int) -> None:
         nonlocal replies
-        player, turn = endpoint.conversation(str(number), 0, TURN_FORM), 0
+        player, turn = group.conversation(str(number), 0, TURN_FORM), 0
         while time.perf_counter() < until:
             turn += 1
             said = {"role": "assistant", "content": f"Thought: {turn}"}, {"role": "user", "content": text}
@@ -254,10 +258,10 @@ def c_harness_cpu(options: argparse.Namespace) -> Figure:
     tasks, _ = selection(max(256, options.episodes))
     with fixed_server() as url:
         outcome, _ = play(url, tasks, options.turns, concurrency=256)
-    cpu = 1e3 * outcome.summary["performance"]["client_cpu_s_per_turn"]
+    cpu = 1e3 * outcome.summary.to_json()["performance"]["client_cpu_s_per_turn"]
     return Figure(
         "c: harness CPU a turn", cpu, "ms", "<= 0.4", cpu <= 0.4,
-        f"CPU time of the harness's process over {outcome.summary['turns']} turns, 256 in flight",
+        f"CPU time of the harness's process over {outcome.summary.turns} turns, 256 in flight",
         performance(outcome),
     )  # fmt: skip
 
@@ -306,11 +310,11 @@ def f_speed_up(options: argparse.Namespace) -> list[Figure]:
     with fixed_server() as url:
         one, _ = play(url, tasks, options.turns, concurrency=1)
         many, _ = play(url, tasks, options.turns)
-    ratio = one.summary["wall_s"] / many.summary["wall_s"]
+    ratio = (one.summary.wall_s or 0) / (many.summary.wall_s or 1)
     figures = [
         Figure(
             "f: speed-up over one at a time (200 ms server)", ratio, "times", "-", True,
-            f"{count} episodes at once at best; {one.summary['wall_s']:.1f} s against {many.summary['wall_s']:.1f} s",
+            f"{count} episodes at once at best; {one.summary.wall_s:.1f} s against {many.summary.wall_s:.1f} s",
             {"sequential": performance(one), "concurrent": performance(many)},
         )
     ]  # fmt: skip
@@ -371,7 +375,7 @@ def main() -> None:
 
 def _home() -> str:
     """The user's server and demo model, without what is remembered of earlier runs."""
-    from evalharness.paths import cache_folder, server_folder
+    from evalharness.base.paths import cache_folder, server_folder
 
     home = Path(tempfile.mkdtemp(prefix="evalharness-benchmark-"))
     (home / "cache").mkdir()

@@ -27,10 +27,10 @@ import aiohttp
 from aiohttp import web
 
 from evalharness.config import RunConfig
-from evalharness.engine.evaluation import evaluate
-from evalharness.server.arguments import server_arguments, server_environment
-from evalharness.server.demo import ensure_demo
-from evalharness.server.find import find_server
+from evalharness.models.serving.arguments import server_arguments, server_environment
+from evalharness.models.serving.demo import ensure_demo
+from evalharness.models.serving.find import find_server
+from evalharness.runs.evaluation import evaluate
 
 TASKS = "babyai"
 """The family with the shortest prompts: a CPU prefills a few hundred tokens a second."""
@@ -172,11 +172,11 @@ def recording(url: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 def _play(url: str, episodes: int, turns: int, concurrency: int | None) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        config = RunConfig(
+        config = RunConfig.of(
             model=f"{url}/v1", model_name=NAME, suite="open", tasks=f"{TASKS}:0-{episodes - 1}", max_turns=turns,
             max_tokens=MAX_TOKENS, concurrency=concurrency, output=Path(folder) / "run",
         )  # fmt: skip
-        return evaluate(config).summary
+        return evaluate(config).summary.to_json()
 
 
 def through_vllm(model: str, episodes: int, turns: int) -> dict[str, Any]:

@@ -29,11 +29,11 @@ from typing import Any
 
 import psutil
 
-from envs.hotpotqa import SPEC
-from envs.hotpotqa.actions import Reader
-from envs.hotpotqa.importer import import_file
-from envs.hotpotqa.pages import Page, PageStore
-from envs.hotpotqa.store_writer import StoreWriter
+from evalharness.envs.hotpotqa import SPEC
+from evalharness.envs.hotpotqa.actions import Reader
+from evalharness.envs.hotpotqa.importer import import_file
+from evalharness.envs.hotpotqa.pages import Page, PageStore
+from evalharness.envs.hotpotqa.store_writer import StoreWriter
 
 OFFICIAL_FILES, OFFICIAL_PAGES = 15_517, 5_233_329
 STEPS = 4_000
@@ -47,7 +47,7 @@ def open_corpus() -> dict[str, Any]:
     environment = SPEC.make(None)
     stream = random.Random(0)
     walks = []
-    for task in SPEC.load_tasks("open", None, 0):
+    for task in SPEC.suites.load_tasks("open", None, 0):
         environment.reset(options={"task": task})
         walk = environment.oracle()[:-1]
         for _ in range(4):
@@ -153,8 +153,8 @@ def memory_of(path: Path) -> dict[str, Any]:
     """Of a worker that has played 2,000 searches and nothing else."""
     code = (
         "import random, sys, psutil, pathlib\n"
-        "import evalharness.workers.child\n"
-        "from envs.hotpotqa.actions import Reader\nfrom envs.hotpotqa.pages import PageStore\n"
+        "import evalharness.play.workers.child\n"
+        "from evalharness.envs.hotpotqa.actions import Reader\nfrom evalharness.envs.hotpotqa.pages import PageStore\n"
         "reader = Reader(PageStore(pathlib.Path(sys.argv[1])))\nstream = random.Random(2)\n"
         "sql = 'SELECT title FROM pages WHERE id % 2500 = 7 LIMIT 2000'\n"
         "titles = [row[0] for row in reader.store._rows(sql, ())]\n"

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import jericho
 
-from envs import specs
-from envs.jericho.actions import published_cut
-from envs.jericho.observation import clean
+from evalharness.envs import specs
+from evalharness.envs.jericho.actions import published_cut
+from evalharness.envs.jericho.observation import clean
 
 TURNS = 30
 
@@ -41,7 +41,7 @@ def main() -> None:
     spec = specs()["jericho"]
     environment = spec.make(arguments.data)
     rows = []
-    for task in spec.load_tasks("agentboard", arguments.data, 0):
+    for task in spec.suites.load_tasks("agentboard", arguments.data, 0):
         environment.reset(options={"task": task})
         actions = environment.oracle()[:-1]
         actions += ["look"] * (TURNS - len(actions))

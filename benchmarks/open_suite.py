@@ -1,12 +1,11 @@
-"""Open suite beside the published one: plan lengths, things, words; and sample transcripts. Feeds `docs/open-suite.md`.
+"""Open suite beside the published one: plan lengths, things, words. Feeds `docs/open-suite.md`.
 
     evalharness run --model oracle --suite open --tasks all -o OPEN
     evalharness run --model oracle --suite agentboard --tasks all -o PUBLISHED
-    evalharness audit all --suite open -o AUDIT
-    python benchmarks/open_suite.py OPEN PUBLISHED AUDIT/random
+    python benchmarks/open_suite.py OPEN PUBLISHED
 
-Writes `docs/open-suite/`: the distributions as JSON (numbers only, no text of the published suite), a figure of them,
-and three transcripts a family. Without arguments the figure is drawn again from the JSON.
+Writes `docs/open-suite/`: the distributions as JSON (numbers only, no text of the published suite) and a figure of
+them. Without arguments the figure is drawn again from the JSON.
 """
 
 from __future__ import annotations
@@ -14,16 +13,15 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from envs import specs
-from evalharness.paths import data_folder
+from evalharness.base.paths import data_folder
+from evalharness.envs import specs
 from evalharness.records.episode import Episode
 from evalharness.records.store import read_episodes
-from evalharness.report.plots import COLOURS, style
-from tests.support.contracts import FAMILIES, contract
+from evalharness.results.report.plots import COLOURS, style
+from tests.support.contracts import contract
 
 FOLDER = Path(__file__).parent.parent / "docs" / "open-suite"
 MEASURES = {
@@ -31,8 +29,6 @@ MEASURES = {
     "things": "things in the world",  # as `Contract.things` counts them
     "words": "different words met on the way",
 }
-SHOWN = 700
-"""Characters of an observation that a transcript shows."""
 
 
 def words(episode: Episode) -> set[str]:
@@ -49,7 +45,7 @@ def measure(run: Path, suite: str) -> dict[str, Any]:
     for family, played in sorted(episodes.items()):
         spec = specs()[family]
         environment = spec.make(data_folder())
-        tasks = {task.id: task for task in spec.load_tasks(suite, data_folder(), 0)}  # type: ignore[arg-type]
+        tasks = {task.id: task for task in spec.suites.load_tasks(suite, data_folder(), 0)}  # type: ignore[arg-type]
         things = contract(family).things
         counted = [things(tasks[e.task_id], environment, e.first_observation) for e in played]
         environment.close()
@@ -101,62 +97,18 @@ def draw(numbers: dict[str, Any]) -> None:
         plt.close(figure)
 
 
-def transcript(episode: Episode, who: str, shown: int = 30) -> Iterator[str]:
-    yield f"### {episode.task_id} ({episode.kind}, {episode.difficulty}): {who}"
-    yield ""
-    yield "```text"
-    yield f"Goal: {episode.goal}"
-    yield ""
-    yield from _cut(episode.first_observation)
-    for turn in episode.turns[:shown]:
-        yield f"> {turn.action}"
-        yield from _cut(turn.observation)
-    if len(episode.turns) > shown:
-        yield "..."
-    outcome = "success" if episode.success else "no success"
-    yield f"[{outcome} after {len(episode.turns)} turns, progress {100 * episode.progress:.0f} %]"
-    yield "```"
-    yield ""
-
-
-def _cut(text: str) -> Iterator[str]:
-    shown = text.strip().replace("```", "'''")
-    yield from (shown if len(shown) <= SHOWN else f"{shown[:SHOWN]} [...]").splitlines()
-
-
-def transcripts(opened: Path, chance: Path) -> Iterator[str]:
-    yield "# Transcripts of open tasks"
-    yield ""
-    yield "Three a family: a short and a longer plan of the oracle, and a policy that picks uniformly among the valid"
-    yield "actions (ten turns of the attempt that came furthest without success). Made by `benchmarks/open_suite.py`;"
-    yield "prompts and thoughts are left out."
-    yield ""
-    for family in FAMILIES:
-        yield f"## {specs()[family].title}"
-        yield ""
-        tried = [e for e in read_episodes(chance) if e.family == family]
-        played = sorted(
-            (e for e in read_episodes(opened) if e.family == family), key=lambda e: (len(e.turns), e.task_id)
-        )
-        for episode in (played[len(played) // 8 :][:1]) + (played[len(played) * 3 // 4 :][:1]):
-            yield from transcript(episode, "oracle")
-        for episode in sorted(tried, key=lambda e: (e.success, -e.progress, e.task_id, e.sample))[:1]:
-            yield from transcript(episode, "chance", 10)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="OPEN PUBLISHED CHANCE")
+    parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="OPEN PUBLISHED")
     runs = parser.parse_args().runs
     FOLDER.mkdir(exist_ok=True)
     table = FOLDER / "distributions.json"
     if runs:
-        opened, published, chance = runs
+        opened, published = runs
         numbers = compare(measure(opened, "open"), measure(published, "agentboard"))
         table.write_text(json.dumps(numbers, sort_keys=True) + "\n", encoding="utf-8")
-        (FOLDER / "transcripts.md").write_text("\n".join(transcripts(opened, chance)), encoding="utf-8")
     draw(json.loads(table.read_text(encoding="utf-8")))
 
 

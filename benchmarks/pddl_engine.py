@@ -20,11 +20,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from envs.base import Task
-from envs.pddl import SPEC
-from envs.pddl.engine import GroundAction
-from envs.pddl.problem import DOMAINS
-from envs.pddl.wording import action_text
+from evalharness.envs.base import Task
+from evalharness.envs.pddl import SPEC
+from evalharness.envs.pddl.engine import GroundAction
+from evalharness.envs.pddl.problem import DOMAINS
+from evalharness.envs.pddl.wording import action_text
 
 TURNS = 30
 
@@ -109,7 +109,7 @@ def main() -> int:
     if sys.version_info >= (3, 12):
         print("pddlgym needs Python 3.11; run this with it", file=sys.stderr)
         return 2
-    tasks = SPEC.load_tasks("open", None, 0)
+    tasks = SPEC.suites.load_tasks("open", None, 0)
     results = []
     print(f"{'domain':<12}{'steps':>7}{'ours /s':>12}{'pddlgym /s':>12}{'ratio':>8}")
     for kind in DOMAINS:

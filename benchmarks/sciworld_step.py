@@ -26,10 +26,10 @@ from typing import NamedTuple
 import psutil
 from scienceworld import ScienceWorldEnv as StockEnv
 
-from envs.base import Task
-from envs.sciworld import SPEC, jvm
-from envs.sciworld.kinds import SIMPLIFICATIONS
-from envs.sciworld.simulator import Simulator
+from evalharness.envs.base import Task
+from evalharness.envs.sciworld import SPEC, jvm
+from evalharness.envs.sciworld.kinds import SIMPLIFICATIONS
+from evalharness.envs.sciworld.simulator import Simulator
 
 NAMES = (
     *("boil", "find-animal", "use-thermometer", "chemistry-mix", "lifespan-longest-lived", "freeze"),
@@ -45,8 +45,8 @@ env.load("boil", 3, %r)
 env.reset()
 """,
     "ours": """
-from envs.base import Task
-from envs.sciworld import SPEC
+from evalharness.envs.base import Task
+from evalharness.envs.sciworld import SPEC
 payload = {"task": "boil", "variation": 3, "simplifications": %r}
 task = Task("sciworld/agentboard/000", "sciworld", "agentboard", 0, "boil", "easy", "boil", payload=payload)
 env = SPEC.make(None)

@@ -1,7 +1,7 @@
 """The environments. gymnasium knows each of them once this package and gymnasium are imported, in either order.
 
 import gymnasium
-env = gymnasium.make("envs:evalharness/BabyAI-v0")
+env = gymnasium.make("evalharness.envs:evalharness/BabyAI-v0")
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 
-from envs.base import EnvSpec
-from envs.registration import once_imported, register
+from evalharness.envs.base import EnvSpec
+from evalharness.envs.registration import once_imported, register
 
 _loading = False
 

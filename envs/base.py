@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envs.task import (
+from evalharness.envs.task import (
     MAX_TURNS,
     MIN_TURNS,
     Difficulty,
@@ -19,17 +19,20 @@ from envs.task import (
     NoEpisodeError,
     OptionalInfo,
     Suite,
+    SuiteExhaustedError,
     Task,
     task_of,
     tasks_hash,
 )
 
 if TYPE_CHECKING:
-    from envs.text_env import AnyText, TextEnv
+    from evalharness.envs.teaching import Teaching
+    from evalharness.envs.text_env import AnyText, TextEnv
 
 __all__ = [
     "MAX_TURNS",
     "MIN_TURNS",
+    "Actions",
     "AnyText",
     "Difficulty",
     "Draw",
@@ -42,15 +45,20 @@ __all__ = [
     "MissingDataError",
     "NoEpisodeError",
     "OptionalInfo",
+    "OwnBenchmark",
     "Perturbation",
     "PublishedTable",
     "ScoreNames",
     "Suite",
+    "SuiteExhaustedError",
     "Task",
+    "TaskSuites",
     "TextEnv",
     "Wording",
+    "WorkerNeeds",
     "task_of",
     "tasks_hash",
+    "teaching_of",
 ]
 
 
@@ -59,7 +67,7 @@ def __getattr__(name: str) -> Any:
     if name in ("AnyText", "TextEnv"):
         import gymnasium  # noqa: F401  (first: it registers environments, whose modules may import this class)
 
-        from envs import text_env
+        from evalharness.envs import text_env
 
         return getattr(text_env, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -153,37 +161,60 @@ ImportProgress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True)
-class EnvSpec:
-    """What an environment's folder registers under the entry point group `evalharness.environments`."""
+class TaskSuites:
+    """Which tasks a family has, and where they come from."""
 
-    family: str
-    """Short lower-case name, also the prompt file's name: `prompts/<family>.yaml`."""
-    title: str
-    """The name a person reads: `BabyAI`."""
-    gym_id: str
-    """`evalharness/BabyAI-v0`."""
     expected: Mapping[str, int]
     """Number of tasks of the whole family per suite; a suite that is not in it is none of the family's."""
-    held_out: bool
-    """Whether the family counts in the held-out score."""
     load_tasks: Callable[[Suite, Path | None, int], list[Task]]
     """(suite, data folder, suite seed) -> all tasks in order; raises MissingDataError."""
-    make: Callable[[Path | None], TextEnv]
-    """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
-    actions: Mapping[str, str]
-    """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
-    help_action: str | None = None
-    """The name in `actions` of the action that lists the valid actions; None where there is none."""
-    short_title: str = ""
-    """At most four characters for narrow columns; by default the first four of the title."""
-    packages: tuple[str, ...] = ()
-    """Distributions on whose version its behaviour depends; a run's manifest records them."""
     generate: Callable[[int], Iterable[Task]] | None = None
     """(suite seed) -> the open suite's tasks as its generator finds them, without a look at anything stored. With it
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
     open_version: int = 1
     """Of the open suite, of every seed: raised when its tasks or their scoring change, so that what was frozen by an
     earlier version is made again."""
+    few_tasks: Mapping[str, int] = field(default_factory=dict)
+    """Kind -> how many different tasks of it there are for the open suites of all seeds, where these are few: two seeds
+    other than 0 can share some. For people to read."""
+
+
+@dataclass(frozen=True)
+class Actions:
+    """What can be done in an environment, and in which words."""
+
+    templates: Mapping[str, str]
+    """Action name -> canonical template, `take: "take {object} from {receptacle}"`; the prompt lists them."""
+    help_action: str | None = None
+    """The name in `templates` of the action that lists the valid actions; None where there is none."""
+    wording: Wording = field(default_factory=Wording)
+    """What perturbations need to know, and which there are."""
+
+    @property
+    def help(self) -> str | None:
+        """The template of the action that lists the valid actions."""
+        return None if self.help_action is None else self.templates[self.help_action]
+
+
+@dataclass(frozen=True)
+class WorkerNeeds:
+    """How many environments one process holds, and how long a call may take."""
+
+    envs_per_worker: int = 1
+    """How many environments may share one worker process (1 where each is heavy)."""
+    step_timeout: float = 60.0
+    """Seconds after which a step counts as hung."""
+    reset_timeout: float = 180.0
+    """Seconds after which starting an episode counts as hung."""
+    cost: float = 1.0
+    """Typical CPU milliseconds of one step, for ordering the longest work first."""
+
+
+@dataclass(frozen=True)
+class OwnBenchmark:
+    """What a family has that is a benchmark by itself, such as HotpotQA: rules, scores, published rows and data of its
+    own. The families of the main table leave all of it as it is."""
+
     in_all: bool = True
     """Whether `--tasks all` means this family too."""
     max_turns: int = MAX_TURNS
@@ -198,24 +229,49 @@ class EnvSpec:
     import_data: Callable[[Path, Path, ImportProgress], Sequence[str]] | None = None
     """(the user's file, data folder, progress) -> what was done, a line each; for `evalharness data import FAMILY
     FILE`. Raises ImportRefusedError."""
-    wording: Wording = field(default_factory=Wording)
-    """What perturbations need to know, and which there are."""
+
+
+@dataclass(frozen=True)
+class EnvSpec:
+    """What an environment's folder registers under the entry point group `evalharness.environments`."""
+
+    family: str
+    """Short lower-case name, also the prompt file's name: `prompts/<family>.yaml`."""
+    title: str
+    """The name a person reads: `BabyAI`."""
+    gym_id: str
+    """`evalharness/BabyAI-v0`."""
+    make: Callable[[Path | None], TextEnv]
+    """(data folder) -> a new environment; heavy imports happen in here, not in the module of the SPEC."""
+    suites: TaskSuites
+    actions: Actions
+    worker: WorkerNeeds = field(default_factory=WorkerNeeds)
+    held_out: bool = False
+    """Whether the family counts in the held-out score."""
+    short_title: str = ""
+    """At most four characters for narrow columns; by default the first four of the title."""
+    packages: tuple[str, ...] = ()
+    """Distributions on whose version its behaviour depends; a run's manifest records them."""
     prompt_file: Path | None = None
     """For an environment outside this repository: where its prompt file is. Default: `prompts/<family>.yaml`."""
-    envs_per_worker: int = 1
-    """How many environments may share one worker process (1 where each is heavy)."""
-    step_timeout: float = 60.0
-    """Seconds after which a step counts as hung."""
-    reset_timeout: float = 180.0
-    """Seconds after which starting an episode counts as hung."""
-    cost: float = 1.0
-    """Typical CPU milliseconds of one step, for ordering the longest work first."""
+    teaching: Callable[[], Teaching] | None = None
+    """How training data is made in it (`evalharness.envs.teaching`); without it thoughts are plain and errors
+    generic."""
     place: Callable[[str, str], str | None] | None = None
     """(valid action in lower case, '' for the start; its observation) -> where the agent is then, None where these do
     not tell. Only for the analysis of behaviour; without it the family has no figures about places."""
+    own: OwnBenchmark = field(default_factory=OwnBenchmark)
 
     def __post_init__(self) -> None:
-        if self.help_action is not None and self.help_action not in self.actions:
-            raise ValueError(f"{self.family}: help_action {self.help_action!r} is none of its actions")
+        help_action = self.actions.help_action
+        if help_action is not None and help_action not in self.actions.templates:
+            raise ValueError(f"{self.family}: help_action {help_action!r} is none of its actions")
         if not self.short_title:
             object.__setattr__(self, "short_title", self.title[:4])
+
+
+def teaching_of(spec: EnvSpec) -> Teaching:
+    """The family's own, or the plain one."""
+    from evalharness.envs.teaching import Teaching
+
+    return Teaching() if spec.teaching is None else spec.teaching()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import log2
 
-from envs.base import Difficulty
+from evalharness.envs.base import Difficulty
 
 
 def search_bits(choices: Iterable[int]) -> float:

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from envs.base import InvalidTaskError
+from evalharness.envs.base import InvalidTaskError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -29,7 +29,7 @@ class FrozenSuite(Generic[Case]):
     file: Path
     case: type[Case]
     version: int = 1
-    """`EnvSpec.open_version`."""
+    """`TaskSuites.open_version`."""
 
     def cases(self) -> tuple[Case, ...]:
         """Read once a process. Raises InvalidTaskError where they do not match their content hash."""

@@ -11,10 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from envs.base import EnvSpec
+from evalharness.envs.base import EnvSpec
 
 if TYPE_CHECKING:
-    from envs.text_env import TextEnv
+    from evalharness.envs.text_env import TextEnv
 
 
 def register(specs: Iterable[EnvSpec]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypedDict
 
-from evalharness.errors import EvalharnessError
+from evalharness.base.errors import EvalharnessError
 
 MAX_TURNS = 30
 """Turns of an episode in AgentBoard and AgentRefine: the default of a run, and the limit of open suites' plans."""
@@ -34,11 +34,21 @@ class MissingDataError(EvalharnessError):
 
 
 class ImportRefusedError(EvalharnessError):
-    """A file that `EnvSpec.import_data` was given is not what it takes; the message says what is wrong with it."""
+    """A file that `OwnBenchmark.import_data` was given is not what it takes; the message says what is wrong with it."""
 
 
 class InvalidTaskError(EvalharnessError):
     """A task cannot be played: its payload, files or labels are not what the adapter expects."""
+
+
+class SuiteExhaustedError(EvalharnessError):
+    """A generator finds no further task that fits and is unlike those taken."""
+
+    def __init__(self, title: str, suite_seed: int, what: str) -> None:
+        """`what`: what ran out."""
+        super().__init__(
+            f"the open {title} suite of seed {suite_seed} cannot be made: {what}; use another suite seed"
+        )
 
 
 class NoEpisodeError(InvalidTaskError):
@@ -100,7 +110,7 @@ class OptionalInfo(TypedDict, total=False):
     published_valid: bool
     """`valid` by the published rule, where ours is another: recordings of the original are compared with this one."""
     figures: Mapping[str, float]
-    """Further numbers about the episode so far, of those that `EnvSpec.scores` names."""
+    """Further numbers about the episode so far, of those that `OwnBenchmark.scores` names."""
 
 
 class Info(OptionalInfo):
@@ -122,5 +132,7 @@ def task_of(options: Mapping[str, Any] | None) -> Task:
     """The task in gymnasium's reset options, or a clear error."""
     task = (options or {}).get("task")
     if not isinstance(task, Task):
-        raise InvalidTaskError('reset() needs options={"task": Task}; load one with SPEC.load_tasks(...)')
+        raise InvalidTaskError(
+            'reset() needs options={"task": Task}; load one with SPEC.suites.load_tasks(...)'
+        )
     return task

@@ -1,4 +1,5 @@
-"""The class of every environment. It needs gymnasium, a third of a second of CPU; `envs.base` imports it when asked."""
+"""The class of every environment. It needs gymnasium, a third of a second of CPU; `evalharness.envs.base` imports it
+when asked."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any, TypeVar, Unpack
 
 import gymnasium
 
-from envs.task import Info, NoEpisodeError, OptionalInfo
+from evalharness.envs.task import Info, NoEpisodeError, OptionalInfo
 
 T = TypeVar("T")
 

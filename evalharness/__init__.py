@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from evalharness._version import __version__
+from evalharness.base.version import __version__
 
 if TYPE_CHECKING:
     from evalharness.api import Run, compare, leaderboard, load_run, run
-    from evalharness.errors import EvalharnessError, InfrastructureError, UserError
+    from evalharness.base.errors import EvalharnessError, InfrastructureError, UserError
 
 __all__ = [
     "EvalharnessError",
@@ -26,7 +26,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # On first use: `import evalharness` itself stays quick, and so does every worker process.
     if name in ("EvalharnessError", "InfrastructureError", "UserError"):
-        from evalharness import errors
+        from evalharness.base import errors
 
         return getattr(errors, name)
     if name in __all__:

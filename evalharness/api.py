@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.analysis.comparison import Comparison, compare_runs
-from evalharness.analysis.html_table import html_table, percent
-from evalharness.analysis.leaderboards import make_leaderboard, make_own_leaderboard, own_table
-from evalharness.analysis.repeats import join_repeats
-from evalharness.analysis.score import MEASURES
-from evalharness.analysis.scored_run import ScoredRun, load_scored_run
-from evalharness.analysis.standing_rows import Benchmark
-from evalharness.analysis.standings import Leaderboard
-from evalharness.analysis.summary import earlier_timing, is_complete, summarize
+from evalharness.base.errors import InfrastructureError, UserError
+from evalharness.base.paths import data_folder
 from evalharness.config import make_config
-from evalharness.engine.evaluation import evaluate, unwatched
-from evalharness.errors import InfrastructureError, UserError
-from evalharness.paths import data_folder
+from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
+from evalharness.records.summary import FamilyRow, HeldOut, Summary
+from evalharness.results.comparison import Comparison, compare_runs
+from evalharness.results.html.table import html_table, percent
+from evalharness.results.leaderboard.leaderboards import make_leaderboard
+from evalharness.results.leaderboard.standing_rows import Benchmark
+from evalharness.results.leaderboard.standings import Leaderboard
+from evalharness.results.repeats import join_repeats
+from evalharness.results.score import MEASURES
+from evalharness.results.scored_run import ScoredRun, load_scored_run
+from evalharness.results.summary import earlier_timing, summarize
+from evalharness.runs.evaluation import evaluate, unwatched
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,11 +46,11 @@ class Run:
             return f"<Run {str(self.folder)!r}, not readable: {error}>"
 
     def _said(self) -> str:
-        families = self.summary["families"].values()
-        played = sum(entry["episodes"] for entry in families)
-        of = sum(entry["episodes_selected"] for entry in families)
+        families = self.summary.families.values()
+        played = sum(entry.episodes for entry in families)
+        of = sum(entry.episodes_selected for entry in families)
         return (
-            f"<Run {self.manifest['model_name']!r}, suite {self.summary['suite']}, {played}/{of} episodes, "
+            f"<Run {self.manifest.model_name!r}, suite {self.summary.suite}, {played}/{of} episodes, "
             f"{str(self.folder)!r}>"
         )
 
@@ -60,16 +62,18 @@ class Run:
             return f"<p>{escape(repr(self))}</p>"
 
     def _as_table(self) -> str:
-        titles = self.manifest["titles"]
-        named = [(titles.get(family, family), entry) for family, entry in self.summary["families"].items()]
-        if self.summary["held_out"]:
-            named.append(("held-out", self.summary["held_out"]))
+        titles = self.manifest.titles
+        named: list[tuple[str, FamilyRow | HeldOut]] = [
+            (titles.get(family, family), entry) for family, entry in self.summary.families.items()
+        ]
+        if self.summary.held_out:
+            named.append(("held-out", self.summary.held_out))
         rows = [
             [
                 title,
-                f"{entry['n']}/{entry.get('expected', entry['n'])}",
+                f"{entry.n}/{getattr(entry, 'expected', entry.n)}",
                 *(
-                    percent(entry.get(f"{measure}_rate"), entry.get(f"{measure}_rate_ci95"))
+                    percent(getattr(entry, f"{measure}_rate"), getattr(entry, f"{measure}_rate_ci95"))
                     for measure in MEASURES
                 ),
             ]
@@ -78,32 +82,32 @@ class Run:
         return html_table(repr(self), ["", "tasks", *(f"{m} % [95 % CI]" for m in MEASURES)], rows)
 
     @cached_property
-    def manifest(self) -> Mapping[str, Any]:
+    def manifest(self) -> Manifest:
         """What the run is: configuration, model identity, content hashes, versions."""
         return read_manifest(self.folder)
 
     @cached_property
-    def summary(self) -> Mapping[str, Any]:
+    def summary(self) -> Summary:
         """The scores, computed from the episodes; fractions 0..1. The same as `summary.json`."""
         return summarize(self.folder, earlier_timing(self.folder))
 
     @cached_property
     def episodes(self) -> pd.DataFrame:
         """A row an episode, sorted by family, task and sample."""
-        from evalharness.analysis.tables import data_frames
+        from evalharness.results.tables import data_frames
 
         return data_frames(self.folder)[0]
 
     @cached_property
     def turns(self) -> pd.DataFrame:
         """A row a turn, sorted by family, task, sample and turn."""
-        from evalharness.analysis.tables import data_frames
+        from evalharness.results.tables import data_frames
 
         return data_frames(self.folder)[1]
 
     def episode(self, task_id: str, sample: int = 0) -> Episode:
         """One whole episode. Raises KeyError when it is not (yet) played."""
-        from evalharness.analysis.tables import sorted_episodes
+        from evalharness.results.tables import sorted_episodes
 
         for episode in sorted_episodes(self.folder):
             if (episode.task_id, episode.sample) == (task_id, sample):
@@ -141,24 +145,17 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
     Returns when every episode is played. Raises `UserError` for what the caller can fix, and `InfrastructureError`
     when a server, simulator or disk left episodes unplayed (what was finished is kept; the same call continues).
     """
+    from evalharness.runs.live import watch
+
     folder = data_folder() if data is None else Path(data)
     if "suite" not in options:
         options["suite"] = "agentboard" if (folder / "agentboard").is_dir() else "open"
     config = make_config({"model": model, **options})
-    outcome = evaluate(config, data=folder, watch=_watch() if show_progress else unwatched)
-    if outcome.stopped or not is_complete(outcome.summary):
+    outcome = evaluate(config, data=folder, watch=watch if show_progress else unwatched)
+    if outcome.stopped or not outcome.summary.is_complete:
         why = outcome.stopped or "some episodes could not be played; see errors.jsonl"
         raise InfrastructureError(f"{outcome.folder}: {why}; the same call continues")
     return Run(outcome.folder)
-
-
-def _watch() -> Any:
-    from envs import specs
-    from evalharness.report.live import watch
-    from evalharness.report.terminal import make_console
-
-    titles = {family: spec.title for family, spec in specs().items()}
-    return lambda progress: watch(progress, titles, make_console(stderr=True))
 
 
 def compare(baseline: AnyRun | Sequence[AnyRun], run: AnyRun | Sequence[AnyRun]) -> Comparison:
@@ -180,10 +177,9 @@ def leaderboard(
 
     Raises `UserError` where they do not belong in one table.
     """
-    from envs import specs
+    from evalharness.envs import specs
 
     scores = [_scores(run) for run in runs]
-    if table is not None:
-        return make_own_leaderboard(scores, own_table(specs(), table), published=published, sort=sort)
     declared = {each.folder: held_in for each in scores}
-    return make_leaderboard(scores, Benchmark.of(specs()), published=published, sort=sort, held_in=declared)
+    benchmark = Benchmark.of(specs(), table)
+    return make_leaderboard(scores, benchmark, published=published, sort=sort, held_in=declared)

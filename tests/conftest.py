@@ -16,17 +16,22 @@ from pathlib import Path
 
 import pytest
 from command_line import surroundings
+from hypothesis import HealthCheck, settings
 from made_once import made_once
 from tiny_model import make_tiny_checkpoint
 
+from evalharness.base.paths import server_folder
 from evalharness.cli import main
-from evalharness.paths import server_folder
-from evalharness.server.private import read_install
+from evalharness.models.serving.private import read_install
 
 # Images for containers often forbid Python to keep what it has compiled. Each of the thousand commands that are started
 # here would compile everything anew.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# A busy machine is slow at drawing, too, which says nothing of what is tested.
+settings.register_profile("ours", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("ours")
 
 # Threads that wait for their next sum keep a core busy by default: good for one server on a machine of its own, not for
 # two beside other tests. Replies are the same.

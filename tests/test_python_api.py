@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from hostile_folder import make_foreign_repository
 from made_runs import make_run
 
 import evalharness
@@ -33,17 +34,22 @@ def test_the_examples_of_the_page_hold(tmp_path: Path, monkeypatch: pytest.Monke
 
 @pytest.mark.slow
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a kernel of its own, as a reader runs it. A last cell of ours says what came out."""
+    """In a kernel of its own, as a reader runs it, in a repository with an `envs/`, `results/` and more of its own. A
+    last cell of ours says what came out."""
     import nbformat
     from nbclient import NotebookClient
 
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    (marks := tmp_path / "marks").mkdir()
+    repository = make_foreign_repository(tmp_path / "repository", marks)
+    monkeypatch.setenv("PYTHONPATH", str(repository))
     notebook = nbformat.read(PAGE.parent / "tour.ipynb", as_version=4)
     assert not any(cell.get("outputs") for cell in notebook.cells)  # kept clean in the repository
     probe = 'print(curves["oracle"].iloc[-1], len(board), len(comparison.frame()))'
     notebook.cells.append(nbformat.v4.new_code_cell(probe))
-    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(repository)}}).execute()
+    assert not list(marks.iterdir())
     assert notebook.cells[-1].outputs[0]["text"].split() == ["1.0", "14", "2"]
     kinds = [out.get("data", {}).keys() for cell in notebook.cells for out in cell.get("outputs", ())]
     assert any("image/png" in kind for kind in kinds)
@@ -65,7 +71,7 @@ def documented_columns(table: str) -> dict[str, str]:
     """Column -> dtype, as the page lists them under the heading of `table`."""
     section = FOLDER_PAGE.read_text(encoding="utf-8").split(f"## `{table}`")[1].split("\n## ")[0]
     columns = {}
-    for names, kind in re.findall(r"^\| (`[^|]+) \| ([^|]*) \|", section, re.MULTILINE):
+    for names, kind in re.findall(r"^\* (`[^(]+) \(([^)]*)\):?", section, re.MULTILINE):
         first, *more = (part.strip() for part in kind.split(","))
         if "null" in more:
             first = {"int": "Int64", "bool": "boolean"}.get(first, first)
@@ -103,7 +109,7 @@ def test_run_works_where_an_event_loop_is_running_already(tmp_path: Path) -> Non
 
     async def cell() -> float:
         run = evalharness.run("oracle", suite="open", tasks="babyai:0-1", output=tmp_path / "run")
-        return float(run.summary["families"]["babyai"]["success_rate"])
+        return float(run.summary.families["babyai"].success_rate)
 
     assert asyncio.run(cell()) == 1.0
 
@@ -111,7 +117,7 @@ def test_run_works_where_an_event_loop_is_running_already(tmp_path: Path) -> Non
 def test_frames_are_the_same_from_parquet_and_from_the_episodes(tmp_path: Path) -> None:
     import pandas as pd
 
-    from evalharness.analysis.tables import write_parquet
+    from evalharness.results.tables import write_parquet
 
     folder = make_run(tmp_path / "run", {"babyai": [SOLVED, NOTHING], "pddl": [NOTHING]})
     fresh = evalharness.load_run(folder)

@@ -6,28 +6,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envs.alfworld.actions import ACTIONS
-from envs.alfworld.perturbations import WORDING
-from envs.base import EnvSpec, Suite, Task
+from evalharness.envs.alfworld.actions import ACTIONS
+from evalharness.envs.alfworld.perturbations import WORDING
+from evalharness.envs.base import Actions, EnvSpec, Suite, Task, TaskSuites, WorkerNeeds
 
 if TYPE_CHECKING:
-    from envs.base import TextEnv
+    from evalharness.envs.base import TextEnv
+    from evalharness.envs.teaching import Teaching
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    from envs.alfworld.tasks import load_tasks
+    from evalharness.envs.alfworld.tasks import load_tasks
 
     return load_tasks(suite, data, seed)
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.alfworld.generator import generate
+    from evalharness.envs.alfworld.generator import generate
 
     return generate(seed)
 
 
+def _teaching() -> Teaching:
+    from evalharness.envs.alfworld.teaching import TEACHING
+
+    return TEACHING
+
+
 def _make(data: Path | None) -> TextEnv:
-    from envs.alfworld.adapter import ALFWorldEnv
+    from evalharness.envs.alfworld.adapter import ALFWorldEnv
 
     return ALFWorldEnv(data=data)
 
@@ -41,17 +48,18 @@ SPEC = EnvSpec(
     family="alfworld",
     title="ALFWorld",
     gym_id="evalharness/ALFWorld-v0",
-    expected={"agentboard": 134, "open": 134},
     packages=("textworld",),
     held_out=False,
-    load_tasks=_load_tasks,
     make=_make,
-    generate=_generate,
-    actions=ACTIONS,
-    help_action="check",
-    wording=WORDING,
+    suites=TaskSuites(
+        expected={"agentboard": 134, "open": 134},
+        load_tasks=_load_tasks,
+        generate=_generate,
+        open_version=2,
+    ),
+    actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     # Measured: 46 MB for the process, 1 MB and half a millisecond a step for each environment.
-    envs_per_worker=64,
-    cost=0.5,
+    worker=WorkerNeeds(envs_per_worker=64, cost=0.5),
+    teaching=_teaching,
     place=_place,
 )

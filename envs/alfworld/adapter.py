@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from envs.alfworld.actions import CHECK, LOOK, repaired, without_period
-from envs.alfworld.households import Household, build_game
-from envs.alfworld.oracle import plan
-from envs.alfworld.tasks import read_game, sha256
-from envs.alfworld.world import NOTHING_HAPPENS, World
-from envs.base import InvalidTaskError, Task, TextEnv, task_of
+from evalharness.envs.alfworld.actions import CHECK, LOOK, repaired, without_period
+from evalharness.envs.alfworld.households import Household, build_game
+from evalharness.envs.alfworld.oracle import plan
+from evalharness.envs.alfworld.tasks import read_game, sha256
+from evalharness.envs.alfworld.world import NOTHING_HAPPENS, World
+from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
 
 _ARRIVAL = re.compile(r"^You arrive at loc \d+\. ")
 _TASK_LINE = "Your task is to: "
@@ -47,9 +47,9 @@ class _Episode:
 class ALFWorldEnv(TextEnv):
     """A household in text.
 
-        from envs.alfworld import SPEC
+        from evalharness.envs.alfworld import SPEC
         env = SPEC.make(data)
-        observation, info = env.reset(options={"task": SPEC.load_tasks("agentboard", data, 0)[0]})
+        observation, info = env.reset(options={"task": SPEC.suites.load_tasks("agentboard", data, 0)[0]})
 
     Progress is the share of the task's subgoals seen in the observations so far, with one more in the
     denominator for the goal itself, and 1 when the goal is reached (AgentBoard's rule).
@@ -114,7 +114,7 @@ class ALFWorldEnv(TextEnv):
     def _start(self, game: dict[str, Any]) -> Engine:
         if self._engine_name == "native":
             return World(game)
-        from envs.alfworld.textworld_world import TextWorldWorld
+        from evalharness.envs.alfworld.textworld_world import TextWorldWorld
 
         return TextWorldWorld(game)
 

@@ -1,7 +1,8 @@
 """The open suite: 134 generated household tasks, in the published proportions, the same for the same suite seed.
 
 A task is drawn until its errand takes at least three commands, nothing is solved at the start, and it is not
-another one with the numbers changed. Difficulty is by the length of the shortest errand and the number of places to go
+another one with the numbers changed, nor begins like another one. To suite seeds other than 0 the tasks of seed 0 are
+others, too. Difficulty is by the length of the shortest errand and the number of places to go
 to, see `HARD_BITS`.
 """
 
@@ -11,12 +12,22 @@ from collections import Counter
 from collections.abc import Iterator
 from random import Random
 
-from envs.alfworld.households import Household
-from envs.alfworld.labels import subgoals
-from envs.alfworld.oracle import errand
-from envs.alfworld.rooms import CLEANABLE, CLEANED_AT, COOLABLE, COOLED_AT, HEATABLE, HEATED_AT, LAMP, ROOMS
-from envs.base import MAX_TURNS, MIN_TURNS, Task
-from envs.difficulty import difficulty, search_bits
+from evalharness.envs.alfworld.households import Household
+from evalharness.envs.alfworld.labels import subgoals
+from evalharness.envs.alfworld.oracle import errand
+from evalharness.envs.alfworld.rooms import (
+    CLEANABLE,
+    CLEANED_AT,
+    COOLABLE,
+    COOLED_AT,
+    HEATABLE,
+    HEATED_AT,
+    LAMP,
+    ROOMS,
+)
+from evalharness.envs.base import MAX_TURNS, MIN_TURNS, Task
+from evalharness.envs.difficulty import difficulty, search_bits
+from evalharness.envs.frozen import FROZEN_SEED
 
 QUOTA = {
     ("put", "kitchen"): 9,
@@ -37,8 +48,9 @@ QUOTA = {
 """Tasks of a kind in a room: the published counts (which have all 18 `examine` tasks in bedrooms)."""
 
 HARD_BITS = 20.0
-"""Bits of search (`envs.difficulty`) from which a task counts as hard. The choices of a turn are the receptacles,
-each of which can be gone to at any time. It makes about as many tasks hard as are among the published ones."""
+"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. The choices of a turn are the
+receptacles, each of which can be gone to at any time. It makes about as many tasks hard as are among the published
+ones."""
 
 _TREATED = {
     "clean": (CLEANABLE, CLEANED_AT),
@@ -49,18 +61,30 @@ _TREATED = {
 
 def generate(suite_seed: int) -> Iterator[Task]:
     """The tasks of the suite, kinds mixed."""
+    for index, (household, length) in enumerate(_households(suite_seed)):
+        yield _task(index, household, length)
+
+
+def _households(suite_seed: int) -> Iterator[tuple[Household, int]]:
+    """Each with the length of its errand."""
+    before = () if suite_seed == FROZEN_SEED else _households(FROZEN_SEED)
+    seen = {mark for household, _ in before for mark in _marks(household)}
     wanted = [pair for pair, count in QUOTA.items() for _ in range(count)]
     Random(f"alfworld open {suite_seed} order").shuffle(wanted)
-    seen: set[tuple[object, ...]] = set()
     asked: Counter[tuple[str, str, str]] = Counter()
     for index, (kind, room) in enumerate(wanted):
         rng = Random(f"alfworld open {suite_seed} {index}")
         household, length = _draw(rng, kind, room, asked)
-        while household.shape() in seen:
+        while seen.intersection(_marks(household)):
             household, length = _draw(rng, kind, room, asked)
-        seen.add(household.shape())
+        seen.update(_marks(household))
         asked[kind, household.object_type, household.target_type] += 1
-        yield _task(index, household, length)
+        yield household, length
+
+
+def _marks(household: Household) -> tuple[object, object]:
+    """What no two tasks share: the task up to renaming, and what is read at its start."""
+    return household.shape(), (household.goal, *household.places)
 
 
 def _task(index: int, household: Household, length: int) -> Task:

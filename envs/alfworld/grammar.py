@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
 
-from envs.base import InvalidTaskError
+from evalharness.envs.base import InvalidTaskError
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,19 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from envs.alfworld.oracle import Layout, kind_in
-from envs.alfworld.rooms import CLEANABLE, COOLABLE, HEATABLE, LAMP, OPENABLE, ROOMS, SLICEABLE, VESSELS, Room
-from envs.base import InvalidTaskError
+from evalharness.envs.alfworld.oracle import Layout, kind_in
+from evalharness.envs.alfworld.rooms import (
+    CLEANABLE,
+    COOLABLE,
+    HEATABLE,
+    LAMP,
+    OPENABLE,
+    ROOMS,
+    SLICEABLE,
+    VESSELS,
+    Room,
+)
+from evalharness.envs.base import InvalidTaskError
 
 _GOALS = {
     "put": ("put a {object} in {target}.", "put some {object} on {target}."),
@@ -124,7 +134,7 @@ def build_game(household: Household) -> dict[str, str]:
 
 @cache
 def _file(name: str) -> str:
-    return files("envs.alfworld").joinpath(name).read_text(encoding="utf-8")
+    return files("evalharness.envs.alfworld").joinpath(name).read_text(encoding="utf-8")
 
 
 def _problem(household: Household) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envs.base import Difficulty
+from evalharness.envs.base import Difficulty
 
 KINDS = {
     "pick_and_place_simple": "put",

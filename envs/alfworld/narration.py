@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from envs.alfworld.facts import FactBase
-from envs.alfworld.grammar import (
+from evalharness.envs.alfworld.facts import FactBase
+from evalharness.envs.alfworld.grammar import (
     Entity,
     Expression,
     Grammar,
@@ -16,7 +16,7 @@ from envs.alfworld.grammar import (
     Symbol,
     Term,
 )
-from envs.base import InvalidTaskError
+from evalharness.envs.base import InvalidTaskError
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from envs.alfworld.pddl import And, Atom, Condition, Exists, Forall, Not, Or, Variable
+from evalharness.envs.alfworld.pddl import And, Atom, Condition, Exists, Forall, Not, Or, Variable
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envs.alfworld.generator import generate
-from envs.base import Task
+from evalharness.envs.alfworld.generator import generate
+from evalharness.envs.base import Task
 
 
 def open_tasks(suite_seed: int) -> list[Task]:

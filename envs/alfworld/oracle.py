@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import permutations, product
 from typing import TypeAlias
 
-from envs.alfworld.world import World
+from evalharness.envs.alfworld.world import World
 
 TREATED_AT = {"clean": ("sinkbasin", "sink"), "heat": ("microwave",), "cool": ("fridge",)}
 """Treatment -> the kinds of receptacle that give it."""

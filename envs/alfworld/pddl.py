@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeAlias
 
-from envs.base import InvalidTaskError
+from evalharness.envs.base import InvalidTaskError
 
 ROOT_TYPE = "object"
 

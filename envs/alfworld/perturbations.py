@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envs.base import Perturbation, Wording
+from evalharness.envs.base import Perturbation, Wording
 
 _PUBLISHED = "AgentRefine (arXiv 2501.01702)"
 

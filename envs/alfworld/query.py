@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from envs.alfworld.facts import FactBase
-from envs.alfworld.normal import Conjunct, Literal, Never, normal_form, variables_of
-from envs.alfworld.pddl import Atom, Condition, Variable
-from envs.base import InvalidTaskError
+from evalharness.envs.alfworld.facts import FactBase
+from evalharness.envs.alfworld.normal import Conjunct, Literal, Never, normal_form, variables_of
+from evalharness.envs.alfworld.pddl import Atom, Condition, Variable
+from evalharness.envs.base import InvalidTaskError
 
 Binding = dict[str, str]
 Step = Callable[[FactBase, Binding], Iterator[None]]

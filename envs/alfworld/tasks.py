@@ -8,8 +8,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from envs.alfworld.labels import KINDS
-from envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.base.reading import read_text
+from evalharness.envs.alfworld.labels import KINDS
+from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
 PUBLISHED_TASKS = 134
 
@@ -21,7 +22,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    from envs.alfworld.open_suite import open_tasks  # with the generator
+    from evalharness.envs.alfworld.open_suite import open_tasks  # with the generator
 
     return open_tasks(seed)
 
@@ -54,7 +55,7 @@ def _folder(data: Path | None) -> Path:
 def _published(data: Path | None) -> list[Task]:
     path = _folder(data) / "test.jsonl"
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+        rows = [json.loads(line) for line in read_text(path).splitlines() if line.strip()]
     except FileNotFoundError:
         raise MissingDataError(f"ALFWorld's labels are not at {path}") from None
     except ValueError as error:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from envs.alfworld.naming import readable_names
+from evalharness.envs.alfworld.naming import readable_names
 
 
 class TextWorldWorld:

@@ -10,13 +10,31 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from envs.alfworld.facts import Arguments, FactBase
-from envs.alfworld.grammar import ActionText, Entity, Evaluated, Grammar, Part, Symbol, parse_grammar
-from envs.alfworld.naming import readable_names
-from envs.alfworld.narration import Context, Scene, derive
-from envs.alfworld.pddl import ROOT_TYPE, And, Atom, Domain, Not, Problem, Schema, parse_domain, parse_problem
-from envs.alfworld.query import Query
-from envs.base import InvalidTaskError
+from evalharness.envs.alfworld.facts import Arguments, FactBase
+from evalharness.envs.alfworld.grammar import (
+    ActionText,
+    Entity,
+    Evaluated,
+    Grammar,
+    Part,
+    Symbol,
+    parse_grammar,
+)
+from evalharness.envs.alfworld.naming import readable_names
+from evalharness.envs.alfworld.narration import Context, Scene, derive
+from evalharness.envs.alfworld.pddl import (
+    ROOT_TYPE,
+    And,
+    Atom,
+    Domain,
+    Not,
+    Problem,
+    Schema,
+    parse_domain,
+    parse_problem,
+)
+from evalharness.envs.alfworld.query import Query
+from evalharness.envs.base import InvalidTaskError
 
 NOTHING_HAPPENS = "Nothing happens."
 

@@ -6,28 +6,36 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envs.babyai.actions import ACTIONS
-from envs.babyai.perturbations import WORDING
-from envs.base import EnvSpec, Suite, Task
+from evalharness.envs.babyai.actions import ACTIONS
+from evalharness.envs.babyai.levels import FEW_STARTS, OPEN_VERSION
+from evalharness.envs.babyai.perturbations import WORDING
+from evalharness.envs.base import Actions, EnvSpec, Suite, Task, TaskSuites, WorkerNeeds
 
 if TYPE_CHECKING:
-    from envs.base import TextEnv
+    from evalharness.envs.base import TextEnv
+    from evalharness.envs.teaching import Teaching
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    from envs.babyai.tasks import load_tasks
+    from evalharness.envs.babyai.tasks import load_tasks
 
     return load_tasks(suite, data, seed)
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.babyai.generator import generate
+    from evalharness.envs.babyai.generator import generate
 
     return generate(seed)
 
 
+def _teaching() -> Teaching:
+    from evalharness.envs.babyai.teaching import TEACHING
+
+    return TEACHING
+
+
 def _make(data: Path | None) -> TextEnv:
-    from envs.babyai.adapter import BabyAIEnv
+    from evalharness.envs.babyai.adapter import BabyAIEnv
 
     return BabyAIEnv(data=data)
 
@@ -36,17 +44,17 @@ SPEC = EnvSpec(
     family="babyai",
     title="BabyAI",
     gym_id="evalharness/BabyAI-v0",
-    expected={"agentboard": 112, "open": 112},
     packages=("minigrid",),
     held_out=True,
-    load_tasks=_load_tasks,
     make=_make,
-    generate=_generate,
-    actions=ACTIONS,
-    help_action="check",
-    wording=WORDING,
-    envs_per_worker=32,
-    step_timeout=20.0,
-    reset_timeout=60.0,
-    cost=0.5,
+    suites=TaskSuites(
+        expected={"agentboard": 112, "open": 112},
+        load_tasks=_load_tasks,
+        generate=_generate,
+        open_version=OPEN_VERSION,
+        few_tasks=FEW_STARTS,
+    ),
+    actions=Actions(ACTIONS, help_action="check", wording=WORDING),
+    worker=WorkerNeeds(envs_per_worker=32, step_timeout=20.0, reset_timeout=60.0, cost=0.5),
+    teaching=_teaching,
 )

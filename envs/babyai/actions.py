@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from envs.babyai.observation import sightings
-from envs.babyai.view import (
+from evalharness.envs.babyai.observation import sightings
+from evalharness.envs.babyai.view import (
     BALL,
     BOX,
     DOOR,

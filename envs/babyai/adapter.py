@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from envs.babyai.actions import NO_CHANGE, UNKNOWN, Actions, available, listing
-from envs.babyai.levels import LEVELS
-from envs.babyai.mission import milestones
-from envs.babyai.observation import COMPLETED, describe
-from envs.babyai.oracle import Oracle
-from envs.babyai.rules import MissionRules, PublishedRules
-from envs.babyai.tasks import published_goal
-from envs.babyai.world import World
-from envs.base import InvalidTaskError, Task, TextEnv, task_of
+from evalharness.envs.babyai.actions import NO_CHANGE, UNKNOWN, Actions, available, listing
+from evalharness.envs.babyai.levels import LEVELS
+from evalharness.envs.babyai.mission import milestones
+from evalharness.envs.babyai.observation import COMPLETED, describe
+from evalharness.envs.babyai.oracle import Oracle
+from evalharness.envs.babyai.rules import MissionRules, PublishedRules
+from evalharness.envs.babyai.tasks import published_goal
+from evalharness.envs.babyai.world import World
+from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
 
 
 class BabyAIEnv(TextEnv):

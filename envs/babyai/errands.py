@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from envs.babyai.labels import LabelProgress
-from envs.babyai.mission import Cell, MissionProgress, cells_of, due_actions, object_cells
-from envs.babyai.world import World
+from evalharness.envs.babyai.labels import LabelProgress
+from evalharness.envs.babyai.mission import Cell, MissionProgress, cells_of, due_actions, object_cells
+from evalharness.envs.babyai.world import World
 
 
 @dataclass(frozen=True)

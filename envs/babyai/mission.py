@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
-from envs.babyai.view import HALF, SIZE, View, encode
-from envs.babyai.world import World
+from evalharness.envs.babyai.view import HALF, SIZE, View, encode
+from evalharness.envs.babyai.world import World
 
 Cell = tuple[int, int]
 

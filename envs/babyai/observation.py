@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from envs.babyai.view import BOX, EMPTY, FLOOR, HALF, OWN, SIZE, WALL, View, name_of, type_of
+from evalharness.envs.babyai.view import BOX, EMPTY, FLOOR, HALF, OWN, SIZE, WALL, View, name_of, type_of
 
 COMPLETED = "\n The task is completed."
 

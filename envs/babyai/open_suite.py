@@ -1,19 +1,16 @@
 """The open suite: of suite seed 0 as it is frozen in `open_suite.json`, of another as the generator makes it.
 
-`python -m envs.babyai.open_suite` makes that file anew (minutes).
+`python -m evalharness.envs.babyai.open_suite` makes that file anew (minutes).
 """
 
 from __future__ import annotations
 
 import sys
 from functools import cache
-from pathlib import Path
 
-from envs.babyai.generator import OpenCase, generate_cases
-from envs.base import Task
-from envs.frozen import FROZEN_SEED, FrozenSuite
-
-FROZEN = FrozenSuite(Path(__file__).with_name("open_suite.json"), OpenCase)
+from evalharness.envs.babyai.generator import FROZEN, OpenCase, generate_cases
+from evalharness.envs.base import Task
+from evalharness.envs.frozen import FROZEN_SEED
 
 
 def open_tasks(suite_seed: int) -> list[Task]:

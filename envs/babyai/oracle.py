@@ -11,12 +11,12 @@ import heapq
 from itertools import count
 from typing import Any, NamedTuple
 
-from envs.babyai.actions import available
-from envs.babyai.errands import Errand, label_errand, mission_errand
-from envs.babyai.mission import Cell
-from envs.babyai.observation import describe
-from envs.babyai.rules import MissionRules, PublishedRules
-from envs.babyai.world import State, World
+from evalharness.envs.babyai.actions import available
+from evalharness.envs.babyai.errands import Errand, label_errand, mission_errand
+from evalharness.envs.babyai.mission import Cell
+from evalharness.envs.babyai.observation import describe
+from evalharness.envs.babyai.rules import MissionRules, PublishedRules
+from evalharness.envs.babyai.world import State, World
 
 STEP, SHUT_DOOR, OBSTACLE, MISSING_KEY = 1, 2, 6, 60
 """What it costs to enter a cell of the distance map."""

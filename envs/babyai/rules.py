@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from envs.babyai.actions import Moves
-from envs.babyai.labels import LabelProgress
-from envs.babyai.mission import Milestone, MissionProgress
-from envs.babyai.world import Outcome, World
+from evalharness.envs.babyai.actions import Moves
+from evalharness.envs.babyai.labels import LabelProgress
+from evalharness.envs.babyai.mission import Milestone, MissionProgress
+from evalharness.envs.babyai.world import Outcome, World
 
 
 class Verdict(NamedTuple):

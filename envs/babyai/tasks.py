@@ -6,18 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-from envs.babyai.levels import FAMILY, LEVELS
-from envs.base import InvalidTaskError, MissingDataError, Suite, Task
-
-SEEDS = (1234, 1235, 1236, 1237)
-"""Seeds of the published tasks, the same four for every level."""
+from evalharness.base.reading import read_text
+from evalharness.envs.babyai.levels import FAMILY, LEVELS, SEEDS
+from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    from envs.babyai.open_suite import open_tasks  # with the generator
+    from evalharness.envs.babyai.open_suite import open_tasks  # with the generator
 
     return open_tasks(seed)
 
@@ -38,7 +36,7 @@ def published_goal(mission: str) -> str:
 
 def _published(data: Path | None) -> list[Task]:
     path = _label_file(data)
-    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = [line for line in read_text(path).splitlines() if line.strip()]
     cases = [(level, seed) for level in LEVELS for seed in SEEDS]
     if len(lines) != len(cases):
         raise InvalidTaskError(f"{path} has {len(lines)} tasks, expected {len(cases)}")

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from envs.babyai.actions import Moves
-from envs.babyai.levels import make_level
-from envs.babyai.view import View, look
+from evalharness.envs.babyai.actions import Moves
+from evalharness.envs.babyai.levels import make_level
+from evalharness.envs.babyai.view import View, look
 
 
 def clauses(instruction: Any) -> list[Any]:

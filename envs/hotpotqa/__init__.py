@@ -6,40 +6,50 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envs.base import Draw, EnvSpec, ImportProgress, PublishedTable, ScoreNames
-from envs.hotpotqa.actions import ACTIONS, place
-from envs.hotpotqa.perturbations import WORDING
+from evalharness.envs.base import (
+    Actions,
+    Draw,
+    EnvSpec,
+    ImportProgress,
+    OwnBenchmark,
+    PublishedTable,
+    ScoreNames,
+    TaskSuites,
+    WorkerNeeds,
+)
+from evalharness.envs.hotpotqa.actions import ACTIONS, place
+from evalharness.envs.hotpotqa.perturbations import WORDING
 
 if TYPE_CHECKING:
-    from envs.base import Suite, Task, TextEnv
+    from evalharness.envs.base import Suite, Task, TextEnv
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    from envs.hotpotqa.tasks import load_tasks
+    from evalharness.envs.hotpotqa.tasks import load_tasks
 
     return load_tasks(suite, data, seed)
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.hotpotqa.generator import generate
+    from evalharness.envs.hotpotqa.generator import generate
 
     return generate(seed)
 
 
 def _provenance(suite: Suite, data: Path | None, seed: int) -> Mapping[str, Any]:
-    from envs.hotpotqa.tasks import provenance
+    from evalharness.envs.hotpotqa.tasks import provenance
 
     return provenance(suite, data, seed)
 
 
 def _make(data: Path | None) -> TextEnv:
-    from envs.hotpotqa.adapter import HotpotQAEnv
+    from evalharness.envs.hotpotqa.adapter import HotpotQAEnv
 
     return HotpotQAEnv(data=data)
 
 
 def _import(source: Path, data: Path, progress: ImportProgress) -> Sequence[str]:
-    from envs.hotpotqa.importer import import_file
+    from evalharness.envs.hotpotqa.importer import import_file
 
     return import_file(source, data, progress)
 
@@ -48,32 +58,36 @@ SPEC = EnvSpec(
     family="hotpotqa",
     title="HotpotQA",
     gym_id="evalharness/HotpotQA-v0",
-    expected={"hotpotqa": 7405, "open": 300},
     held_out=False,
-    in_all=False,
-    max_turns=7,
-    draw={"hotpotqa": Draw(300, 233)},
-    scores=ScoreNames(
-        "EM",
-        "F1",
-        {"supporting_facts": "supporting pages opened", "joint": "exact with every supporting page opened"},
-    ),
-    published=PublishedTable(
-        "hotpotqa",
-        "hotpotqa",
-        {"success": "em", "progress": "f1"},
-        "the published rows searched the live Wikipedia of their day, ours a fixed page store: not comparable",
-    ),
-    load_tasks=_load_tasks,
     make=_make,
-    generate=_generate,
-    provenance=_provenance,
-    import_data=_import,
-    actions=ACTIONS,
-    wording=WORDING,
+    suites=TaskSuites(
+        expected={"hotpotqa": 7405, "open": 300},
+        load_tasks=_load_tasks,
+        generate=_generate,
+        open_version=2,
+    ),
+    actions=Actions(ACTIONS, wording=WORDING),
+    worker=WorkerNeeds(envs_per_worker=32, step_timeout=20.0, reset_timeout=60.0, cost=0.2),
     place=place,
-    envs_per_worker=32,
-    step_timeout=20.0,
-    reset_timeout=60.0,
-    cost=0.2,
+    own=OwnBenchmark(
+        in_all=False,
+        max_turns=7,
+        draw={"hotpotqa": Draw(300, 233)},
+        scores=ScoreNames(
+            "EM",
+            "F1",
+            {
+                "supporting_facts": "supporting pages opened",
+                "joint": "exact with every supporting page opened",
+            },
+        ),
+        published=PublishedTable(
+            "hotpotqa",
+            "hotpotqa",
+            {"success": "em", "progress": "f1"},
+            "the published rows searched the live Wikipedia of their day, ours a fixed page store: not comparable",
+        ),
+        provenance=_provenance,
+        import_data=_import,
+    ),
 )

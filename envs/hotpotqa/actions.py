@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from envs.hotpotqa.pages import Page, PageStore
+from evalharness.envs.hotpotqa.pages import Page, PageStore
 
 ACTIONS = {
     "search": "search[{entity}]",

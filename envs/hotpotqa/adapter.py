@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 from typing import Any
 
-from envs.base import InvalidTaskError, Task, TextEnv, task_of
-from envs.hotpotqa import oracle
-from envs.hotpotqa.actions import INVALID, NO_MORE, Reader, parse
-from envs.hotpotqa.score import exact_match, f1
-from envs.hotpotqa.tasks import OFFICIAL, store_of
+from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
+from evalharness.envs.hotpotqa import oracle
+from evalharness.envs.hotpotqa.actions import INVALID, NO_MORE, Reader, parse
+from evalharness.envs.hotpotqa.score import exact_match, f1
+from evalharness.envs.hotpotqa.tasks import OFFICIAL, store_of
 
 START = "Search for a page to begin."
 _CAPITALS = re.compile(r"\b[A-Z][\w'’.-]*(?: (?:(?:of|the|and|de|in) )?[A-Z0-9][\w'’-]*)*|\b\d[\d,]*\b")

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from envs.base import Task
-from envs.hotpotqa.questions import make_questions
-from envs.hotpotqa.world import make_world
+from evalharness.envs.base import Task
+from evalharness.envs.frozen import FROZEN_SEED
+from evalharness.envs.hotpotqa.questions import make_questions
+from evalharness.envs.hotpotqa.world import make_world
 
 FAMILY = "hotpotqa"
 HARD_TURNS = 5
@@ -14,9 +15,12 @@ HARD_TURNS = 5
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """All tasks in order."""
+    """All tasks in order. Another suite seed than 0 has no question of seed 0."""
     world = make_world(suite_seed)
-    for index, question in enumerate(make_questions(world)):
+    asked = set[str]()
+    if suite_seed != FROZEN_SEED:
+        asked = {question.text for question in make_questions(make_world(FROZEN_SEED))}
+    for index, question in enumerate(make_questions(world, asked)):
         yield Task(
             id=f"{FAMILY}/open/{index:03d}",
             family=FAMILY,

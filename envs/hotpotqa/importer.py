@@ -21,11 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Self
 
-from envs.base import ImportProgress, ImportRefusedError
-from envs.hotpotqa.pages import Page, PageStore, PageStoreError
-from envs.hotpotqa.store_writer import writing
-from envs.hotpotqa.tasks import OFFICIAL_QUESTIONS, data_files
-from evalharness.paths import write_whole
+from evalharness.base.paths import write_whole
+from evalharness.envs.base import ImportProgress, ImportRefusedError
+from evalharness.envs.hotpotqa.pages import Page, PageStore, PageStoreError
+from evalharness.envs.hotpotqa.store_writer import writing
+from evalharness.envs.hotpotqa.tasks import OFFICIAL_QUESTIONS, data_files
 
 ACCEPTED = (
     "hotpot_dev_distractor_v1.json, hotpot_dev_v1_simplified.json, the tar of abstracts, or JSON lines with a title "

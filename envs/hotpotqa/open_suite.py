@@ -7,12 +7,12 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from envs.base import InvalidTaskError, Task
-from envs.hotpotqa.generator import FAMILY, generate
-from envs.hotpotqa.pages import PageStore, PageStoreError, open_store
-from envs.hotpotqa.store_writer import write_small
-from envs.hotpotqa.world import make_world
-from evalharness.paths import cache_folder
+from evalharness.base.paths import cache_folder
+from evalharness.envs.base import InvalidTaskError, Task
+from evalharness.envs.hotpotqa.generator import FAMILY, generate
+from evalharness.envs.hotpotqa.pages import PageStore, PageStoreError, open_store
+from evalharness.envs.hotpotqa.store_writer import write_small
+from evalharness.envs.hotpotqa.world import make_world
 
 
 def open_tasks(suite_seed: int) -> list[Task]:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from string import Formatter
 
-from envs.hotpotqa.questions import ASKED, CALLED, COMPARED, HOPS, SAME
-from envs.hotpotqa.world import MAKERS, OCCUPATIONS, SENTENCES
+from evalharness.envs.hotpotqa.questions import ASKED, CALLED, COMPARED, HOPS, SAME
+from evalharness.envs.hotpotqa.world import MAKERS, OCCUPATIONS, SENTENCES
 
 Act = Callable[[str], str]
 """Carries out an action, returns the observation."""

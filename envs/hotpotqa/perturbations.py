@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envs.base import Perturbation, Wording
-from envs.hotpotqa.actions import LISTING
+from evalharness.envs.base import Perturbation, Wording
+from evalharness.envs.hotpotqa.actions import LISTING
 
 WORDING = Wording(
     perturbations={

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 
-from envs.hotpotqa.actions import SHOWN_SENTENCES
-from envs.hotpotqa.score import normal
-from envs.hotpotqa.world import OCCUPATIONS, Thing, World
+from evalharness.envs.hotpotqa.actions import SHOWN_SENTENCES
+from evalharness.envs.hotpotqa.score import normal
+from evalharness.envs.hotpotqa.world import OCCUPATIONS, Thing, World
 
 BRIDGES, COMPARISONS, CLOSED = 210, 50, 40
 
@@ -121,22 +121,22 @@ def reading_turns(thing: Thing, relation: str, named: bool = True) -> int:
     return 1 + (named and thing.title != thing.name) + (thing.shown[relation] >= SHOWN_SENTENCES)
 
 
-def make_questions(world: World) -> list[Question]:
-    """The questions of a world: bridges, comparisons, yes or no, mixed."""
+def make_questions(world: World, unlike: Container[str] = ()) -> list[Question]:
+    """The questions of a world: bridges, comparisons, yes or no, mixed. None has a text of `unlike`."""
     stream = random.Random(f"hotpotqa/open/{world.seed}/questions")
     made = [
-        *_taken(BRIDGES, _bridges(world, stream)),
-        *_taken(COMPARISONS, _comparisons(world, stream)),
-        *_taken(CLOSED, _closed(world, stream)),
+        *_taken(BRIDGES, _bridges(world, stream), unlike),
+        *_taken(COMPARISONS, _comparisons(world, stream), unlike),
+        *_taken(CLOSED, _closed(world, stream), unlike),
     ]
     stream.shuffle(made)
     return made
 
 
-def _taken(count: int, candidates: Iterator[Question | None]) -> list[Question]:
+def _taken(count: int, candidates: Iterator[Question | None], unlike: Container[str]) -> list[Question]:
     found: dict[str, Question] = {}
     for question in candidates:
-        if question is not None:
+        if question is not None and question.text not in unlike:
             found.setdefault(question.text, question)
         if len(found) == count:
             break

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from envs.hotpotqa.pages import LONGEST_TITLE, Page, clean, content_hash, key_of, words_of
+from evalharness.envs.hotpotqa.pages import LONGEST_TITLE, Page, clean, content_hash, key_of, words_of
 
 SCHEMA = 1
 _TABLES = """

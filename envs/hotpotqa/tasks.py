@@ -6,11 +6,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from envs.hotpotqa.generator import FAMILY, pages_to_open
-from envs.hotpotqa.open_suite import open_store_of, open_tasks
-from envs.hotpotqa.pages import PageStore, PageStoreError, open_store
-from envs.hotpotqa.world import make_world
+from evalharness.base.reading import read_text
+from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.envs.hotpotqa.generator import FAMILY, pages_to_open
+from evalharness.envs.hotpotqa.open_suite import open_store_of, open_tasks
+from evalharness.envs.hotpotqa.pages import PageStore, PageStoreError, open_store
+from evalharness.envs.hotpotqa.world import make_world
 
 OFFICIAL = "hotpotqa"
 """The suite of the real questions."""
@@ -42,7 +43,7 @@ def _official(data: Path | None) -> list[Task]:
             raise MissingDataError(f"HotpotQA: no {what} at {path}", _HOW)
     sha256 = _opened(pages).sha256
     try:
-        rows = [json.loads(line) for line in questions.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in read_text(questions).splitlines()]
         return [
             Task(
                 id=f"{FAMILY}/{OFFICIAL}/{index:04d}",

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
-from envs.hotpotqa.names import Names
-from envs.hotpotqa.pages import Page, content_hash
+from evalharness.envs.hotpotqa.names import Names
+from evalharness.envs.hotpotqa.pages import Page, content_hash
 
 TOWNS, PEOPLE, INSTITUTIONS, EVENTS, WORKS = 320, 1500, 240, 260, 980
 NAMESAKES = 0.14

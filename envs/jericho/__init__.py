@@ -6,28 +6,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envs.base import EnvSpec, Suite, Task
-from envs.jericho.actions import ACTIONS
-from envs.jericho.perturbations import WORDING
+from evalharness.envs.base import Actions, EnvSpec, Suite, Task, TaskSuites, WorkerNeeds
+from evalharness.envs.jericho.actions import ACTIONS
+from evalharness.envs.jericho.perturbations import WORDING
 
 if TYPE_CHECKING:
-    from envs.base import TextEnv
+    from evalharness.envs.base import TextEnv
+    from evalharness.envs.teaching import Teaching
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    from envs.jericho.tasks import load_tasks
+    from evalharness.envs.jericho.tasks import load_tasks
 
     return load_tasks(suite, data, seed)
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.jericho.generator import generate
+    from evalharness.envs.jericho.generator import generate
 
     return generate(seed)
 
 
+def _teaching() -> Teaching:
+    from evalharness.envs.jericho.teaching import TEACHING
+
+    return TEACHING
+
+
 def _make(data: Path | None) -> TextEnv:
-    from envs.jericho.adapter import JerichoEnv
+    from evalharness.envs.jericho.adapter import JerichoEnv
 
     return JerichoEnv(data=data)
 
@@ -36,15 +43,16 @@ SPEC = EnvSpec(
     family="jericho",
     title="Jericho",
     gym_id="evalharness/Jericho-v0",
-    expected={"agentboard": 20, "open": 20},
     packages=("jericho",),
     held_out=True,
-    load_tasks=_load_tasks,
     make=_make,
-    generate=_generate,
-    actions=ACTIONS,
-    help_action="check",
-    wording=WORDING,
-    envs_per_worker=8,
-    cost=0.5,
+    suites=TaskSuites(
+        expected={"agentboard": 20, "open": 20},
+        load_tasks=_load_tasks,
+        generate=_generate,
+        open_version=2,
+    ),
+    actions=Actions(ACTIONS, help_action="check", wording=WORDING),
+    worker=WorkerNeeds(envs_per_worker=8, cost=0.5),
+    teaching=_teaching,
 )

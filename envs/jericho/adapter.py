@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from envs.base import Task, TextEnv, task_of
-from envs.jericho import oracle
-from envs.jericho.actions import CHECK, acts, is_check, published_cut
-from envs.jericho.candidates import valid_commands
-from envs.jericho.interpreter import Interpreter
-from envs.jericho.observation import CHECK_PREFIX, clean, refused, understood
-from envs.jericho.open_suite import RANDOM_SEED, story_of
-from envs.jericho.progress import Progress
-from envs.jericho.tasks import published_story
+from evalharness.envs.base import Task, TextEnv, task_of
+from evalharness.envs.jericho import oracle
+from evalharness.envs.jericho.actions import CHECK, acts, is_check, published_cut
+from evalharness.envs.jericho.candidates import valid_commands
+from evalharness.envs.jericho.interpreter import Interpreter
+from evalharness.envs.jericho.observation import CHECK_PREFIX, clean, refused, understood
+from evalharness.envs.jericho.open_suite import RANDOM_SEED, story_of
+from evalharness.envs.jericho.progress import Progress
+from evalharness.envs.jericho.tasks import published_story
 
 
 class JerichoEnv(TextEnv):

@@ -14,8 +14,8 @@ from importlib import resources
 from itertools import pairwise
 from typing import Any, Final
 
-from envs.jericho.interpreter import Interpreter
-from envs.jericho.observation import clean, known
+from evalharness.envs.jericho.interpreter import Interpreter
+from evalharness.envs.jericho.observation import clean, known
 
 MAX_NOUNS: Final = 14
 MAX_COMMANDS: Final = (1000, 250)

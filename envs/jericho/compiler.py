@@ -9,8 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from envs.base import InvalidTaskError
-from envs.jericho.inform_library import find_library
+from evalharness.envs.base import InvalidTaskError
+from evalharness.envs.jericho.inform_library import find_library
 
 STORIES: Final = Path(__file__).with_name("stories")
 """Our sources and stories."""

@@ -1,4 +1,7 @@
-"""The tasks of the open suite: ten hand-written stories and ten generated ones."""
+"""The tasks of the open suite: of seed 0 ten hand-written stories and ten quests, of every other seed 20 quests.
+
+A hand-written story is the same whenever it is played, so that no other suite has it.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,31 @@ from typing import Any, Final
 
 import yaml
 
-from envs.base import Task
-from envs.difficulty import difficulty, search_bits
-from envs.jericho.compiler import STORIES, find_compiler
-from envs.jericho.quest_source import quest_source
-from envs.jericho.quests import make_quest
+from evalharness.envs.base import Task
+from evalharness.envs.difficulty import difficulty, search_bits
+from evalharness.envs.frozen import FROZEN_SEED
+from evalharness.envs.jericho.compiler import STORIES, find_compiler
+from evalharness.envs.jericho.quest_source import quest_source
+from evalharness.envs.jericho.quests import quests_of
 
-QUESTS: Final = 10
 HARD_BITS: Final = 50.0
-"""Bits of search (`envs.difficulty`) from which a task counts as hard. The choices of a turn are the things the story
-names, since trying out which commands do something takes the interpreter half a second a turn."""
+"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. The choices of a turn are the
+things the story names, since trying out which commands do something takes the interpreter half a second a turn."""
 
 
 def generate(suite_seed: int) -> Iterator[Task]:
-    """The hand-written stories, then `QUESTS` quests drawn from the suite seed. Seed 0's are shipped compiled."""
-    if suite_seed != 0:
+    """All tasks in order. Seed 0's stories are shipped compiled."""
+    written: dict[str, Any] = {}
+    if suite_seed == FROZEN_SEED:
+        written = yaml.safe_load((STORIES / "open.yaml").read_text(encoding="utf-8"))
+    else:
         find_compiler()
-    written: dict[str, Any] = yaml.safe_load((STORIES / "open.yaml").read_text(encoding="utf-8"))
     for index, (name, entry) in enumerate(written.items()):
         story = {"story": f"{name}.z5"}
         yield _task(index, name, entry["goal"], entry["subgoals"], entry["plan"], story, _source(name))
-    for number in range(QUESTS):
-        quest = make_quest(suite_seed, number)
+    for number, quest in enumerate(quests_of(suite_seed)):
         story_or_quest = (
-            {"story": quest_story(number)} if suite_seed == 0 else {"quest": [suite_seed, number]}
+            {"story": quest_story(number)} if suite_seed == FROZEN_SEED else {"quest": [suite_seed, number]}
         )
         yield _task(
             len(written) + number,

@@ -1,7 +1,7 @@
 """Where the Inform 6 Library is: the parser and the verbs that our stories are compiled with.
 
 It is not ours and not part of this project. Only writing new stories needs it: suite seeds other than 0, and
-`envs.jericho.build_stories`. The stories of suite seed 0 are compiled already.
+`evalharness.envs.jericho.build_stories`. The stories of suite seed 0 are compiled already.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from envs.base import InvalidTaskError
+from evalharness.envs.base import InvalidTaskError
 
 VARIABLE: Final = "EVALHARNESS_INFORM6_LIBRARY"
 _DEBIAN: Final = Path("/usr/share/inform6/library")

@@ -11,7 +11,7 @@ from typing import Any, Final
 import jericho
 from jericho.jericho import _load_frotz_lib
 
-from envs.jericho.actions import typeable
+from evalharness.envs.jericho.actions import typeable
 
 READ_LINE: Final = 228
 """Z-machine opcode that waits for a line; the other wait, 246, is for one key (menus, "press any key")."""

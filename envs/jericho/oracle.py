@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envs.base import Task
-from envs.jericho.labels import game_labels
+from evalharness.envs.base import Task
+from evalharness.envs.jericho.labels import game_labels
 
 
 def plan(task: Task) -> list[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envs.base import Perturbation, Wording
-from envs.jericho.observation import CHECK_PREFIX
+from evalharness.envs.base import Perturbation, Wording
+from evalharness.envs.jericho.observation import CHECK_PREFIX
 
 WORDING = Wording(
     perturbations={

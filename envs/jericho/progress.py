@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from envs.jericho.observation import letters
+from evalharness.envs.jericho.observation import letters
 
 
 class Progress:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from envs.jericho.quests import OPPOSITE, Item, Passage, Quest, Theme, themes
+from evalharness.envs.jericho.quests import OPPOSITE, Item, Passage, Quest, Theme
 
 _PROPERTY: Final = {"north": "n_to", "east": "e_to", "south": "s_to", "west": "w_to"}
 
@@ -27,7 +27,7 @@ def _ways(directions: list[str]) -> str:
 
 def quest_source(quest: Quest) -> str:
     """The whole story."""
-    words = themes()[quest.theme]
+    words = quest.words
     parts = [
         "! Written by envs/jericho/quests.py.",
         f'Constant Story "{quest.theme.title()}";',

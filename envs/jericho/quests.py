@@ -1,7 +1,7 @@
 """Generated stories: a treasure behind obstacles, to be brought back to where the story begins.
 
-`make_quest(seed, index)` lays out rooms, obstacles and hiding places from a theme and finds the plan; the same
-numbers make the same quest everywhere. `quest_source` turns it into Inform 6.
+`quests_of(seed)` lays out rooms, obstacles and hiding places from themes and finds the plans; the same seed makes the
+same quests everywhere. `quest_source` turns one into Inform 6.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from random import Random
 from typing import Any, Final, Literal
 
 import yaml
 
-from envs.jericho.compiler import STORIES
+from evalharness.envs.base import SuiteExhaustedError
+from evalharness.envs.frozen import FROZEN_SEED
+from evalharness.envs.jericho.compiler import STORIES
 
 Theme = Mapping[str, Any]
 Gate = Literal["door", "dark", "lever", "guard"]
@@ -26,6 +28,10 @@ DIRECTIONS: Final = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": 
 OPPOSITE: Final = {"north": "south", "south": "north", "east": "west", "west": "east"}
 NEEDS: Final[Mapping[Gate, str]] = {"door": "key", "dark": "light", "lever": "lever", "guard": "gift"}
 MAX_PLAN: Final = 28
+FROZEN_THEMES: Final = 5
+"""Themes of suite seed 0, which has ten hand-written stories beside its quests; others draw quests of all themes."""
+MOST_DRAFTS: Final = 1_000
+"""Layouts that are drawn for one quest. About one in two fits."""
 
 
 @dataclass
@@ -61,12 +67,23 @@ class Item:
 @dataclass(frozen=True)
 class Quest:
     theme: str
+    words: Theme
+    """The theme's words, with one of each choice."""
     rooms: tuple[Room, ...]
     passages: tuple[Passage, ...]
     items: Mapping[str, Item]
     goal: str
     subgoals: tuple[str, ...]
     plan: tuple[str, ...]
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """Map, gates, and where things are: the quest up to renaming."""
+        return (
+            tuple((room.region, tuple(sorted(room.exits.items()))) for room in self.rooms),
+            self.passages,
+            tuple(sorted((item.what, item.room, item.place) for item in self.items.values())),
+        )
 
 
 @cache
@@ -75,19 +92,68 @@ def themes() -> Mapping[str, Theme]:
     return loaded
 
 
-def make_quest(seed: int, index: int) -> Quest:
-    """Quest `index` of a suite seed. Themes take turns; layouts whose plan is too long are drawn again."""
+@lru_cache(maxsize=8)
+def quests_of(seed: int) -> tuple[Quest, ...]:
+    """The quests of a suite seed: of each theme one with two gates and one with three.
+
+    No two have the same goal or shape, but that suite seed 0 has each theme's goal twice; no other seed has a goal or
+    a shape of seed 0. Raises SuiteExhaustedError.
+    """
     names = list(themes())
-    theme = names[index % len(names)]
-    random = Random(f"quest/{seed}/{index}")
-    while True:
-        quest = _draw(random, theme, gates=2 + (index // len(names)) % 2)
-        if quest is not None and len(quest.plan) <= MAX_PLAN:
-            return quest
+    before: tuple[Quest, ...] = ()
+    if seed == FROZEN_SEED:
+        names = names[:FROZEN_THEMES]
+    else:
+        before = quests_of(FROZEN_SEED)
+    shapes = {quest.shape for quest in before}
+    goals = {quest.goal for quest in before}
+    found: list[Quest] = []
+    for index in range(2 * len(names)):
+        theme = names[index % len(names)]
+        random = Random(f"quest/{seed}/{index}")
+        for _ in range(MOST_DRAFTS):
+            words = words_of(theme, None if seed == FROZEN_SEED else random)
+            quest = _draw(random, theme, words, gates=2 + index // len(names))
+            if quest is None or len(quest.plan) > MAX_PLAN or quest.shape in shapes:
+                continue
+            if seed != FROZEN_SEED and quest.goal in goals:
+                continue
+            break
+        else:
+            raise SuiteExhaustedError("Jericho", seed, f"no quest {index} was found in {MOST_DRAFTS} drafts")
+        shapes.add(quest.shape)
+        goals.add(quest.goal)
+        found.append(quest)
+    return tuple(found)
 
 
-def _draw(random: Random, theme: str, gates: int) -> Quest | None:
-    words = themes()[theme]
+def words_of(theme: str, random: Random | None) -> Theme:
+    """A theme with one of each of its choices: the first without `random`."""
+    words = dict(themes()[theme])
+    for key in ("intro", "altar"):
+        words[key] = random.choice(words[key]) if random else words[key][0]
+    treasure = words["treasure"]
+    name, text = treasure["name"], treasure["text"]
+    if random:
+        others = treasure["others"]
+        text = others["text"]
+        name = random.choice(
+            [
+                f"{made_of} {thing}"
+                for made_of in others["made_of"]
+                for thing in others["things"]
+                if f"{made_of} {thing}" != treasure["name"]
+            ]
+        )
+    names = {"treasure": name, "altar": words["altar"]["name"]}
+    names |= {f"{what}_noun": called.split()[-1] for what, called in names.items()}
+    words["treasure"] = {"name": name, "text": text, "taken": treasure["taken"].format(**names)}
+    words["goal"] = words["goal"].format(**names)
+    words["won"] = words["won"].format(**names)
+    return words
+
+
+def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
     kinds: list[Gate] = random.sample(["door", "dark", "lever", "guard"], gates)
     rooms = [Room(words["start"]["name"], words["start"]["text"], (0, 0), 0)]
     names = random.sample(words["rooms"], 3 + gates + random.randrange(2))
@@ -121,8 +187,7 @@ def _draw(random: Random, theme: str, gates: int) -> Quest | None:
         )
     items = _place_items(random, rooms, passages)
     solved = _solve(words, rooms, passages, items)
-    goal = words["goal"].format(treasure=words["treasure"]["name"], altar=words["altar"]["name"])
-    return Quest(theme, tuple(rooms), tuple(passages), items, goal, *solved)
+    return Quest(theme, words, tuple(rooms), tuple(passages), items, words["goal"], *solved)
 
 
 def _neighbour(room: Room, direction: str) -> tuple[int, int]:

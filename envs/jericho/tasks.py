@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Suite, Task
-from envs.jericho.labels import game_labels
+from evalharness.base.reading import read_text
+from evalharness.envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Suite, Task
+from evalharness.envs.jericho.labels import game_labels
 
 FOLDER: Final = "agentboard/jericho"
 GOALS: Final = "partial_labels.jsonl"
@@ -28,7 +29,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    from envs.jericho.open_suite import open_tasks  # with the generator
+    from evalharness.envs.jericho.open_suite import open_tasks  # with the generator
 
     return open_tasks(seed)
 
@@ -48,7 +49,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+        return [json.loads(line) for line in read_text(path).split("\n") if line.strip()]
     except ValueError as error:
         raise InvalidTaskError(f"{path} is not JSON lines: {error}; run `evalharness data verify`") from error
 
@@ -58,7 +59,7 @@ def _texts(path: Path) -> dict[str, dict[str, Any]]:
     if not path.is_file():
         return {}
     try:
-        texts = json.loads(path.read_text(encoding="utf-8"))
+        texts = json.loads(read_text(path))
         goals, openings = texts["game_goals"], texts["game_init_obs"]
         keys = {game: "darkhunt" if game == "huntdark" else game for game in GAMES}
         return {game: {"goal": goals[key], "init_obs": openings[key]} for game, key in keys.items()}

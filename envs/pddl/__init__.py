@@ -6,28 +6,35 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envs.base import EnvSpec, Suite, Task
-from envs.pddl.actions import ACTIONS
-from envs.pddl.perturbations import WORDING
+from evalharness.envs.base import Actions, EnvSpec, Suite, Task, TaskSuites, WorkerNeeds
+from evalharness.envs.pddl.actions import ACTIONS
+from evalharness.envs.pddl.perturbations import WORDING
 
 if TYPE_CHECKING:
-    from envs.base import TextEnv
+    from evalharness.envs.base import TextEnv
+    from evalharness.envs.teaching import Teaching
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    from envs.pddl.tasks import load_tasks
+    from evalharness.envs.pddl.tasks import load_tasks
 
     return load_tasks(suite, data, seed)
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.pddl.generator import generate
+    from evalharness.envs.pddl.generator import generate
 
     return generate(seed)
 
 
+def _teaching() -> Teaching:
+    from evalharness.envs.pddl.teaching import TEACHING
+
+    return TEACHING
+
+
 def _make(data: Path | None) -> TextEnv:
-    from envs.pddl.adapter import PddlTextEnv
+    from evalharness.envs.pddl.adapter import PddlTextEnv
 
     return PddlTextEnv(data=data)
 
@@ -36,14 +43,15 @@ SPEC = EnvSpec(
     family="pddl",
     title="PDDL",
     gym_id="evalharness/PDDL-v0",
-    expected={"agentboard": 60, "open": 60},
     held_out=True,
-    load_tasks=_load_tasks,
     make=_make,
-    generate=_generate,
-    actions=ACTIONS,
-    help_action="check",
-    wording=WORDING,
-    envs_per_worker=32,
-    cost=0.1,
+    suites=TaskSuites(
+        expected={"agentboard": 60, "open": 60},
+        load_tasks=_load_tasks,
+        generate=_generate,
+        open_version=2,
+    ),
+    actions=Actions(ACTIONS, help_action="check", wording=WORDING),
+    worker=WorkerNeeds(envs_per_worker=32, cost=0.1),
+    teaching=_teaching,
 )

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from envs.pddl.engine import World
-from envs.pddl.wording import SENTENCES
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.wording import SENTENCES
 
 CHECK = "check valid actions"
 LOOK = "look around"

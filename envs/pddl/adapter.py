@@ -6,12 +6,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from envs.base import InvalidTaskError, Task, TextEnv, task_of
-from envs.pddl.actions import CHECK, LOOK, resolve
-from envs.pddl.engine import World
-from envs.pddl.problem import DOMAINS, goal_text
-from envs.pddl.syntax import PddlError, parse_domain, parse_problem
-from envs.pddl.wording import action_text, atom_text
+from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
+from evalharness.envs.pddl.actions import CHECK, LOOK, resolve
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.problem import DOMAINS, goal_text
+from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
+from evalharness.envs.pddl.wording import action_text, atom_text
 
 UNCLEAR = "The action is not valid and therefore takes no effect. Please check valid actions."
 NO_EFFECT = (
@@ -84,8 +84,8 @@ class PddlTextEnv(TextEnv):
         return sorted(text.strip() for text in self._listing())
 
     def oracle(self) -> list[str]:
-        """A shortest plan (see `envs.pddl.oracle`)."""
-        from envs.pddl.oracle import plan
+        """A shortest plan (see `evalharness.envs.pddl.oracle`)."""
+        from evalharness.envs.pddl.oracle import plan
 
         found = plan(self.playing(self._world), self._kind)
         return [] if found is None else [action_text(action).strip() for action in found.actions]

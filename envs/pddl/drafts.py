@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from random import Random
 
-from envs.pddl.syntax import Atom
+from evalharness.envs.pddl.syntax import Atom
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def barman(rng: Random, level: float, template: str) -> Draft:
     dispensers = [f"dispenser{number}" for number in range(1, len(ingredients) + 1)]
     mixed = _between(0, 2, min(1.0, level + rng.uniform(-0.3, 0.3)))
     plain = rng.randrange(0 if mixed else 2, 3 if mixed else 4)
-    served = rng.sample(shots, min(len(shots), mixed + plain))
+    # At the easy end `mixed` can be -1: with nothing plain beside it the draft asks for nothing, and is thrown away.
+    served = rng.sample(shots, max(0, min(len(shots), mixed + plain)))
     drinks = [rng.choice(cocktails) for _ in range(mixed)]
     if mixed == 2 and rng.random() < 0.2:
         drinks[1] = drinks[0]

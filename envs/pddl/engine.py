@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from envs.pddl.syntax import Atom, Domain, Operator, PddlError, Problem
+from evalharness.envs.pddl.syntax import Atom, Domain, Operator, PddlError, Problem
 
 MOST_CANDIDATES = 200_000
 """Ground actions beyond which a problem is refused; the largest published one has fewer than 2,000."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 
-from envs.pddl.syntax import Domain, Problem
+from evalharness.envs.pddl.syntax import Domain, Problem
 
 
 def form(domain: Domain, problem: Problem) -> str:

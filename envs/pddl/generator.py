@@ -1,4 +1,4 @@
-"""The open suite: generated problems, each proven solvable, none like another or like a published one."""
+"""The open suite: generated problems, each proven solvable, none like another, a published one or one of seed 0."""
 
 from __future__ import annotations
 
@@ -8,25 +8,27 @@ from dataclasses import replace
 from functools import cache
 from importlib import resources
 from random import Random
+from typing import Any
 
-from envs.base import MAX_TURNS, Task
-from envs.difficulty import difficulty, search_bits
-from envs.pddl.drafts import DRAFTS, TEMPLATES, Draft
-from envs.pddl.engine import GroundAction, World
-from envs.pddl.form import form
-from envs.pddl.oracle import bound_of
-from envs.pddl.oracle.search import Plan, search
-from envs.pddl.oracle.symmetry import canonical_key
-from envs.pddl.problem import DOMAINS, domain_text, make_task
-from envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
+from evalharness.envs.base import MAX_TURNS, SuiteExhaustedError, Task
+from evalharness.envs.difficulty import difficulty, search_bits
+from evalharness.envs.frozen import FROZEN_SEED
+from evalharness.envs.pddl.drafts import DRAFTS, TEMPLATES, Draft
+from evalharness.envs.pddl.engine import GroundAction, World
+from evalharness.envs.pddl.form import form
+from evalharness.envs.pddl.oracle import bound_of
+from evalharness.envs.pddl.oracle.search import Plan, search
+from evalharness.envs.pddl.oracle.symmetry import canonical_key
+from evalharness.envs.pddl.problem import DOMAINS, domain_text, make_task
+from evalharness.envs.pddl.syntax import Domain, Problem, parse_domain, parse_problem
 
 LENGTHS = {"gripper": (7, 29), "blockworld": (6, 26), "barman": (6, 27), "tyreworld": (7, 28)}
 """Shortest-plan length aimed at for the first and the last problem of a domain; those between rise evenly."""
 TOLERANCE = 2
 """How far from its aim a problem's shortest plan may be."""
 HARD_BITS = 46.0
-"""Bits of search (`envs.difficulty`) from which a problem counts as hard. It makes about as many problems hard as are
-among the published ones (24)."""
+"""Bits of search (`evalharness.envs.difficulty`) from which a problem counts as hard. It makes about as many problems
+hard as are among the published ones (24)."""
 MOST_DRAFTS = 2_000
 BOUND_SLACK = 4
 """A draft whose lower bound is further below the aim is thrown away unplanned; few of them come close."""
@@ -41,7 +43,7 @@ MOST_RANDOM_SUCCESSES = 1
 
 def generate(suite_seed: int) -> Iterator[Task]:
     """The tasks of the suite of that seed, 60 in the published order of domains; some seconds of planning for all."""
-    taken = set(excluded_forms())
+    taken = set(excluded_forms()) | (set() if suite_seed == FROZEN_SEED else frozen_forms())
     index = 0
     for kind, count in DOMAINS.items():
         low, high = LENGTHS[kind]
@@ -56,8 +58,8 @@ def generate(suite_seed: int) -> Iterator[Task]:
                     task = candidate.task(index, choices_of(candidate.world, plan.actions))
                     break
             if task is None:
-                raise RuntimeError(
-                    f"suite seed {suite_seed}: no {kind} problem {number} in {MOST_DRAFTS} drafts"
+                raise SuiteExhaustedError(
+                    "PDDL", suite_seed, f"no {kind} problem {number} was found in {MOST_DRAFTS} drafts"
                 )
             yield task
             index += 1
@@ -142,6 +144,24 @@ def _solved_by_chance(world: World, episode: int) -> bool:
 @cache
 def excluded_forms() -> frozenset[str]:
     """Forms of the published problems and of the prompts' examples, which no generated problem may have."""
-    text = resources.files("envs.pddl").joinpath("excluded_forms.json").read_text(encoding="utf-8")
+    text = (
+        resources.files("evalharness.envs.pddl").joinpath("excluded_forms.json").read_text(encoding="utf-8")
+    )
     groups: dict[str, list[str]] = json.loads(text)
     return frozenset(name for group in groups.values() for name in group)
+
+
+@cache
+def frozen() -> dict[str, Any]:
+    """`open_suite.json`: per task of suite seed 0 the draft that was taken, and what it came to."""
+    table: dict[str, Any] = json.loads(
+        resources.files("evalharness.envs.pddl").joinpath("open_suite.json").read_text(encoding="utf-8")
+    )
+    return table
+
+
+@cache
+def frozen_forms() -> frozenset[str]:
+    """Forms of the problems of suite seed 0, which no problem of another suite has."""
+    drafts = (Candidate(FROZEN_SEED, row["kind"], row["number"], row["draft"]) for row in frozen()["tasks"])
+    return frozenset(form(draft.domain, draft.problem) for draft in drafts)

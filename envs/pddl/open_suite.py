@@ -1,22 +1,21 @@
 """The open suite: of suite seed 0 rebuilt without planning from the drafts noted in `open_suite.json`.
 
-`python -m envs.pddl.open_suite` makes that file anew (some seconds).
+`python -m evalharness.envs.pddl.open_suite` makes that file anew (some seconds).
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from envs.base import Task
-from envs.frozen import FROZEN_SEED, write_table
-from envs.pddl.engine import GroundAction, World
-from envs.pddl.generator import Candidate, choices_of, generate, shortest_plan
-from envs.pddl.syntax import parse_domain, parse_problem
+from evalharness.envs.base import Task
+from evalharness.envs.frozen import FROZEN_SEED, write_table
+from evalharness.envs.pddl.engine import GroundAction, World
+from evalharness.envs.pddl.generator import Candidate, choices_of, frozen, generate, shortest_plan
+from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 
 FROZEN = Path(__file__).with_name("open_suite.json")
 
@@ -34,13 +33,6 @@ def open_tasks(suite_seed: int) -> list[Task]:
 @lru_cache(maxsize=4)
 def _generated(suite_seed: int) -> tuple[Task, ...]:
     return tuple(generate(suite_seed))
-
-
-@cache
-def frozen() -> dict[str, Any]:
-    """`open_suite.json`: per task of suite seed 0 the draft that was taken, and what it came to."""
-    table: dict[str, Any] = json.loads(FROZEN.read_text(encoding="utf-8"))
-    return table
 
 
 def table_row(task: Task) -> dict[str, Any]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from envs.base import Perturbation, Wording
-from envs.pddl.wording import SENTENCES
+from evalharness.envs.base import Perturbation, Wording
+from evalharness.envs.pddl.wording import SENTENCES
 
 WORDING = Wording(
     perturbations={

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import resources
 from typing import Any
 
-from envs.base import Suite, Task
-from envs.pddl.syntax import PddlError, parse_domain, parse_problem
-from envs.pddl.wording import atom_text
+from evalharness.envs.base import Suite, Task
+from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
+from evalharness.envs.pddl.wording import atom_text
 
 DOMAINS = {"gripper": 20, "blockworld": 10, "barman": 20, "tyreworld": 10}
 """Domain -> number of problems, in the order of both suites."""
@@ -15,7 +15,11 @@ DOMAINS = {"gripper": 20, "blockworld": 10, "barman": 20, "tyreworld": 10}
 
 def domain_text(kind: str) -> str:
     """Our own domain file, which plays exactly as the published one."""
-    return resources.files("envs.pddl").joinpath("domains", f"{kind}.pddl").read_text(encoding="utf-8")
+    return (
+        resources.files("evalharness.envs.pddl")
+        .joinpath("domains", f"{kind}.pddl")
+        .read_text(encoding="utf-8")
+    )
 
 
 def make_task(

@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from envs.pddl.problem import DOMAINS, make_task
-from envs.pddl.syntax import PddlError
+from evalharness.base.reading import read_text
+from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.envs.pddl.problem import DOMAINS, make_task
+from evalharness.envs.pddl.syntax import PddlError
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    from envs.pddl.open_suite import open_tasks  # with the generator
+    from evalharness.envs.pddl.open_suite import open_tasks  # with the generator
 
     return open_tasks(seed)
 
@@ -59,6 +60,6 @@ def _published(data: Path | None) -> list[Task]:
 
 def _read(file: Path) -> str:
     try:
-        return file.read_text(encoding="utf-8")
+        return read_text(file)
     except FileNotFoundError:
         raise MissingDataError(f"{file} is missing") from None

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from envs.pddl.engine import GroundAction
-from envs.pddl.syntax import Atom
+from evalharness.envs.pddl.engine import GroundAction
+from evalharness.envs.pddl.syntax import Atom
 
 ATOMS = {
     # blockworld

@@ -7,29 +7,36 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from envs.base import EnvSpec, Suite, Task
-from envs.sciworld.actions import ACTIONS
-from envs.sciworld.kinds import FAMILY, OPEN_VERSION
-from envs.sciworld.perturbations import WORDING
+from evalharness.envs.base import Actions, EnvSpec, Suite, Task, TaskSuites, WorkerNeeds
+from evalharness.envs.sciworld.actions import ACTIONS
+from evalharness.envs.sciworld.kinds import FAMILY, FEW_VARIATIONS, OPEN_VERSION
+from evalharness.envs.sciworld.perturbations import WORDING
 
 if TYPE_CHECKING:
-    from envs.base import TextEnv
+    from evalharness.envs.base import TextEnv
+    from evalharness.envs.teaching import Teaching
 
 
 def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    from envs.sciworld.tasks import load_tasks
+    from evalharness.envs.sciworld.tasks import load_tasks
 
     return load_tasks(suite, data, seed)
 
 
 def _generate(seed: int) -> Iterable[Task]:
-    from envs.sciworld.generator import generate
+    from evalharness.envs.sciworld.generator import generate
 
     return generate(seed)
 
 
+def _teaching() -> Teaching:
+    from evalharness.envs.sciworld.teaching import TEACHING
+
+    return TEACHING
+
+
 def _make(data: Path | None) -> TextEnv:
-    from envs.sciworld.adapter import ScienceWorldEnv
+    from evalharness.envs.sciworld.adapter import ScienceWorldEnv
 
     return ScienceWorldEnv(data=data)
 
@@ -50,17 +57,18 @@ SPEC = EnvSpec(
     title="ScienceWorld",
     short_title="SciW",
     gym_id="evalharness/ScienceWorld-v0",
-    expected={"agentboard": 90, "open": 90},
     packages=("scienceworld",),
     held_out=True,
-    load_tasks=_load_tasks,
     make=_make,
-    generate=_generate,
-    open_version=OPEN_VERSION,
-    actions=ACTIONS,
-    help_action="check",
-    wording=WORDING,
-    envs_per_worker=24,
-    cost=6.0,
+    suites=TaskSuites(
+        expected={"agentboard": 90, "open": 90},
+        load_tasks=_load_tasks,
+        generate=_generate,
+        open_version=OPEN_VERSION,
+        few_tasks=FEW_VARIATIONS,
+    ),
+    actions=Actions(ACTIONS, help_action="check", wording=WORDING),
+    worker=WorkerNeeds(envs_per_worker=24, cost=6.0),
+    teaching=_teaching,
     place=_place,
 )

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from envs.base import InvalidTaskError, Task, TextEnv, task_of
-from envs.sciworld import oracle
-from envs.sciworld.actions import CHECK, carried_out
-from envs.sciworld.progress import LabelProgress, score_progress
-from envs.sciworld.simulator import Simulator, SimulatorFault
+from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
+from evalharness.envs.sciworld import oracle
+from evalharness.envs.sciworld.actions import CHECK, carried_out
+from evalharness.envs.sciworld.progress import LabelProgress, score_progress
+from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
 
 _SAME_SCORE = 1e-9
 _RESET = "reset task"

@@ -7,16 +7,15 @@ plays a few turns. Java itself checks whether an archive fits it, and starts wit
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from envs.sciworld import java
+from evalharness.base.locks import locked
+from evalharness.envs.sciworld import java
 
 _KINDS = {"aot": ("AOTCacheOutput", "AOTCache"), "jsa": ("ArchiveClassesAtExit", "SharedArchiveFile")}
 """Suffix of the file -> the flags that write and read it; the first that a Java can is taken.
@@ -78,7 +77,7 @@ def _found(place: Path) -> Path | None:
 
 
 def _make(executable: str, place: Path) -> None:
-    with _alone(place.with_name("classes.lock")) as alone:
+    with locked(place.with_name("classes.lock")) as alone:
         if not alone or _found(place):
             return
         for older in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
@@ -94,19 +93,7 @@ def _make(executable: str, place: Path) -> None:
 
 def _recorded(executable: str, flag: str) -> bool:
     """Whether a rehearsal with `flag` went well. Raises TimeoutExpired."""
-    command = [sys.executable, "-m", "envs.sciworld.rehearsal", executable, _QUIET, flag]
+    command = [sys.executable, "-P", "-m", "evalharness.envs.sciworld.rehearsal", executable, _QUIET, flag]
     quiet = subprocess.DEVNULL
     done = subprocess.run(command, stdin=quiet, stdout=quiet, stderr=quiet, timeout=_TIMEOUT, check=False)
     return done.returncode == 0
-
-
-@contextlib.contextmanager
-def _alone(lock: Path) -> Iterator[bool]:
-    """Whether no other process is at it; until the end of the block none begins."""
-    with lock.open("wb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True

@@ -14,8 +14,8 @@ from __future__ import annotations
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from envs.sciworld.handles import Handle, Handles
-from envs.sciworld.jvm import Jvm
+from evalharness.envs.sciworld.handles import Handle, Handles
+from evalharness.envs.sciworld.jvm import Jvm
 
 _SERVER = "scienceworld.runtime.pythonapi.PythonInterface"
 _INTERFACE = "scienceworld.runtime.AgentInterface"

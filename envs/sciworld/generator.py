@@ -2,7 +2,8 @@
 
 Kinds and their numbers are fixed in `QUOTA`. The variations of a kind are tried in an order drawn from the suite seed;
 one is taken when the simulator's own solution, shortened by replay until no single action can be left out, has 3 to
-30 turns, and no task taken before is the same up to renaming. Where the goal asks to determine or measure something
+30 turns, and no task taken before is the same up to renaming or begins with the same goal and observation. To suite
+seeds other than 0 the tasks of seed 0 are taken before. Where the goal asks to determine or measure something
 the plan keeps the simulator's experiment, although naming the answer would do.
 """
 
@@ -13,19 +14,21 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
-from envs.base import MAX_TURNS, MIN_TURNS, Task
-from envs.difficulty import difficulty, search_bits
-from envs.sciworld.adapter import first_observation, start_score
-from envs.sciworld.kinds import EXAMPLE, FAMILY, PUBLISHED, QUOTA, simplifications
-from envs.sciworld.oracle import gold_path, play
-from envs.sciworld.readings import spelled_out
-from envs.sciworld.shorten import NOISE, Needs, shorten
-from envs.sciworld.simulator import Simulator
+from evalharness.envs.base import MAX_TURNS, MIN_TURNS, SuiteExhaustedError, Task
+from evalharness.envs.difficulty import difficulty, search_bits
+from evalharness.envs.frozen import FROZEN_SEED, FrozenSuite
+from evalharness.envs.sciworld.adapter import first_observation, start_score
+from evalharness.envs.sciworld.kinds import EXAMPLE, FAMILY, OPEN_VERSION, PUBLISHED, QUOTA, simplifications
+from evalharness.envs.sciworld.oracle import gold_path, play
+from evalharness.envs.sciworld.readings import spelled_out
+from evalharness.envs.sciworld.shorten import NOISE, Needs, shorten
+from evalharness.envs.sciworld.simulator import Simulator
 
 HARD_BITS = 67.0
-"""Bits of search (`envs.difficulty`) from which a task counts as hard. It makes 58 tasks hard; of the published ones
-56 are."""
+"""Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. It makes 58 tasks hard; of the
+published ones 56 are."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,10 @@ _NAME = re.compile(
 )
 
 
+FROZEN = FrozenSuite(Path(__file__).with_name("open_suite.json"), OpenCase, OPEN_VERSION)
+"""The cases of suite seed 0."""
+
+
 def generate(suite_seed: int) -> Iterator[Task]:
     """The suite's tasks as they are found; minutes for all of them."""
     return (case.to_task(index) for index, case in enumerate(generate_cases(suite_seed)))
@@ -98,23 +105,46 @@ def generate_cases(suite_seed: int) -> Iterator[OpenCase]:
 
 
 def _of_kind(simulator: Simulator, kind: str, suite_seed: int) -> Iterator[OpenCase]:
-    taken = {*PUBLISHED.get(kind, ()), *(variation for task, variation in EXAMPLE if task == kind)}
+    frozen = () if suite_seed == FROZEN_SEED else FROZEN.cases()
+    before = [case for case in frozen if case.task == kind]
+    taken = {
+        *PUBLISHED.get(kind, ()),
+        *(variation for task, variation in EXAMPLE if task == kind),
+        *(case.variation for case in before),
+    }
     order = [variation for variation in range(simulator.variations(kind)) if variation not in taken]
     random.Random(f"sciworld open {suite_seed} {kind}").shuffle(order)
-    shapes: set[str] = set()
+    shapes = {case.shape() for case in before}
+    starts = {_start_text(simulator, kind, case.variation) for case in before}
+    found = 0
     for variation in order:
+        if (start := _start_text(simulator, kind, variation)) in starts:
+            continue
         case = _accept(simulator, kind, variation)
         if case is not None and case.shape() not in shapes:
             shapes.add(case.shape())
+            starts.add(start)
+            found += 1
             yield case
-            if len(shapes) == QUOTA[kind]:
+            if found == QUOTA[kind]:
                 return
-    raise RuntimeError(f"suite seed {suite_seed}: only {len(shapes)} tasks of {kind} fit, of {QUOTA[kind]}")
+    raise SuiteExhaustedError("ScienceWorld", suite_seed, f"{found} of {QUOTA[kind]} tasks of {kind} fit")
+
+
+def _bare(kind: str, variation: int) -> Task:
+    """As much of a task as the simulator needs to load it."""
+    return OpenCase(kind, variation, simplifications(kind), "", (), ()).to_task(0)
+
+
+def _start_text(simulator: Simulator, kind: str, variation: int) -> str:
+    """What a player meets: goal and first observation."""
+    _start(simulator, _bare(kind, variation))
+    return f"{simulator.task_description()}\n{first_observation(simulator)}"
 
 
 def _accept(simulator: Simulator, kind: str, variation: int) -> OpenCase | None:
     """The case of a variation when it is fit for the suite."""
-    bare = OpenCase(kind, variation, simplifications(kind), "", (), ()).to_task(0)
+    bare = _bare(kind, variation)
 
     def needs(actions: Sequence[str]) -> int | None:
         return play(simulator, bare, actions).success

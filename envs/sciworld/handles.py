@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NewType
 
-from envs.sciworld.jvm import Jvm
+from evalharness.envs.sciworld.jvm import Jvm
 
 Handle = NewType("Handle", object)
 """A `java.lang.invoke.MethodHandle` in Java."""

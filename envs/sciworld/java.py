@@ -28,7 +28,7 @@ from pathlib import Path
 
 from py4j.java_gateway import find_jar_path
 
-from evalharness.paths import cache_folder, write_whole
+from evalharness.base.paths import cache_folder, write_whole
 
 FLAGS = (
     "-XX:+UnlockExperimentalVMOptions",

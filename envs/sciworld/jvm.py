@@ -13,7 +13,7 @@ import psutil
 from py4j.java_gateway import GatewayParameters, JavaClass, JavaGateway
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from envs.sciworld import archive, java
+from evalharness.envs.sciworld import archive, java
 
 RSS_LIMIT = 1_500_000_000
 """Bytes of resident memory above which a Java process takes no new episode and is replaced. Heap (640 MB at most),

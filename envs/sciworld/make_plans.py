@@ -1,6 +1,6 @@
 """Make `plans.json`: a short plan for every published task that has one.
 
-    python -m envs.sciworld.make_plans DATA [ROW ...]
+    python -m evalharness.envs.sciworld.make_plans DATA [ROW ...]
 
 DATA is the data folder with the published labels; with row numbers only those are made anew. Half an hour or so, since
 each shortening plays its task hundreds of times. A plan that also satisfies the simulator is preferred to a shorter one
@@ -13,11 +13,11 @@ import argparse
 import json
 from pathlib import Path
 
-from envs.base import MAX_TURNS, Task
-from envs.sciworld.oracle import gold_plans, plan_key, play
-from envs.sciworld.shorten import shorten
-from envs.sciworld.simulator import Simulator
-from envs.sciworld.tasks import load_tasks
+from evalharness.envs.base import MAX_TURNS, Task
+from evalharness.envs.sciworld.oracle import gold_plans, plan_key, play
+from evalharness.envs.sciworld.shorten import shorten
+from evalharness.envs.sciworld.simulator import Simulator
+from evalharness.envs.sciworld.tasks import load_tasks
 
 PLANS = Path(__file__).with_name("plans.json")
 

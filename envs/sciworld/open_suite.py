@@ -1,19 +1,15 @@
 """The open suite: of suite seed 0 as it is frozen in `open_suite.json`, of another as the generator makes it.
 
-`python -m envs.sciworld.open_suite` makes that file anew (seven minutes of CPU time).
+`python -m evalharness.envs.sciworld.open_suite` makes that file anew (seven minutes of CPU time).
 """
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-from envs.base import Task
-from envs.frozen import FROZEN_SEED, FrozenSuite
-from envs.sciworld.generator import OpenCase, generate_cases
-from envs.sciworld.kinds import OPEN_VERSION
-
-FROZEN = FrozenSuite(Path(__file__).with_name("open_suite.json"), OpenCase, OPEN_VERSION)
+from evalharness.envs.base import Task
+from evalharness.envs.frozen import FROZEN_SEED
+from evalharness.envs.sciworld.generator import FROZEN, OpenCase, generate_cases
 
 
 def open_tasks(suite_seed: int) -> list[Task]:

@@ -10,10 +10,10 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from envs.base import MAX_TURNS, Task
-from envs.sciworld.progress import LabelProgress
-from envs.sciworld.shorten import shorten
-from envs.sciworld.simulator import Simulator, SimulatorFault
+from evalharness.envs.base import MAX_TURNS, Task
+from evalharness.envs.sciworld.progress import LabelProgress
+from evalharness.envs.sciworld.shorten import shorten
+from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
 
 
 class Outcome(NamedTuple):
@@ -89,8 +89,8 @@ def plan_key(task: Task) -> str:
 
 @cache
 def kept_plans() -> Mapping[str, Sequence[str]]:
-    """Our own plans, by task and variation; made by `python -m envs.sciworld.make_plans`."""
-    text = files("envs.sciworld").joinpath("plans.json").read_text(encoding="utf-8")
+    """Our own plans, by task and variation; made by `python -m evalharness.envs.sciworld.make_plans`."""
+    text = files("evalharness.envs.sciworld").joinpath("plans.json").read_text(encoding="utf-8")
     plans: dict[str, list[str]] = json.loads(text)
     return plans
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envs.base import Perturbation, Wording
+from evalharness.envs.base import Perturbation, Wording
 
 WORDING = Wording(
     perturbations={

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from envs.sciworld import jvm
-from envs.sciworld.kinds import SIMPLIFICATIONS
-from envs.sciworld.simulator import Simulator
+from evalharness.envs.sciworld import jvm
+from evalharness.envs.sciworld.kinds import SIMPLIFICATIONS
+from evalharness.envs.sciworld.simulator import Simulator
 
 _TURNS = (
     *("look around", "inventory", "go to hallway", "go to kitchen", "open cupboard", "look in cupboard"),

@@ -9,8 +9,8 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from envs.sciworld import jvm
-from envs.sciworld.functions import REFUSED, Functions, World, functions
+from evalharness.envs.sciworld import jvm
+from evalharness.envs.sciworld.functions import REFUSED, Functions, World, functions
 
 _STOCK_WORDS = ("help", "objects", "task")
 """Texts that the stock `PythonInterface.step` answers itself, not the world."""

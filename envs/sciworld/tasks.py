@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from envs.sciworld.kinds import FAMILY, SIMPLIFICATIONS
+from evalharness.base.reading import read_text
+from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+from evalharness.envs.sciworld.kinds import FAMILY, SIMPLIFICATIONS
 
 LABELS = Path("agentboard", "scienceworld", "test.jsonl")
 """Where the labels are in the user's data folder."""
@@ -17,7 +18,7 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
-    from envs.sciworld.open_suite import open_tasks  # with the generator
+    from evalharness.envs.sciworld.open_suite import open_tasks  # with the generator
 
     return open_tasks(seed)
 
@@ -27,7 +28,7 @@ def _published(data: Path | None) -> list[Task]:
         raise MissingDataError(
             f"the published ScienceWorld labels ({LABELS.as_posix()}) are not in {data or 'any data folder'}"
         )
-    lines = (data / LABELS).read_text(encoding="utf-8").splitlines()
+    lines = read_text(data / LABELS).splitlines()
     return [_from_label(index, line) for index, line in enumerate(line for line in lines if line.strip())]
 
 

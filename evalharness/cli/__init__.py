@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TextIO
 
-from evalharness._version import __version__
+from evalharness.base.errors import DamageWarning, EvalharnessError, InfrastructureError
+from evalharness.base.version import __version__
 from evalharness.cli.parser import CommandParser, complete
-from evalharness.errors import DamageWarning, EvalharnessError, InfrastructureError
 
 COMMANDS = (
     "run",
@@ -111,11 +111,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EvalharnessError as error:
         _say(error, debug=args.debug)
         return 3 if isinstance(error, InfrastructureError) else 2
-    except PermissionError as error:
-        if args.debug:
-            raise
-        _say(f"{error.filename!r}: {error.strerror}")
-        return 2
     except KeyboardInterrupt:
         _say("interrupted; the same command continues")
         return 130
@@ -123,12 +118,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader (`head`, a pager) has had enough. Keep the interpreter from complaining at its exit.
         sys.stderr.close()
         return 0
+    except OSError as error:
+        if args.debug or error.filename is None:
+            raise
+        _say(f"{error.filename!r}: {error.strerror}")
+        return 2
     return status
 
 
 def _say(what: Exception | str, *, debug: bool = False) -> None:
     """One line that says what is wrong; with `debug` the traceback."""
-    from evalharness.report.terminal import say
+    from evalharness.base.terminal import say
 
     if debug:
         import traceback

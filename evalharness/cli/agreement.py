@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from evalharness.base.errors import UserError
 from evalharness.cli.common import add_csv_option, add_json_option, titles, write_csv, write_json
-from evalharness.errors import UserError
 
 _DESCRIPTION = """\
-Compare the first rater with each other one: 2x2 counts, accuracy, Cohen's kappa, precision and recall of "wrong", each
-with a 95 % interval, and McNemar's test for bias; over all turns that both judged and in each family. The published
-table (GPT-4 against a human) stands below. A rater is `simulator` (its rule is in docs/judges.md), a folder
-RUN/judgements/NAME or RUN/labels/NAME, or a CSV file of labels.
+Compare the first rater with each other one: counts, accuracy, Cohen's kappa, precision and recall of "wrong" with 95 %
+intervals, McNemar's test; in all and in each family. A rater is `simulator`, a folder RUN/judgements/NAME or
+RUN/labels/NAME, or a CSV file of labels. docs/judges.md
 """
 
 
@@ -36,12 +35,18 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import make_console, say
     from evalharness.judge import agreement_table, compare_raters, published_agreement, read_raters
-    from evalharness.report.terminal import make_console
 
     if len(args.raters) < 2:
         raise UserError("agreement needs two raters; see: evalharness agreement --help")
     first, *others = read_raters(args.raters, args.run_folder)
+    for rater in (first, *others):
+        if rater.missing:
+            say(
+                f"evalharness: {rater.name} has no verdict on {rater.missing:,} of the turns that were drawn for it "
+                "(it was ended early, or its file was cut); the command that made it adds them"
+            )
     rows = []
     for name, other in zip(args.raters[1:], others, strict=True):
         found = compare_raters(first, other)

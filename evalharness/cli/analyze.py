@@ -8,11 +8,9 @@ from pathlib import Path
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
 
 _DESCRIPTION = """\
-Behaviour of a run: format errors by kind, invalid actions, runs of errors, repetition and loops, recovery after errors,
-exploration, help-seeking, time to first progress, length and novelty of thoughts; of all families together with 95 %
-intervals over tasks, and of each. Intervals are not corrected for the number of figures. Further runs are compared with
-the first, figure by figure, paired by task. Each figure's formula: docs/behaviour.md. The same per episode and turn:
-episodes.parquet and turns.parquet.
+Behaviour of a run: format errors, invalid actions, loops, recovery after errors, exploration, thoughts, with 95 %
+intervals over tasks (not corrected for the number of figures). Further runs are compared with the first, paired by
+task. docs/behaviour.md
 """
 
 
@@ -34,11 +32,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from evalharness.analysis.behaviour import behaviour_rows, difference_rows, load_behaviour
-    from evalharness.analysis.behaviour.rows import SCHEMA
-    from evalharness.errors import UserError, nearest
-    from evalharness.report.behaviour import print_behaviour, print_differences, print_runs
-    from evalharness.report.terminal import make_console
+    from evalharness.base.errors import UserError, nearest
+    from evalharness.base.terminal import make_console
+    from evalharness.results.behaviour import behaviour_rows, difference_rows, load_behaviour
+    from evalharness.results.behaviour.rows import SCHEMA
+    from evalharness.results.report.behaviour import print_behaviour, print_differences, print_runs
 
     runs = [load_behaviour(folder) for folder in args.runs]
     families = list(dict.fromkeys(family for each in runs for family in each.tasks))

@@ -18,13 +18,12 @@ from evalharness.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from evalharness.analysis.task_range import TaskRange
+    from evalharness.results.task_range import TaskRange
 
 _DESCRIPTION = """\
-Replay the known plans of every task, and a uniformly random policy beside them. For each task: can it be solved
-within the turn limit (30, or less where the family has less), how long is the shortest known plan, do its label and
-its simulator agree and if not why; for each family the ceiling (best known plans) and the floor (chance). The same
-command continues an interrupted audit.
+Replay the known plans of every task, and a random policy. Of each task: can it be solved within the turn limit, how
+long is the shortest known plan, do label and simulator agree; of each family the ceiling and the floor. The same
+command continues.
 """
 
 
@@ -62,11 +61,11 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.table import Table
 
-    from evalharness.analysis.task_range import write_ranges
-    from evalharness.engine.audit import audit, totals
-    from evalharness.errors import UserError
-    from evalharness.report.live import watch
-    from evalharness.report.terminal import make_console
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console, plain_table
+    from evalharness.checks.audit import audit, totals
+    from evalharness.results.task_range import write_ranges
+    from evalharness.runs.live import watch
 
     if args.floor_samples < 0:
         raise UserError(f"--floor-samples {args.floor_samples}: give 0 or more")
@@ -83,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         data=data,
         suite_seed=seed,
         floor_samples=args.floor_samples,
-        watch=lambda progress: watch(progress, names, make_console(stderr=True)),
+        watch=watch,
     )
     out = make_console(stderr=args.json == "-")
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
@@ -105,9 +104,8 @@ def run(args: argparse.Namespace) -> int:
         out.print(table)
         out.print()
     summary = totals(rows)
-    family_table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
-    for name in ("family", "tasks", "solvable", "ceiling s/p %", "floor s/p %", "disagree"):
-        family_table.add_column(name, justify="left" if name == "family" else "right", no_wrap=True)
+    headings = ("family", "tasks", "solvable", "ceiling s/p %", "floor s/p %", "disagree")
+    family_table = plain_table(*headings, gap=2)
     for family, entry in summary.items():
         family_table.add_row(
             names.get(family, family),

@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from evalharness.config import RunConfig
 
 _DESCRIPTION = """\
-Best-of-N: one greedy attempt and N samples at temperature 1 of every task, on one model server. Shows greedy, best of
-N and their difference for each family; pass@k, expected best progress of k and pass^k for k = 1..N without bias; and
-how different the samples are. The same command continues an interrupted study; a larger -n extends it without playing
-anything again. docs/best-of-n.md
+Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N and their
+difference; pass@k, expected best progress of k and pass^k without bias; and how different the samples are. The same
+command continues the study; a larger -n extends it. docs/best-of-n.md
 """
 _GREEDY, _SAMPLES = "greedy", "samples"
 
@@ -50,23 +49,23 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from envs import specs
-    from evalharness.analysis.best_of_n import best_of_n, require_greedy
-    from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.engine.study import study_folder
-    from evalharness.policy.resolve import prepare
+    from evalharness.base.terminal import make_console
+    from evalharness.envs import specs
+    from evalharness.models.resolve import prepare
     from evalharness.protocol.prompt import load_prompt
-    from evalharness.report.best_of_n import print_best_of_n
-    from evalharness.report.terminal import make_console
+    from evalharness.results.best_of_n import best_of_n, require_greedy
+    from evalharness.results.report.best_of_n import print_best_of_n
+    from evalharness.results.scored_run import load_scored_run
+    from evalharness.runs.study import study_folder
 
     runs = _runs(args)
     greedy = load_scored_run(args.greedy) if args.greedy else None
     if greedy is not None:  # before hours of playing, not after them
         samples, installed = runs[_SAMPLES], specs()
-        model = prepare(samples, installed, lambda text: None).identity
+        model = prepare(samples.policy, installed, lambda text: None, agent=samples.agent).identity
         prompts = {
-            family: load_prompt(installed[family], samples.prompts, samples.adaptation).sha256
-            for family in greedy.manifest["counts"]
+            family: load_prompt(installed[family], samples.agent.prompts, samples.adaptation).sha256
+            for family in greedy.manifest.counts
             if family in installed
         }
         require_greedy(greedy, samples.identity(), model, prompts)
@@ -86,13 +85,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _runs(args: argparse.Namespace) -> dict[str, RunConfig]:
+    from evalharness.base.errors import UserError
     from evalharness.cli.options import config_of
-    from evalharness.errors import UserError
 
     config = config_of(args, temperature=1.0 if args.temperature is None else args.temperature)
-    if config.samples < 2:
-        raise UserError(f"-n {config.samples}: a best of N needs two samples at least")
-    if config.temperature == 0:
+    if config.selection.samples < 2:
+        raise UserError(f"-n {config.selection.samples}: a best of N needs two samples at least")
+    if config.policy.temperature == 0:
         raise UserError("--temperature 0 makes all samples alike; leave it out, or give one above 0")
-    greedy = config.model_copy(update={"temperature": 0.0, "top_p": 1.0, "samples": 1})
+    greedy = config.changed(temperature=0.0, top_p=1.0, samples=1)
     return {_SAMPLES: config} if args.greedy else {_GREEDY: greedy, _SAMPLES: config}

@@ -11,16 +11,15 @@ from evalharness.cli.parser import add_late
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
-    from evalharness.analysis.checkpoints import Training
     from evalharness.config import RunConfig
-    from evalharness.engine.checkpoints import Found
-    from evalharness.engine.study import Played
+    from evalharness.results.checkpoints import Training
+    from evalharness.runs.checkpoints import Found
+    from evalharness.runs.study import Played
 
 _DESCRIPTION = """\
-Evaluate every checkpoint-N, step_N or epoch_N of a folder, in numeric order: ordinary runs in one folder. Adapters are
-played on one server of their base, full weights on a server each. Shows each checkpoint's scores with intervals,
-paired tests against the first and the best one, and how much of the best one's lead is luck; writes a plot beside the
-runs. The same command continues an interrupted study and takes new checkpoints in. docs/checkpoints.md
+Evaluate every checkpoint-N, step_N or epoch_N of a folder. Adapters share one server of their base. Shows each
+checkpoint's scores with intervals, paired tests against the first and the best one, and how much of the best one's lead
+is luck. The same command continues and takes new checkpoints in. docs/checkpoints.md
 """
 
 
@@ -42,7 +41,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
     study.add_argument("--only", metavar="PATTERN", help="only checkpoints of these names: 'step_*'")
     study.add_argument(
-        "--merge", action="store_true", help="merge each adapter instead of serving all beside their base"
+        "--merge",
+        action="store_true",
+        help="merge each adapter instead of serving all on one server of their base",
     )
     study.add_argument(
         "--by",
@@ -73,17 +74,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console, say
     from evalharness.cli.options import config_of
-    from evalharness.engine.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
-    from evalharness.engine.study import study_folder
-    from evalharness.errors import UserError
-    from evalharness.report.terminal import make_console, say
+    from evalharness.runs.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
+    from evalharness.runs.study import study_folder
 
     if args.watch is not None and not args.watch >= 0:  # NaN is not, either
         raise UserError(f"--watch {args.watch:g} is no number of minutes, 0 or more")
     source = Path(args.folder)
     config = config_of(args, model=str(source))
-    if config.is_endpoint or config.is_scripted:
+    if config.policy.is_endpoint or config.policy.is_scripted:
         raise UserError(f"{args.folder} is no folder of checkpoints")
     seed = select_seed(args.select_on, config)
     folder = study_folder(config, KIND)
@@ -117,8 +118,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _show(args: argparse.Namespace, config: RunConfig, folder: Path, played: Played) -> None:
     """The table, and the files, of all that the study holds, of earlier times too."""
-    from evalharness.report.checkpoints import print_training
-    from evalharness.report.terminal import make_console
+    from evalharness.base.terminal import make_console
+    from evalharness.results.report.checkpoints import print_training
 
     training = _training(args, config, folder)
     if training is None:
@@ -130,13 +131,13 @@ def _show(args: argparse.Namespace, config: RunConfig, folder: Path, played: Pla
 
 
 def _training(args: argparse.Namespace, config: RunConfig, folder: Path) -> Training | None:
-    from evalharness.analysis.checkpoints import training_of
-    from evalharness.analysis.scored_run import ScoredRun, load_scored_run
-    from evalharness.analysis.x_values import read_x
-    from evalharness.engine.checkpoints import axis_and_number
-    from evalharness.engine.study import SELECT, read_study
-    from evalharness.errors import UserError
+    from evalharness.base.errors import UserError
     from evalharness.records.store import EPISODES
+    from evalharness.results.checkpoints import training_of
+    from evalharness.results.scored_run import ScoredRun, load_scored_run
+    from evalharness.results.x_values import read_x
+    from evalharness.runs.checkpoints import axis_and_number
+    from evalharness.runs.study import SELECT, read_study
 
     study = read_study(folder)
     scored: dict[str, ScoredRun] = {}
@@ -158,7 +159,7 @@ def _training(args: argparse.Namespace, config: RunConfig, folder: Path) -> Trai
         values = {name: given[name] for name in runs}
     return training_of(
         {name: (values[name], run) for name, run in runs.items()},
-        model=config.display_name,
+        model=config.policy.display_name,
         axis=axis,
         by=args.by,
         select=select if args.select_on else None,
@@ -167,11 +168,11 @@ def _training(args: argparse.Namespace, config: RunConfig, folder: Path) -> Trai
 
 def _draw(folder: Path, training: Training) -> None:
     """`checkpoints.png`, `.svg` and `.csv` beside the runs."""
-    from evalharness.analysis.curves import by_checkpoint
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
     from evalharness.cli.common import csv_text, write_text
-    from evalharness.errors import UserError
-    from evalharness.report import plots
-    from evalharness.report.terminal import say
+    from evalharness.results.curves import by_checkpoint
+    from evalharness.results.report import plots
 
     rows = list(by_checkpoint(training))
     write_text("--csv", str(folder / "checkpoints.csv"), csv_text(rows))

@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
 
 if TYPE_CHECKING:
-    from envs.base import Suite
+    from evalharness.envs.base import Suite
 
 
 def add_data_option(parser: argparse.ArgumentParser) -> None:
@@ -28,11 +28,11 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--suite",
         metavar="SUITE",
-        help="agentboard: the published benchmark, needs its data; open: built in, needs none; or one that "
-        "a family brings of its own (default: agentboard where its data is imported, else open)",
+        help="agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a "
+        "family brings of its own (default: agentboard where its data is imported, else open)",
     )
     parser.add_argument(
-        "--suite-seed", type=int, metavar="N", help="which open suite (default: 0, the frozen one)"
+        "--suite-seed", type=int, metavar="N", help="which open suite; 0 is the frozen one (default: 0)"
     )
 
 
@@ -62,7 +62,7 @@ def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:
     import csv
     import io
 
-    from evalharness.report.text import inert
+    from evalharness.base.text import inert
 
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -100,7 +100,7 @@ def require_writable(option: str, target: str | None) -> None:
 
 
 def write_text(option: str, target: str, text: str) -> None:
-    from evalharness.report.text import printable
+    from evalharness.base.text import printable
 
     if target == "-":
         # Into a pipe or a file goes what was asked for; what a person sees cannot steer the terminal.
@@ -114,7 +114,7 @@ def write_text(option: str, target: str, text: str) -> None:
 
 def data_folder(args: argparse.Namespace) -> Path:
     """The data folder the user named, or the default one. Raises UserError where it is there and cannot be read."""
-    from evalharness.paths import data_folder as default
+    from evalharness.base.paths import data_folder as default
 
     folder: Path = args.data if getattr(args, "data", None) is not None else default()
     try:
@@ -139,7 +139,7 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
     Raises UserError for a suite that no installed family has.
     """
     if args.suite is not None:
-        from envs import specs
+        from evalharness.envs import specs
         from evalharness.suites.selection import require_suite
 
         suite: Suite = args.suite
@@ -147,7 +147,7 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
         return suite
     if (data / "agentboard").is_dir():
         return "agentboard"
-    from evalharness.report.terminal import say
+    from evalharness.base.terminal import say
 
     say(
         "evalharness: no published data imported, so this is the open suite "
@@ -167,6 +167,11 @@ def how_to_go_on(stopped: str) -> str:
 
 def titles() -> dict[str, str]:
     """Family -> the name a person reads."""
-    from envs import specs
+    from evalharness.envs import specs
 
     return {family: spec.title for family, spec in specs().items()}
+
+
+def at_least_one(option: str, value: int | None) -> None:
+    if value is not None and value < 1:
+        raise UserError(f"{option} is at least 1")

@@ -7,12 +7,9 @@ import argparse
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
 
 _DESCRIPTION = """\
-Compare runs over the same tasks, every run against the first, paired by task. For each family and the held-out score:
-both rates, their difference with a 95 % interval, the p value of a paired test, the same corrected for the number of
-tests (Holm), the smallest difference that so many tasks can show, and tasks won, tied and lost. Then the tasks that
-one run solves and the other does not. Runs that differ in their seed alone are repeats: joined with commas (A1,A2)
-they count as one run with several attempts of each task, and the part of the error that is between runs is shown.
-The statistics and their sources: docs/statistics.md.
+Compare every run with the first, paired by task: rates, their difference with a 95 % interval, p values (plain and by
+Holm), the smallest difference that so many tasks can show, tasks won, tied and lost, and the tasks that only one run
+solves. Runs that differ in their seed alone are repeats: join them with commas (A1,A2). docs/statistics.md
 """
 
 
@@ -31,10 +28,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
 
-    from evalharness.analysis.comparison import SCHEMA, compare_runs
-    from evalharness.analysis.repeats import load_repeats
-    from evalharness.report.comparison import print_comparison, print_method, print_runs
-    from evalharness.report.terminal import make_console
+    from evalharness.base.terminal import make_console
+    from evalharness.results.comparison import SCHEMA, compare_runs
+    from evalharness.results.repeats import load_repeats
+    from evalharness.results.report.comparison import print_comparison, print_method, print_runs
 
     comparisons = compare_runs([load_repeats(folder) for folder in (args.baseline, *args.runs)])
     console = make_console(stderr="-" in (args.json, args.csv))

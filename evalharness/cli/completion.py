@@ -72,7 +72,7 @@ def walk(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> Iterato
 def _values(action: argparse.Action) -> str:
     """The values that are known beforehand, if any."""
     if "--suite" in action.option_strings:  # not choices of the parser: families bring suites of their own
-        from envs import specs
+        from evalharness.envs import specs
         from evalharness.suites.selection import suites_of
 
         return " ".join(suites_of(specs()))

@@ -7,13 +7,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.base.errors import UserError
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
-from evalharness.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evalharness.conform import FamilyResult, Transcript
+    from evalharness.checks.conform import FamilyResult, Transcript
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -21,8 +21,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "conform",
         help="replay recorded transcripts of the original environments and compare",
         description="Replay recorded transcripts through our environments and compare goal, observations, progress, "
-        "end, success and validity step by step. What is not compared and where we differ on purpose is listed with "
-        "its reason. Exit status 1 when anything else differs.",
+        "end, success and validity step by step. Exit status 1 when anything differs but what is excepted with a "
+        "reason.",
     )
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl", help="recorded transcripts")
     parser.add_argument("--family", metavar="NAME", help="only this family's transcripts")
@@ -53,10 +53,10 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from envs import specs
-    from evalharness.conform import conform, load_tolerances
-    from evalharness.conform.replay import families_of
-    from evalharness.report.terminal import make_console
+    from evalharness.base.terminal import make_console
+    from evalharness.checks.conform import conform, load_tolerances
+    from evalharness.checks.conform.replay import families_of
+    from evalharness.envs import specs
 
     if args.workers < 1:
         raise UserError(f"--workers {args.workers}: give at least 1")
@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
                     progress=lambda bar=bar: bars.advance(bar),  # type: ignore[misc]
                 )
             )
-    from evalharness.conform.show import show
+    from evalharness.checks.conform.show import show
 
     show(console, results, tolerances, max_differences=args.max_differences)
     ok = all(result.ok for result in results.values())
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read(files: list[Path], console: Console) -> list[Transcript]:
-    from evalharness.conform import read_transcripts
+    from evalharness.checks.conform import read_transcripts
 
     found: list[Transcript] = []
     skipped = []

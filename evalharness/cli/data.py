@@ -34,15 +34,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "import",
         "import from a folder or an archive that you have",
         description="Import from a folder (this layout, the unpacked official archive, an AgentBoard checkout) or from "
-        "an archive (.tar.gz, .zip). Files are recognised by name and checked by hash; only benchmark files are read. "
-        "Exit status 1 when a file is not the published one.",
+        "an archive (.tar.gz, .zip). Exit status 1 when a file is not the published one.",
     )
     add.add_argument(
         "source",
         nargs="+",
         metavar="[FAMILY] DIR|FILE",
-        help="a folder with the published files, or an archive of them; FAMILY FILE: a file of a family that brings "
-        "in its data by itself (its page of the documentation says which)",
+        help="a folder with the published files, or an archive of them; FAMILY FILE: a family's own data (hotpotqa)",
     )
     add.add_argument("--link", action="store_true", help="make symbolic links into DIR instead of copies")
     add_json_option(add)
@@ -51,9 +49,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     get = action(
         "fetch",
         "download the official archives and import them",
-        description="Download what the named families need (all of them by default) from the publishers and import it. "
-        "A download that was cut off goes on where it stopped. Some games are only in the 1.4 GB archive. "
-        "HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 when a file is not the published one.",
+        description="Download what the named families need from the publishers and import it; some games are only in "
+        "the 1.4 GB archive. The same command continues. HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 "
+        "when a file is not the published one.",
     )
     get.add_argument("families", nargs="*", metavar="FAMILY", help="default: all")
     add_json_option(get)
@@ -82,9 +80,9 @@ def _path(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
+    from evalharness.base.errors import UserError
     from evalharness.data import published
     from evalharness.data.importer import import_published
-    from evalharness.errors import UserError
 
     if len(args.source) > 2:
         raise UserError("give one folder or archive, or a family and its file")
@@ -99,14 +97,16 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
     """By the family's own importer."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from envs import specs
-    from envs.base import ImportRefusedError
-    from evalharness.data.importer import locked
-    from evalharness.errors import UserError, nearest
-    from evalharness.report.terminal import make_console, say
-    from evalharness.report.text import printable
+    from evalharness.base.errors import UserError, nearest
+    from evalharness.base.terminal import make_console, say
+    from evalharness.base.text import printable
+    from evalharness.data.importer import alone_in
+    from evalharness.envs import specs
+    from evalharness.envs.base import ImportRefusedError
 
-    importers = {name: spec.import_data for name, spec in specs().items() if spec.import_data is not None}
+    importers = {
+        name: spec.own.import_data for name, spec in specs().items() if spec.own.import_data is not None
+    }
     if family not in importers:
         raise UserError(f"{family!r} has no import of its own{nearest(family, sorted(importers))}")
     if args.link:
@@ -115,7 +115,7 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder), Progress(*columns, console=make_console(stderr=True)) as bars:
+        with alone_in(folder), Progress(*columns, console=make_console(stderr=True)) as bars:
             task = bars.add_task(family, total=None)
             done = importers[family](
                 Path(source).expanduser(),
@@ -145,11 +145,11 @@ def _fetch(args: argparse.Namespace) -> int:
         TransferSpeedColumn,
     )
 
+    from evalharness.base.terminal import make_console
     from evalharness.data import published
     from evalharness.data.fetch import fetch_published
     from evalharness.data.importer import require_known
     from evalharness.data.table import Download
-    from evalharness.report.terminal import make_console
 
     chosen = require_known(args.families, published())
     columns = (
@@ -225,20 +225,19 @@ def _print_own_suites(args: argparse.Namespace) -> None:
     """What families with an import of their own have, a line each; these files have no published hash to check."""
     from rich.text import Text
 
-    from envs import specs
-    from envs.base import MissingDataError
-    from evalharness.report.terminal import make_console
-    from evalharness.report.text import printable
+    from evalharness.base.terminal import make_console
+    from evalharness.base.text import printable
+    from evalharness.envs import specs
+    from evalharness.envs.base import MissingDataError
 
     console = make_console(stderr=args.json == "-")
     for family, spec in sorted(specs().items()):
-        for suite in sorted(spec.expected) if spec.import_data is not None else ():
+        for suite in sorted(spec.suites.expected) if spec.own.import_data is not None else ():
             if suite == "open":
                 continue
             try:
-                there = (
-                    f"{len(spec.load_tasks(suite, data_folder(args), 0)):,} of {spec.expected[suite]:,} tasks"
-                )
+                count = len(spec.suites.load_tasks(suite, data_folder(args), 0))
+                there = f"{count:,} of {spec.suites.expected[suite]:,} tasks"
             except (MissingDataError, OSError) as error:
                 there = str(error)
             console.print(
@@ -252,8 +251,8 @@ def _print_checks(
     from rich.table import Table
     from rich.text import Text
 
+    from evalharness.base.terminal import make_console
     from evalharness.data.source import display
-    from evalharness.report.terminal import make_console
 
     console = make_console(stderr=args.json == "-")
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)

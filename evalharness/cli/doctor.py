@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from evalharness.doctor import FamilyProbe, Finding, SuiteProbe
+    from evalharness.checks.doctor import FamilyProbe, Finding, SuiteProbe
 
 STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
 
@@ -23,9 +23,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser(
         "doctor",
         help="say what works on this machine, and how to fix the rest",
-        description="Look at Python, packages, Java, GPU, server and disk, and really play one turn of each family. "
-        "Every gap comes with the command that fixes it. "
-        "Exit status 0 when every family has a suite that plays, else 1.",
+        description="Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Every gap "
+        "comes with the command that fixes it. Exit status 1 when a family has no suite that plays.",
     )
     add_data_option(parser)
     add_json_option(parser)
@@ -36,8 +35,8 @@ def run(args: argparse.Namespace) -> int:
     from contextlib import nullcontext
     from dataclasses import asdict
 
-    from evalharness.doctor import machine_findings, probe_families
-    from evalharness.report.terminal import make_console
+    from evalharness.base.terminal import make_console
+    from evalharness.checks.doctor import machine_findings, probe_families
 
     data = data_folder(args)
     console = make_console(stderr=args.json == "-")

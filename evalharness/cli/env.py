@@ -8,13 +8,9 @@ from pathlib import Path
 from evalharness.cli.common import add_data_option, data_folder
 
 _SERVE = """\
-Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. An episode is played by the same
-code as an evaluation's: prompt, worked example, parser, corrections and scores are the same. An action has one
-required field, `text`: the model's whole reply.
-
-Tasks are of open suites. `train` and `validation` come from different suite seeds, and no task is served that is the
-same as one of suite seed 0 or of the published suite, up to renaming. A suite that is not made yet is made first,
-which can take minutes (ahead of time: evalharness suite build --suite-seed N). Ctrl-C ends it.
+Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. Prompt, parser, corrections and
+scores are those of an evaluation. `train` and `validation` come from open suites of different seeds; a missing suite is
+made first, which can take minutes. Tasks that models are evaluated on are not served. docs/trainers/index.md
 """
 
 
@@ -49,8 +45,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--reward",
         choices=("success", "progress_gain"),
         default="success",
-        help="success: 1 at the end of a solved task; progress_gain: what each turn adds to the progress rate "
-        "(success); a client's reset may name another",
+        help="success (default): 1 at the end of a solved task; progress_gain: what a turn adds to the progress rate",
     )
     serve.add_argument("--max-turns", type=int, metavar="N", help="turns of an episode (the family's own)")
     serve.add_argument("--perturb", metavar="NAME", help="other words for the actions, as `run --perturb`")
@@ -82,12 +77,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from envs import specs
-    from evalharness.envserver.serving import Ready, ServeOptions, make_service, serve
-    from evalharness.envserver.tasks import parse_seeds
-    from evalharness.errors import UserError
-    from evalharness.policy.event_loop import run_to_end
-    from evalharness.report.terminal import say
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
+    from evalharness.envs import specs
+    from evalharness.models.event_loop import run_to_end
+    from evalharness.suites.selection import parse_seeds
+    from evalharness.training.envserver.serving import Ready, ServeOptions, make_service, serve
 
     if not 0 <= args.port <= 65535:
         raise UserError(f"--port {args.port}: a port is a number up to 65535, or 0 for a free one")

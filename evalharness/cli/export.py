@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalharness.exports.every_eval_ever import About
+    from evalharness.records.manifest import Manifest
+    from evalharness.results.exports.every_eval_ever import About
 
 _DESCRIPTION = """\
 Write a run in the format of another tool; none of them has to be installed.
@@ -21,13 +22,12 @@ Write a run in the format of another tool; none of them has to be installed.
 To publish, or to train:
 
   every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id where the name lacks a developer
-  hf-eval-results  YAML for .eval_results/ of a model's repository on the Hub; needs --dataset and --task-id
   openenv-trace    JSON lines, an episode each, with token ids, log probabilities and loss masks of a run that was
                    played with --record-tokens
 """
 FORMATS = (
     *("inspect", "atif", "openai-chat", "csv", "parquet"),
-    *("every-eval-ever", "hf-eval-results", "openenv-trace"),
+    *("every-eval-ever", "openenv-trace"),
 )
 _SUFFIX = {
     "inspect": ".eval",
@@ -36,7 +36,6 @@ _SUFFIX = {
     "csv": "-csv",
     "parquet": "-parquet",
     "every-eval-ever": "-every-eval-ever",
-    "hf-eval-results": ".yaml",
     "openenv-trace": "-openenv.jsonl",
 }
 _OF_EPISODES = ("inspect", "atif", "openai-chat", "openenv-trace")
@@ -74,39 +73,23 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default="other",
         help="every-eval-ever: of the evaluator to the model: first_party, third_party, collaborative, other (default)",
     )
-    parser.add_argument(
-        "--dataset", metavar="OWNER/NAME", help="hf-eval-results: the benchmark's data set on the Hub"
-    )
-    parser.add_argument(
-        "--task-id",
-        metavar="TASK[=COLUMN]",
-        action="append",
-        default=[],
-        help="hf-eval-results: a task of the data set, and which number is its result, as the leaderboard calls it: "
-        "babyai_success, held_out_progress (default: held_out_success); may be repeated",
-    )
-    parser.add_argument("--source-url", metavar="URL", help="hf-eval-results: where the run can be looked at")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.errors import UserError
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
     from evalharness.records.store import read_manifest
-    from evalharness.report.terminal import say
 
     manifest = read_manifest(args.folder)
     if args.successful and args.format not in _OF_EPISODES:
         instead = ": use its column `success`" if args.format in ("csv", "parquet") else ""
         raise UserError(f"--successful has no meaning for {args.format}{instead}")
-    if args.format == "hf-eval-results" and not (args.dataset and args.task_id):
-        raise UserError(
-            "hf-eval-results needs --dataset OWNER/NAME and --task-id TASK, as the Hub's benchmark has them"
-        )
     about = None
     if args.format == "every-eval-ever":
-        from evalharness.exports.every_eval_ever import About
+        from evalharness.results.exports.every_eval_ever import About
 
-        about = About.of(args.model_id, args.organization, args.relationship, str(manifest["model_name"]))
+        about = About.of(args.model_id, args.organization, args.relationship, manifest.model_name)
     suffix = _SUFFIX[args.format]
     target = args.output or Path(args.folder.resolve().name + suffix)
     try:
@@ -121,26 +104,25 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object], about: About | None) -> str:
+def _write(args: argparse.Namespace, target: Path, manifest: Manifest, about: About | None) -> str:
     import json
 
-    from evalharness.analysis.summary import earlier_timing, is_complete, summarize
-    from evalharness.analysis.tables import sorted_episodes
-    from evalharness.exports import (
+    from evalharness.results.exports import (
         atif,
         every_eval_ever,
-        hf_eval_results,
         inspect_log,
         openai_chat,
         openenv_trace,
         tables,
     )
-    from evalharness.exports.conversation import Protocol
+    from evalharness.results.exports.conversation import Protocol
+    from evalharness.results.summary import earlier_timing, summarize
+    from evalharness.results.tables import sorted_episodes
 
     chosen = (e for e in sorted_episodes(args.folder) if e.success or not args.successful)
     match args.format:
         case "inspect":
-            whole = is_complete(summarize(args.folder)) and not args.successful
+            whole = summarize(args.folder).is_complete and not args.successful
             return _episodes(inspect_log.write(target, chosen, manifest, complete=whole))
         case "atif":
             count = 0
@@ -160,11 +142,6 @@ def _write(args: argparse.Namespace, target: Path, manifest: dict[str, object], 
             assert about is not None
             summary = summarize(args.folder, earlier_timing(args.folder))
             return _episodes(every_eval_ever.write(target, chosen, manifest, summary, about))
-        case "hf-eval-results":
-            summary = summarize(args.folder, earlier_timing(args.folder))
-            found = hf_eval_results.entries(manifest, summary, args.dataset, args.task_id, args.source_url)
-            target.write_text(hf_eval_results.text(found), encoding="utf-8")
-            return f"{len(found)} result{'' if len(found) == 1 else 's'}"
         case "openenv-trace":
             count, turns = openenv_trace.write(target, args.folder, chosen, manifest)
             return f"{_episodes(count)}, {turns} turns with their tokens"

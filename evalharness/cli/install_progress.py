@@ -7,7 +7,7 @@ import time
 from types import TracebackType
 from typing import TextIO
 
-from evalharness.server.steps import STEP
+from evalharness.base.stream import STEP
 
 _COLLECTING = re.compile(r"^Collecting (\S+)")
 _DOWNLOADING = re.compile(r"^Downloading (\S+?)(?:-[\d.]+\S*)? \(([\d.]+) (kB|MB|GB|KiB|MiB|GiB)\)")
@@ -43,7 +43,7 @@ class InstallProgress:
     def __init__(self, out: TextIO) -> None:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-        from evalharness.report.terminal import console_for
+        from evalharness.base.terminal import console_for
 
         self._began = time.monotonic()
         self._console = console_for(out)

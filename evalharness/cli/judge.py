@@ -5,13 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evalharness.cli.common import add_json_option, require_writable, write_json
-from evalharness.cli.model_options import add_model, add_serving, at_least_one, model_config, prices
+from evalharness.cli.common import add_json_option, require_writable
+from evalharness.cli.parser import add_late
 
 _DESCRIPTION = """\
 Ask a model of each turn of a run whether it was right or wrong, what kind of error it was, and why. The judgements are
-kept in RUN/judgements/NAME and shown by `evalharness report` at the turn. Replies that hold no verdict are counted,
-never guessed. The same command continues; a larger --turns adds to the same turns. docs/judges.md
+kept in RUN/judgements/NAME. The same command continues; a larger --turns adds turns. docs/judges.md
 """
 _MAX_TOKENS = 256
 
@@ -20,6 +19,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser(
         "judge", help="a model says which turns of a run were wrong", description=_DESCRIPTION
     )
+    add_late(parser, _add_options)
+    parser.set_defaults(run=run)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.model_options import add_model
+
     parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
     parser.add_argument(
         "--turns",
@@ -35,28 +41,43 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_model(parser, "judge", "the judge")
     parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="default: 0, greedy")
-    add_serving(parser, max_tokens=_MAX_TOKENS)
+    add_how(parser, max_tokens=_MAX_TOKENS)
     add_json_option(parser)
-    parser.set_defaults(run=run)
+
+
+def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
+    """How a judge is asked."""
+    from evalharness.cli.model_options import SERVING, add_fields
+
+    how = parser.add_argument_group("how to do it")
+    add_fields(how, ("max_tokens", *SERVING), max_tokens=max_tokens)
+    how.add_argument(
+        "--plain",
+        action="store_true",
+        help="do not ask the judge's server for structured output (JSON schema)",
+    )
+    how.add_argument("--prompts", type=Path, metavar="DIR", help="folder with judge prompts of your own")
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.judge import Judging, judge_run, judgement_table, watch_asking
-    from evalharness.report.terminal import make_console, say
+    from evalharness.base.terminal import make_console
+    from evalharness.cli.common import at_least_one
+    from evalharness.cli.model_options import attempts_of, policy_of, show_outcome
+    from evalharness.judge import Judging, judge_run, judgement_table
+    from evalharness.models.work import watch_work
 
     at_least_one("--turns", args.turns)
     require_writable("--json", args.json)
-    config = model_config(args, "judge", temperature=args.temperature, seed=args.seed)
+    judge = policy_of(args, "judge", max_tokens=args.max_tokens or _MAX_TOKENS)
     what = Judging(
-        args.folder, config, args.turns, args.seed, args.output, args.prompts, args.plain, prices(args)
+        args.folder,
+        judge,
+        args.turns,
+        args.seed,
+        args.output,
+        args.prompts,
+        args.plain,
+        attempts_of(args),
     )
-    judged = judge_run(what, watch=lambda progress: watch_asking(progress, make_console(stderr=True)))
-    console = make_console(stderr=args.json == "-")
-    console.print(judgement_table(judged.summary))
-    console.print(f"judgements: {judged.folder}", soft_wrap=True, highlight=False, markup=False)
-    write_json(args.json, judged.summary)
-    if judged.summary["left"]:
-        say(f"evalharness: {judged.summary['left']} turns are left to judge; the same command continues")
-    if judged.stopped:
-        say(f"evalharness: stopped early: {judged.stopped}")
-    return judged.exit_status
+    judged = judge_run(what, watch=lambda progress: watch_work(progress, make_console(stderr=True)))
+    return show_outcome(args, judged, judgement_table(judged.summary), "turns are left to judge")

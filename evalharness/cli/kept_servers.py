@@ -6,15 +6,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.cli.parser import add_late
 
 if TYPE_CHECKING:
-    from evalharness.server.kept import Kept
+    from evalharness.models.serving.kept import Kept
 
 _START = """\
-Start a vLLM and keep it between runs. `run`, `sweep` and the others use it where they would start one of exactly the
-same checkpoint (by its hash) and arguments. It listens on loopback only, and ends when nobody has used it for a while.
+Start a vLLM and keep it between runs. `run`, `sweep` and the others use it where they would start the same one. It
+listens on loopback only, and ends when nobody has used it for a while.
 """
+
+_SERVED = ("model_name", "vllm", "vllm_args", "chat_template", "lora")
 
 
 def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -22,12 +25,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     start.add_argument(
         "model", metavar="MODEL", help="a checkpoint directory, a hub id, or demo; as for `run`"
     )
-    start.add_argument(
-        "--model-name", metavar="NAME", help="the name it is served by (default: the folder's)"
-    )
-    start.add_argument("--vllm", metavar="PATH", help="as given to `run`")
-    start.add_argument("--vllm-args", metavar="ARGS", help="as given to `run`")
-    start.add_argument("--chat-template", metavar="FILE", help="as given to `run`")
+    add_late(start, _add_served)
     start.add_argument(
         "--idle", type=float, default=30.0, metavar="MIN", help="end after so many minutes unused (30)"
     )
@@ -43,19 +41,22 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     stop.set_defaults(run=_stop)
 
 
+def _add_served(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.model_options import add_fields
+
+    add_fields(parser, _SERVED)
+
+
 def _start(args: argparse.Namespace) -> int:
-    from evalharness.config import make_config
-    from evalharness.policy.what_to_serve import to_keep
-    from evalharness.report.terminal import say
-    from evalharness.server.keeping import start_kept
+    from evalharness.base.terminal import say
+    from evalharness.config import PolicyConfig, make_part
+    from evalharness.models.own_servers import what_to_serve
+    from evalharness.models.serving.keeper import ToKeep, start_kept
 
     if not 0 < args.idle < float("inf"):
         raise UserError("--idle takes minutes above 0")
-    given = {
-        name: getattr(args, name) for name in ("model", "model_name", "vllm", "vllm_args", "chat_template")
-    }
-    config = make_config(given)
-    if config.is_endpoint or config.is_scripted:
+    policy = make_part(PolicyConfig, {name: getattr(args, name) for name in ("model", *_SERVED)})
+    if not policy.is_ours:
         raise UserError(f"{args.model} needs no server; give a checkpoint directory, a hub id, or demo")
     last = ""
 
@@ -65,7 +66,12 @@ def _start(args: argparse.Namespace) -> int:
             last = text.partition(",")[0]
             say(f"evalharness: {text}")
 
-    kept, fresh = start_kept(to_keep(config, status, idle_s=60 * args.idle), status)
+    what = what_to_serve(policy, status)
+    made = what.make(status)
+    to_keep = ToKeep(
+        policy.model, made.model, made.served_name, what.identity, made.extra, policy.vllm, 60 * args.idle
+    )
+    kept, fresh = start_kept(to_keep, status)
     say(("" if fresh else "already there: ") + _line(kept), stderr=False)
     say(f"used by: evalharness run --model {args.model} ...  (ends {_minutes(kept.idle_s)} after its last use)",
         stderr=False)  # fmt: skip
@@ -73,8 +79,8 @@ def _start(args: argparse.Namespace) -> int:
 
 
 def _stop(args: argparse.Namespace) -> int:
-    from evalharness.report.terminal import say
-    from evalharness.server.kept import all_kept, stop_kept
+    from evalharness.base.terminal import say
+    from evalharness.models.serving.kept import all_kept, stop_kept
 
     kept = all_kept()
     chosen = kept if args.all else named(kept, args.model)
@@ -127,6 +133,6 @@ def _names(kept: list[Kept]) -> str:
 
 
 def _minutes(seconds: float) -> str:
-    from evalharness.report.text import duration
+    from evalharness.base.text import duration
 
     return duration(seconds)

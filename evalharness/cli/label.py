@@ -5,14 +5,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evalharness.cli.common import write_text
-from evalharness.cli.model_options import at_least_one
+from evalharness.cli.common import at_least_one, write_text
 
 _DESCRIPTION = """\
-Serve a page on this machine's loopback address on which a person goes through drawn turns by keyboard: right (r), wrong
-(w), kind of error (1 to 5), note (n). Each decision is on the disk before the page goes on; the same command continues.
-What a judge said of a turn is shown only once it is decided. A second person takes another --rater. Ctrl-C ends it.
-With --export or --import nothing is served. docs/judges.md
+Serve a page (loopback) on which a person labels drawn turns by keyboard. Each decision is saved at once; the same
+command continues. With --export or --import nothing is served. docs/judges.md
 """
 
 
@@ -56,8 +53,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import say
     from evalharness.judge import LabelFolder, judges_of, labels_csv, load_turns, read_labels_csv, serve
-    from evalharness.report.terminal import say
 
     at_least_one("--turns", args.turns)
     loaded = load_turns(args.folder)

@@ -5,22 +5,20 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from evalharness.cli import leaderboard_submit
 from evalharness.cli.common import add_data_option, add_json_option, csv_text, write_json, write_text
 from evalharness.cli.parser import CommandParser
+from evalharness.cli.suites_on_request import add_make_suites_option
 
 if TYPE_CHECKING:
-    from evalharness.analysis.standings import Leaderboard
+    from evalharness.results.leaderboard.standings import Leaderboard
 
 _DESCRIPTION = """\
-The main results table of AgentRefine (ICLR 2025), grouped by series as published, with your runs in it. Held-in cells
-are marked, the held-out score is computed for every row that has its four families, your runs come with intervals and
-chance-corrected scores. A dagger marks a part of a family (it never ranks above the whole), a double dagger a run with
-prompts, token limits or sampling of its own. Runs of another suite, turn limit or perturbation are refused: their
-numbers are not comparable; rank them alone with --no-published. `leaderboard submit` makes runs into a submission,
-which --from reads.
+The main results table of AgentRefine (ICLR 2025) with your runs in it. A dagger marks a part of a family, a double
+dagger own prompts, token limits or sampling. Runs of another suite, turn limit or perturbation are refused: rank them
+alone with --no-published. docs/leaderboard.md
 """
 
 _FORMATS = ("text", "md", "html", "latex", "csv", "json")
@@ -47,8 +45,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         action="append",
         default=[],
         metavar="[RUN=]FAMILY",
-        help="declare that the model of your runs (with RUN= of that one) was trained on tasks of FAMILY; marked as in "
-        "published rows; may be repeated",
+        help="the model of your runs (RUN=: of that one) was trained on tasks of FAMILY; may be repeated",
     )
     parser.add_argument(
         "--format",
@@ -69,14 +66,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         nargs="+",
         default=[],
         metavar="FOLDER",
-        help="submissions (`leaderboard submit` makes them), or folders of them; those that cannot stand in the table "
-        "are left out, with the reason",
+        help="submissions, or folders of them; those that do not fit the table are left out, with the reason",
     )
     parser.add_argument(
         "--verify",
         action="store_true",
         help="replay every run first; those whose numbers do not follow from their actions are left out",
     )
+    add_make_suites_option(parser)
     add_data_option(parser)
     add_json_option(parser)
     parser.set_defaults(run=run)
@@ -91,33 +88,31 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     import json
 
-    from envs import specs
-    from evalharness.analysis.leaderboards import make_leaderboard, make_own_leaderboard, own_table
-    from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.analysis.standing_rows import Benchmark
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console, say
     from evalharness.cli.leaderboard_entries import read_entries
-    from evalharness.errors import UserError
-    from evalharness.report import leaderboard as report
-    from evalharness.report.page import page
-    from evalharness.report.terminal import make_console, say
+    from evalharness.envs import specs
+    from evalharness.results.leaderboard import table as report
+    from evalharness.results.leaderboard.leaderboards import make_leaderboard
+    from evalharness.results.leaderboard.page import page
+    from evalharness.results.leaderboard.standing_rows import Benchmark
+    from evalharness.results.scored_run import load_scored_run
 
-    runs = [load_scored_run(folder) for folder in args.runs]
-    how: dict[str, Any] = {"published": not args.no_published, "sort": args.sort}
-    if args.table is None:
-        declared = _held_in(args.held_in, args.runs)
-        entries = read_entries(args, runs, published=not args.no_published)
-        board = make_leaderboard(
-            entries.runs,
-            Benchmark.of(specs()),
-            held_in=declared | entries.held_in,
-            verification=entries.verification,
-            notes=entries.left_out,
-            **how,
-        )
-    elif args.submissions or args.verify:
+    if args.table is not None and (args.submissions or args.verify):
         raise UserError("--from and --verify are for the main table; leave --table out")
-    else:
-        board = make_own_leaderboard(runs, own_table(specs(), args.table), **how)
+    runs = [load_scored_run(folder) for folder in args.runs]
+    declared = _held_in(args.held_in, args.runs)
+    benchmark = Benchmark.of(specs(), args.table)
+    entries = read_entries(args, runs, None if args.no_published else benchmark)
+    board = make_leaderboard(
+        entries.runs,
+        benchmark,
+        published=not args.no_published,
+        sort=args.sort,
+        held_in=declared | entries.held_in,
+        verification=entries.verification,
+        notes=entries.left_out,
+    )
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:
@@ -140,7 +135,7 @@ def _show(args: argparse.Namespace) -> int:
 
 def _held_in(declared: Sequence[str], runs: Sequence[Path]) -> dict[Path, list[str]]:
     """Run folder -> families. Raises UserError for a run that is not in the table."""
-    from evalharness.errors import UserError
+    from evalharness.base.errors import UserError
 
     found: dict[Path, list[str]] = {run: [] for run in runs}
     for text in declared:
@@ -162,12 +157,12 @@ def _format_of(output: str | None) -> str:
 def _check(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from envs import specs
-    from evalharness.analysis.published_audit import audit_published, own_tables
-    from evalharness.analysis.standing_rows import Benchmark
-    from evalharness.errors import UserError
-    from evalharness.report.published_audit import print_findings
-    from evalharness.report.terminal import make_console
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console
+    from evalharness.envs import specs
+    from evalharness.results.leaderboard.published_audit import audit_published, own_tables
+    from evalharness.results.leaderboard.published_audit_table import print_findings
+    from evalharness.results.leaderboard.standing_rows import Benchmark
 
     if args.runs or args.submissions:
         raise UserError("--check audits the published tables and takes no run; leave the run folders out")

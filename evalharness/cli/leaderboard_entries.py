@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from envs import specs
-from evalharness.analysis.leaderboards import not_beside_published
-from evalharness.analysis.scored_run import ScoredRun, Submitted, load_scored_run
-from evalharness.analysis.standings import Verification
-from evalharness.cli.common import data_folder, titles
-from evalharness.errors import UserError
-from evalharness.records.submission import Metadata, read_submission, submissions_in
-from evalharness.report.live import watch
-from evalharness.report.terminal import make_console, say
-from evalharness.verify import verify
-from evalharness.verify.remembered import remember, was_verified
+from evalharness.base.errors import UserError
+from evalharness.base.terminal import say
+from evalharness.checks.verify.remembered import was_verified
+from evalharness.cli.suites_on_request import suites_on_request
+from evalharness.cli.verify import replayed
+from evalharness.envs import specs
+from evalharness.records.submission import Submission, SubmittedRun, read_submission, submissions_in
+from evalharness.results.leaderboard.leaderboards import not_beside_published, require_one_table
+from evalharness.results.leaderboard.standing_rows import Benchmark
+from evalharness.results.leaderboard.standings import Verification
+from evalharness.results.scored_run import ScoredRun, Submitted, load_scored_run
+from evalharness.suites.temporary import TemporarySuites
 
 
 @dataclass
@@ -35,11 +36,21 @@ class Entries:
         say(f"evalharness: {self.left_out[-1]}")
 
 
-def read_entries(args: argparse.Namespace, own: Sequence[ScoredRun], *, published: bool) -> Entries:
-    """Raises UserError where a run that is named cannot be verified, or nothing is left of the submissions."""
+def read_entries(args: argparse.Namespace, own: Sequence[ScoredRun], published: Benchmark | None) -> Entries:
+    """`published`: the rows that they are to stand beside.
+
+    Raises UserError where a run that is named cannot be verified, or nothing is left of the submissions.
+    """
+    with suites_on_request(args) as suites:
+        return _read(args, own, suites, published)
+
+
+def _read(
+    args: argparse.Namespace, own: Sequence[ScoredRun], suites: TemporarySuites, published: Benchmark | None
+) -> Entries:
     entries = Entries()
     for run in own:
-        if args.verify and not _holds(args, run.folder):
+        if args.verify and not _holds(args, run.folder, suites):
             raise UserError(
                 f"{run.folder}: its numbers do not follow from its actions; see: evalharness verify {run.folder}"
             )
@@ -56,14 +67,7 @@ def read_entries(args: argparse.Namespace, own: Sequence[ScoredRun], *, publishe
         for entry in submission.metadata.runs:
             what = f"{entry.name} ({folder.name}/{entry.folder})"
             try:
-                _add(
-                    entries,
-                    args,
-                    submission.run_folder(entry),
-                    submission.metadata,
-                    entry.name,
-                    published=published,
-                )
+                _add(entries, args, suites, submission, entry, published)
             except UserError as error:
                 entries.leave_out(what, str(error))
     if folders and not entries.runs:
@@ -74,30 +78,30 @@ def read_entries(args: argparse.Namespace, own: Sequence[ScoredRun], *, publishe
 def _add(
     entries: Entries,
     args: argparse.Namespace,
-    folder: Path,
-    metadata: Metadata,
-    name: str,
-    *,
-    published: bool,
+    suites: TemporarySuites,
+    submission: Submission,
+    entry: SubmittedRun,
+    published: Benchmark | None,
 ) -> None:
+    folder, metadata = submission.run_folder(entry), submission.metadata
     scored = load_scored_run(folder)
-    if published and (why := not_beside_published(scored)):
+    if published and (why := not_beside_published(scored, published)):
         raise UserError(f"{why}; rank it with --no-published")
-    if args.verify and not _holds(args, folder):
+    if not published and entries.runs:
+        # Before it is verified: nothing is replayed, and no suite made, for a row that cannot stand in the table.
+        require_one_table([entries.runs[0], scored], None)
+    if args.verify and not _holds(args, folder, suites):
         raise UserError(f"its numbers do not follow from its actions; see: evalharness verify {folder}")
     submitter = ", ".join(filter(None, (metadata.organization, metadata.date)))
-    entries.runs.append(replace(scored, submitted=Submitted(name, submitter, metadata.site)))
+    entries.runs.append(replace(scored, submitted=Submitted(entry.name, submitter, metadata.site)))
     entries.held_in[folder] = [family for family in metadata.held_in if family in specs()]
     known = args.verify or was_verified(folder)
     entries.verification[folder] = "verified" if known else "not verified"
 
 
-def _holds(args: argparse.Namespace, folder: Path) -> bool:
+def _holds(args: argparse.Namespace, folder: Path, suites: TemporarySuites) -> bool:
     """Whether a run's numbers follow from its actions; replayed only where this machine has not done so yet."""
     if was_verified(folder):
         return True
-    names, shown = titles(), make_console(stderr=True)
-    verdict = verify(folder, data=data_folder(args), watch=lambda progress: watch(progress, names, shown))
-    if verdict.verified:
-        remember(folder, verdict.content)
-    return verdict.verified
+    say(f"verifying {folder}")
+    return replayed(args, folder, suites).verified

@@ -5,14 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evalharness.cli.common import add_data_option, data_folder
+from evalharness.base.errors import UserError
+from evalharness.cli.common import add_data_option
 from evalharness.cli.parser import CommandParser
-from evalharness.errors import UserError
+from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
 
 DESCRIPTION = """\
-Make a submission of finished runs: a folder with their actions, totals and manifest, and metadata.yaml with what you
-say of them. Every run is verified first, and refused when its numbers do not follow from its actions. Look at
-manifest.json before you publish it: it names the model as you gave it to `run`.
+Make a submission of finished runs: a folder with their actions, totals and manifest, and metadata.yaml. Every run is
+verified first, and refused when its numbers do not follow from its actions. Look at manifest.json before you publish
+it: it names the model as you gave it to `run`.
 """
 
 
@@ -38,36 +39,42 @@ def add_options(parser: CommandParser) -> None:
         "--without-text", action="store_true", help="the actions alone, not what the model wrote around them"
     )
     parser.add_argument("--no-verify", action="store_true", help="do not replay the runs first")
+    add_make_suites_option(parser)
     add_data_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    from envs import specs
-    from evalharness.cli.common import titles
-    from evalharness.errors import nearest
-    from evalharness.exports.submission import About, write
-    from evalharness.report.live import watch
-    from evalharness.report.terminal import make_console, say
-    from evalharness.report.verification import print_verdict
-    from evalharness.verify import verify
-    from evalharness.verify.remembered import remember, was_verified
+    from evalharness.base.errors import nearest
+    from evalharness.base.terminal import make_console, say
+    from evalharness.checks.verify.remembered import was_verified
+    from evalharness.checks.verify.table import print_verdict
+    from evalharness.cli.verify import replayed
+    from evalharness.envs import specs
+    from evalharness.results.leaderboard.submission import write
 
     for family in args.held_in:
         if family not in specs():
             raise UserError(f"--held-in {family}: no such family{nearest(family, sorted(specs()))}")
-    names, shown = titles(), make_console(stderr=True)
-    for folder in args.runs:
-        if args.no_verify or was_verified(folder):
-            continue
-        verdict = verify(folder, data=data_folder(args), watch=lambda progress: watch(progress, names, shown))
-        if not verdict.verified:
-            print_verdict(shown, verdict, most=3)
-            raise UserError(f"{folder} is not submitted: its numbers do not follow from its actions")
-        remember(folder, verdict.content)
-    about = About(args.name, args.organization, args.site, args.oss, tuple(dict.fromkeys(args.held_in)))
+    with suites_on_request(args) as suites:
+        for folder in args.runs:
+            if args.no_verify or was_verified(folder):
+                continue
+            verdict = replayed(args, folder, suites)
+            if not verdict.verified:
+                print_verdict(make_console(stderr=True), verdict, most=3)
+                raise UserError(f"{folder} is not submitted: its numbers do not follow from its actions")
     try:
-        metadata = write(args.output, args.runs, about, text=not args.without_text)
+        metadata = write(
+            args.output,
+            args.runs,
+            args.name,
+            text=not args.without_text,
+            organization=args.organization,
+            site=args.site,
+            oss=args.oss,
+            held_in=list(dict.fromkeys(args.held_in)),
+        )
     except OSError as error:
         raise UserError(
             f"cannot write {args.output}: {error.strerror}; choose another with -o FOLDER"

@@ -1,19 +1,19 @@
-"""The options of every command that evaluates, made from the fields of `RunConfig`."""
+"""The options of every command that evaluates, made from the fields of its parts."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import types
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from evalharness.base.settings import environment_defaults, mistyped_variables, read_config, variable_of
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
-from evalharness.config import RunConfig, make_config, option_of
-from evalharness.settings import environment_defaults, mistyped_variables, read_config, variable_of
+from evalharness.config import OPTIONS, RunConfig, make_config, option_of
 
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"
@@ -40,19 +40,23 @@ def add_run_options(
     parser: argparse.ArgumentParser,
     *,
     without: tuple[str, ...] = (),
-    config: type[BaseModel] = RunConfig,
+    options: Mapping[str, FieldInfo] = OPTIONS,
 ) -> None:
     """Every field of the configuration but `without`, which the command says in its own way; `--config`, `--data`,
     `--json`."""
     what, how = parser.add_argument_group(WHAT), parser.add_argument_group(HOW)
-    for name, field in config.model_fields.items():
+    for name, field in options.items():
         if name not in without and not option_of(field).no_flag:
             add_option(how if option_of(field).operational else what, name, field)
-    how.add_argument(
-        "--config", type=Path, metavar="FILE", help="the same options as YAML; flags go before it"
-    )
+    add_config_option(how)
     add_data_option(how)  # type: ignore[arg-type]
     add_json_option(how)  # type: ignore[arg-type]
+
+
+def add_config_option(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="the same options as YAML; flags override it"
+    )
 
 
 def run_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
@@ -62,12 +66,15 @@ def run_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:
         for group in parser._action_groups
         if group.title in (WHAT, HOW)
         for action in group._group_actions
-        if action.dest in RunConfig.model_fields
+        if action.dest in OPTIONS
     }
 
 
-def add_option(parser: argparse._ActionsContainer, name: str, field: FieldInfo) -> None:
-    """The flag of one field. A flag that is not given is None: a file or the default says then what holds."""
+def add_option(
+    parser: argparse._ActionsContainer, name: str, field: FieldInfo, *, default: Any = None
+) -> None:
+    """The flag of one field; `default`: another one than the field's, for the help. A flag that is not given is None:
+    a file or the default says then what holds."""
     option, kind = option_of(field), _kind(field.annotation)
     names = [*([option.short] if option.short else []), "--" + name.replace("_", "-")]
     more: dict[str, Any]
@@ -86,7 +93,7 @@ def add_option(parser: argparse._ActionsContainer, name: str, field: FieldInfo) 
             more["action"] = "append"
         if item in (int, float) and not option.text:
             more["type"] = item
-    parser.add_argument(*names, dest=name, help=help_of(field).replace("%", "%%"), **more)
+    parser.add_argument(*names, dest=name, help=help_of(field, default).replace("%", "%%"), **more)
 
 
 def _kind(annotation: Any) -> Any:
@@ -96,10 +103,10 @@ def _kind(annotation: Any) -> Any:
     return annotation
 
 
-def help_of(field: FieldInfo) -> str:
+def help_of(field: FieldInfo, own_default: Any = None) -> str:
     """The first paragraph of a field's docstring, with the default where there is one worth a word."""
     text = " ".join((field.description or "").partition("\n\n")[0].split())
-    default = field.get_default(call_default_factory=True)
+    default = field.get_default(call_default_factory=True) if own_default is None else own_default
     if field.is_required() or isinstance(default, bool) or default in (None, "", (), {}, []):
         return text
     return text if "(default:" in text else f"{text} (default: {shown(default)})"
@@ -112,12 +119,11 @@ def shown(default: Any) -> str:
 
 def _from_environment(taken: set[str]) -> dict[str, Any]:
     """What `EVALHARNESS_*` says of options that neither a flag nor a file names; a line says which they are."""
-    from evalharness.policy.api_key import may_be_a_key
-    from evalharness.report.terminal import say
+    from evalharness.base.terminal import say
+    from evalharness.models.api_key import may_be_a_key
 
-    fields = RunConfig.model_fields
-    names = [name for name, field in fields.items() if not option_of(field).no_flag]
-    mappings = {name for name in names if get_origin(_kind(fields[name].annotation)) is dict}
+    names = [name for name, field in OPTIONS.items() if not option_of(field).no_flag]
+    mappings = {name for name in names if get_origin(_kind(OPTIONS[name].annotation)) is dict}
     for line in mistyped_variables(names):
         say(f"evalharness: {line}")
     found = environment_defaults([name for name in names if name not in taken], mappings)
@@ -132,9 +138,9 @@ def _from_environment(taken: set[str]) -> dict[str, Any]:
 
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
-    from evalharness.report.terminal import say
+    from evalharness.base.terminal import say
 
-    flags = {key: value for key, value in vars(args).items() if key in RunConfig.model_fields}
+    flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
     in_file = read_config(args.config) if args.config else {}
     defaults = _from_environment(
         taken={*in_file, *(key for key, value in (flags | own).items() if value is not None)}

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from evalharness.errors import close_to
+from evalharness.base.errors import close_to
 
 _USAGE_LINES = 6
 """A longer usage is not shown before an error."""
@@ -45,7 +45,7 @@ class CommandParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """What is refused can hold anything: it is shown, not obeyed. Last stands what is wrong, so that a long usage
         does not push it off the screen."""
-        from evalharness.report.text import printable
+        from evalharness.base.text import printable
 
         usage = self.format_usage()
         if usage.count("\n") > _USAGE_LINES:

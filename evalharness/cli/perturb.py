@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
+from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, write_json
-from evalharness.errors import UserError
 
 if TYPE_CHECKING:
-    from envs.base import Perturbation
+    from evalharness.envs.base import Perturbation
 
 _DESCRIPTION = """\
 A perturbation words the same actions differently: in the prompt, the worked example, the observations and the parser.
@@ -39,8 +39,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _families(family: str | None) -> list[str]:
-    from envs import specs
-    from evalharness.errors import nearest
+    from evalharness.base.errors import nearest
+    from evalharness.envs import specs
 
     known = list(specs())
     if family is None:
@@ -53,15 +53,15 @@ def _families(family: str | None) -> list[str]:
 def run_list(args: argparse.Namespace) -> int:
     from rich.table import Table
 
-    from envs import specs
-    from evalharness.report.terminal import make_console
+    from evalharness.base.terminal import make_console
+    from evalharness.envs import specs
 
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for column in ("family", "name", "what is different", "source"):
         table.add_column(column, no_wrap=column in ("family", "name"), overflow="fold")
     rows = []
     for family in _families(args.family):
-        for name, how in specs()[family].wording.perturbations.items():
+        for name, how in specs()[family].actions.wording.perturbations.items():
             rows.append(
                 {
                     "family": family,
@@ -79,12 +79,12 @@ def run_list(args: argparse.Namespace) -> int:
 
 def run_show(args: argparse.Namespace) -> int:
 
-    from envs import specs
-    from evalharness.errors import nearest
+    from evalharness.base.errors import nearest
+    from evalharness.base.terminal import make_console
+    from evalharness.envs import specs
     from evalharness.protocol.perturb import Voice
     from evalharness.protocol.prompt import load_prompt
-    from evalharness.report.perturbation import side_by_side
-    from evalharness.report.terminal import make_console
+    from evalharness.results.report.perturbation import side_by_side
 
     (family,) = _families(args.family)
     spec = specs()[family]
@@ -98,7 +98,8 @@ def run_show(args: argparse.Namespace) -> int:
     before = prompt.for_kind(kind or "")
     after = voice.prompt(before)
     actions = {
-        name: {"before": spec.actions[name], "after": voice.surface.templates[name]} for name in voice.changed
+        name: {"before": spec.actions.templates[name], "after": voice.surface.templates[name]}
+        for name in voice.changed
     }
     texts = {
         "before": before.messages(voice.canonical, "...", "...")[1]["content"],

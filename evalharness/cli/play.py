@@ -29,16 +29,16 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
-    from envs import specs
+    from evalharness.base.terminal import make_console
+    from evalharness.base.text import printable
     from evalharness.cli.line_editing import LineReader
-    from evalharness.report.terminal import make_console
-    from evalharness.report.text import printable
+    from evalharness.envs import specs
     from evalharness.suites.selection import find_task
 
     folder = data_folder(args)
     task = find_task(specs(), args.task, folder, args.suite_seed)
     environment = specs()[task.family].make(folder)
-    max_turns = args.max_turns or specs()[task.family].max_turns
+    max_turns = args.max_turns or specs()[task.family].own.max_turns
     console = make_console()
     try:
         observation, info = environment.reset(options={"task": task})

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 from evalharness.cli.common import add_plots_option, csv_text, write_text
 
 if TYPE_CHECKING:
-    from evalharness.analysis.curves import Row
-    from evalharness.analysis.scored_run import ScoredRun
-    from evalharness.analysis.standings import Leaderboard
+    from evalharness.results.curves import Row
+    from evalharness.results.leaderboard.standings import Leaderboard
+    from evalharness.results.scored_run import ScoredRun
 
 _DESCRIPTION = """\
-Plots of one run or several, or of the runs of a study: mean progress after each turn, easy against hard tasks,
-families (beside published rows named with --against), curves over k where tasks were sampled more than once, slopes
-from unperturbed to perturbed. Each as PNG, as SVG and, with the numbers it shows, as CSV. Needs matplotlib:
+Plots of runs or of a study as PNG, SVG and CSV: mean progress after each turn, easy against hard tasks, families,
+curves over k where tasks were sampled more than once, slopes from unperturbed to perturbed. Needs matplotlib:
 pip install 'evalharness[plots]'.
 """
 
@@ -39,21 +38,21 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--x",
         metavar="KEY[=FILE]",
-        help="also draw the runs over a label that they were given (--label data_size=8000), or over what FILE (CSV or "
-        "JSON) says of each run's folder; runs with a label `series` are a line each",
+        help="also draw the runs over a label, or over what FILE (CSV or JSON) says of each folder; runs with a label "
+        "`series` are a line each",
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    from envs import specs
-    from evalharness.analysis import curves
-    from evalharness.analysis.run_labels import labels_of
-    from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.engine.study import run_folders
-    from evalharness.errors import UserError
-    from evalharness.report import plots
-    from evalharness.report.terminal import say
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
+    from evalharness.envs import specs
+    from evalharness.results import curves
+    from evalharness.results.report import plots
+    from evalharness.results.run_labels import labels_of
+    from evalharness.results.scored_run import load_scored_run
+    from evalharness.runs.study import run_folders
 
     plots.style()  # before the work, not after it: raises where matplotlib is missing
     runs = [load_scored_run(folder) for folder in run_folders(args.runs)]
@@ -98,11 +97,11 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
     suite and turn limit, or do not belong beside the published rows that are asked for."""
     from dataclasses import replace
 
-    from envs import specs
-    from evalharness.analysis import curves
-    from evalharness.analysis.leaderboards import make_leaderboard
-    from evalharness.analysis.scored_run import require_same, require_same_turns
-    from evalharness.analysis.standing_rows import Benchmark
+    from evalharness.envs import specs
+    from evalharness.results import curves
+    from evalharness.results.leaderboard.leaderboards import make_leaderboard
+    from evalharness.results.leaderboard.standing_rows import Benchmark
+    from evalharness.results.scored_run import require_same, require_same_turns
 
     if len({run.perturbation for run in runs}) > 1 and not against:
         advice = "one picture holds runs of one protocol only"
@@ -120,10 +119,10 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
 
 def _scaling(runs: list[ScoredRun], over: str) -> list[Row]:
     """Raises UserError where a run has no value, or the runs are not of one protocol."""
-    from evalharness.analysis import curves
-    from evalharness.analysis.scored_run import require_same
-    from evalharness.analysis.x_values import number, read_x
-    from evalharness.errors import UserError
+    from evalharness.base.errors import UserError
+    from evalharness.results import curves
+    from evalharness.results.scored_run import require_same
+    from evalharness.results.x_values import number, read_x
 
     advice = "one curve holds runs of one protocol only"
     require_same(runs, "suite", lambda run: run.suite, advice)
@@ -144,8 +143,8 @@ def _scaling(runs: list[ScoredRun], over: str) -> list[Row]:
 
 def _perturbations(runs: list[ScoredRun]) -> list[Row]:
     """Of each model that was run under a perturbation."""
-    from evalharness.analysis import curves
-    from evalharness.analysis.run_labels import short_name
+    from evalharness.results import curves
+    from evalharness.results.run_labels import short_name
 
     groups: dict[str, list[ScoredRun]] = {}
     for run in runs:
@@ -160,7 +159,7 @@ def _perturbations(runs: list[ScoredRun]) -> list[Row]:
 
 def _published_rows(board: Leaderboard, names: list[str]) -> dict[int, str]:
     """Position -> name of the published rows that were asked for."""
-    from evalharness.errors import UserError, nearest
+    from evalharness.base.errors import UserError, nearest
 
     found: dict[int, str] = {}
     for name in names:

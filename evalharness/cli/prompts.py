@@ -6,8 +6,8 @@ import argparse
 from pathlib import Path
 
 _DESCRIPTION = """\
-What a model is asked comes from one file for each family. `export` writes ours into a folder, to change there;
-`run --prompts DIR` plays with them. What the keys mean is in the README.md that is written beside them.
+What a model is asked comes from one file for each family. `export` writes ours, with a README.md, into a folder;
+`run --prompts DIR` plays with what you change there.
 """
 
 
@@ -43,11 +43,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _export(args: argparse.Namespace) -> int:
-    from envs import specs
-    from evalharness.errors import UserError, nearest
-    from evalharness.paths import prompts_folder, write_whole
+    from evalharness.base.errors import UserError, nearest
+    from evalharness.base.paths import prompts_folder, write_whole
+    from evalharness.base.terminal import say
+    from evalharness.envs import specs
     from evalharness.protocol.prompt import prompt_path
-    from evalharness.report.terminal import say
 
     known = specs()
     families = args.tasks.split(",") if args.tasks else sorted(known)
@@ -71,12 +71,13 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from envs import specs
+    from evalharness.base.errors import UserError, nearest
+    from evalharness.base.reading import read_text
+    from evalharness.base.terminal import make_console, say
     from evalharness.config import make_config
-    from evalharness.errors import UserError, nearest
+    from evalharness.envs import specs
     from evalharness.protocol.perturb import Voice
     from evalharness.protocol.prompt import load_prompt, prompt_path
-    from evalharness.report.terminal import make_console, say
 
     known = specs()
     if args.family not in known:
@@ -85,7 +86,7 @@ def _show(args: argparse.Namespace) -> int:
     if args.file:
         path = args.prompts / f"{args.family}.yaml" if args.prompts else prompt_path(spec)
         load_prompt(spec, args.prompts)
-        say(path.read_text(encoding="utf-8").rstrip("\n"), stderr=False)
+        say(read_text(path).rstrip("\n"), stderr=False)
         return 0
     changed = make_config(
         {"model": "demo", "system": args.system, "shots": args.shots, "perturb": args.perturb}
@@ -100,10 +101,10 @@ def _show(args: argparse.Namespace) -> int:
     kind = args.kind or (kinds[0] if kinds and prompt.example is None else "")
     if line := prompt.fewer_examples([kind]):
         say(line, stderr=True)
-    voice = Voice(spec, changed.perturb)
+    voice = Voice(spec, changed.agent.perturb)
     shown = voice.prompt(prompt.for_kind(kind))
     console = make_console()
-    for message in shown.messages(voice.surface, "...", "...", max_turns=changed.turn_limit(spec)):
+    for message in shown.messages(voice.surface, "...", "...", max_turns=changed.agent.turn_limit(spec)):
         console.print(f"--- {message['role']}", style="bold")
         console.print(message["content"], highlight=False, soft_wrap=True)
     if kinds:

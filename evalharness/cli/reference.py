@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from evalharness.cli import COMMANDS, EXIT_STATUS, make_parser
-from evalharness.cli.options import help_of, run_options
+from evalharness.cli.common import add_data_option, add_json_option
+from evalharness.cli.options import add_config_option, help_of, run_options
 from evalharness.cli.parser import CommandParser
-from evalharness.config import RunConfig, option_of
+from evalharness.config import OPTIONS, option_of
 
 _HEAD = """\
 # Command line
@@ -23,10 +25,20 @@ Made from the commands' own help by `python -m evalharness.cli.reference`; the t
 _OPTIONS = """\
 ## Options of a run
 
-`run`, `sweep` and `bon` take them as flags; a YAML file (`--config FILE`) and `evalharness.run` take them by name.
-A run is continued only while everything that results depend on stays as it is; `samples` may grow.
+`run`, `sweep`, `bon` and `checkpoints` take them as flags. `evalharness.run` and a YAML file (`--config FILE`) take
+them by name: `max_turns` for `--max-turns`. A run is continued only while all that results depend on stays as it is
+(`chat_template` and `prompts`: the files' content); `samples` may grow.
+"""
+_MANY = """\
+## Options of many commands
+
+A command that has one of these says only its name.
 """
 _USUAL = ("help", "version")
+_ALIKE = 3
+"""From so many options on that two commands have alike, the second refers to the first."""
+_LONG = 15
+"""So does an option whose item has so many words."""
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -38,9 +50,9 @@ def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 
 def _escaped(text: str) -> str:
-    """Text of a help as Markdown in a table's cell."""
+    """Text of a help as Markdown."""
     text = " ".join(text.replace("%%", "%").split())
-    return re.sub(r"([\\|<>*_\[\]])", r"\\\1", text)
+    return re.sub(r"([\\<>*_\[\]])", r"\\\1", text)
 
 
 def _value(action: argparse.Action) -> str:
@@ -78,39 +90,107 @@ def _flag(action: argparse.Action) -> str:
     return f"{names} `{value}`" if names and value else names or f"`{value}`"
 
 
-def _section(name: str, parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
-    yield f"{'#' * level} {name}"
-    yield f"    {_usage(name, parser)}"
-    if parser.description:
-        raw = parser.formatter_class is argparse.RawDescriptionHelpFormatter
-        text = parser.description.strip().replace("%%", "%")
-        yield f"```text\n{text}\n```" if raw else _escaped(text)
-    rows, shared = [], run_options(parser).values()
-    for group in parser._action_groups:
-        for action in group._group_actions:
-            if action.dest in _USUAL or action.help == argparse.SUPPRESS or _is_subcommands(action):
-                continue
-            if action not in shared:
-                rows.append(f"| {_flag(action)} | {_escaped(action.help or '')} |")
-    if shared:
-        yield "All [options of a run](#options-of-a-run), and:"
-    if rows:
-        yield "\n".join(["| option | what |", "|---|---|", *rows])
-    beside = parser.beside if isinstance(parser, CommandParser) else {}
-    for child, below in (subcommands(parser) | beside).items():
-        yield from _section(f"{name} {child}", below, level + 1)
+def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Arguments and options in the order of the help's groups, but those of every command."""
+    found = [action for group in parser._action_groups for action in group._group_actions]
+    return [
+        a for a in found if a.dest not in _USUAL and a.help != argparse.SUPPRESS and not _is_subcommands(a)
+    ]
+
+
+def _item(action: argparse.Action) -> str:
+    return f"* {_flag(action)}: {_escaped(action.help or '')}"
+
+
+def _of_a_run(action: argparse.Action) -> str:
+    """An option that a command took over from `run`: its flag, with the command's own default; else nothing."""
+    if action.dest not in OPTIONS or not action.option_strings:
+        return ""
+    text, _, default = str(action.help).replace("%%", "%").rpartition(" (default:")
+    known, _, usual = help_of(OPTIONS[action.dest]).rpartition(" (default:")
+    flag = f"`{action.option_strings[-1]}`"
+    if (text or default) != (known or usual):
+        return ""
+    return flag if default == usual else f"{flag} (default:{default}"
+
+
+def children(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Commands of a command, those beside its arguments too."""
+    return subcommands(parser) | (parser.beside if isinstance(parser, CommandParser) else {})
+
+
+def _of_many() -> list[str]:
+    """Options that many commands have alike."""
+    parser = argparse.ArgumentParser()
+    add_config_option(parser)
+    add_data_option(parser)
+    add_json_option(parser)
+    return [_item(action) for action in _actions(parser)]
+
+
+class _Sections:
+    """The sections of commands. Described once: options of many commands, those of `run`, and those that two have
+    alike."""
+
+    def __init__(self) -> None:
+        self.first = dict.fromkeys(_of_many(), "")
+        """Item -> the command that has it first; "" for many."""
+
+    def of(self, name: str, parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
+        yield f"{'#' * level} {name}"
+        yield f"    {_usage(name, parser)}"
+        if parser.description:
+            raw = parser.formatter_class is argparse.RawDescriptionHelpFormatter
+            text = parser.description.strip().replace("%%", "%")
+            yield f"```text\n{text}\n```" if raw else _escaped(text)
+        yield from self._options(name, parser)
+        for child, below in children(parser).items():
+            yield from self.of(f"{name} {child}", below, level + 1)
+
+    def _options(self, name: str, parser: argparse.ArgumentParser) -> Iterator[str]:
+        shared = run_options(parser)
+        known = {
+            _item(action): action.option_strings[-1] for action in _actions(parser) if action.option_strings
+        }
+        sources = Counter(self.first[item] for item in known if item in self.first)
+        elsewhere = {
+            item
+            for item in known
+            if sources[source := self.first.get(item, name)] >= _ALIKE
+            or not source
+            or (source != name and len(item.split()) >= _LONG)
+        }
+        own = [_item(action) for action in _actions(parser) if not _of_a_run(action)]
+        items = [item for item in own if item not in elsewhere]
+        if items:
+            yield "\n".join(items)
+        if shared:
+            flags = [name for name, field in OPTIONS.items() if not option_of(field).no_flag]
+            but = ", ".join(f"`--{name.replace('_', '-')}`" for name in flags if name not in shared)
+            yield "All [options of a run](#options-of-a-run)" + (f" but {but}." if but else ".")
+        elif of_a_run := [text for action in _actions(parser) if (text := _of_a_run(action))]:
+            yield f"As in [`run`](#options-of-a-run): {', '.join(of_a_run)}."
+        for source in sources:
+            again = [f"`{known[item]}`" for item in own if item in elsewhere and self.first[item] == source]
+            if again and source:
+                link = f"#{source.replace(' ', '-')}"
+                yield f"As in [`{source.removeprefix('evalharness ')}`]({link}): {', '.join(again)}."
+            elif again:
+                yield f"[Also](#options-of-many-commands) {', '.join(again)}."
+        self.first |= {item: name for item in known if item not in self.first}
 
 
 def _options_of_a_run(parser: argparse.ArgumentParser) -> Iterator[str]:
-    """Every field of `RunConfig`."""
+    """Every option of a run."""
     yield _OPTIONS.strip()
-    flags, rows = run_options(parser), []
-    for name, field in RunConfig.model_fields.items():
-        option = option_of(field)
-        depend = "no" if option.operational else "by content" if option.by_content else "yes"
-        flag = _flag(flags[name]) if name in flags else ""
-        rows.append(f"| `{name}` | {flag} | {depend} | {_escaped(help_of(field))} |")
-    yield "\n".join(["| name | flag | results depend on it | what |", "|---|---|---|---|", *rows])
+    flags = run_options(parser)
+    for operational, heading in enumerate(("Results depend on these:", "Results do not depend on these:")):
+        yield heading
+        yield "\n".join(
+            f"* {_flag(flags[name]) if name in flags else f'`{name}`'}: {_escaped(help_of(field))}"
+            for name, field in OPTIONS.items()
+            if option_of(field).operational == bool(operational)
+        )
 
 
 def page() -> str:
@@ -120,13 +200,14 @@ def page() -> str:
     parts = [
         _HEAD.strip(),
         "## Exit status",
-        "\n".join(
-            ["| | |", "|---|---|", *(f"| {code} | {_escaped(what)} |" for code, what in EXIT_STATUS.items())]
-        ),
+        "\n".join(f"* `{code}`: {_escaped(what)}" for code, what in EXIT_STATUS.items()),
         "`--debug`, before the command, shows the traceback of an error.",
+        _MANY.strip(),
+        "\n".join(_of_many()),
     ]
+    sections = _Sections()
     for name in COMMANDS:
-        parts += _section(f"evalharness {name}", below[name], 2)
+        parts += sections.of(f"evalharness {name}", below[name], 2)
         if name == "run":
             parts += _options_of_a_run(below[name])
     return "\n\n".join(parts) + "\n"

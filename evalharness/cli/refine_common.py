@@ -6,23 +6,27 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalharness.cli.common import add_data_option, data_folder
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import Console
 
+    from evalharness.training.datasets.modes import Mode
+    from evalharness.training.datasets.overlap import Exclusion
 
 Commands = argparse._SubParsersAction
 
 
 def make_console(*, stderr: bool) -> Console:
-    from evalharness.report import terminal
+    from evalharness.base import terminal
 
     return terminal.make_console(stderr=stderr)
 
 
 def say(text: str) -> None:
-    from evalharness.report import terminal
+    from evalharness.base import terminal
 
     terminal.say(text)
 
@@ -41,16 +45,59 @@ def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
 
 
 def name_broken_lines(path: Path, broken: list[Any]) -> None:
-    from evalharness.refine.sample import say_broken
+    from evalharness.training.datasets.sample import say_broken
 
     for line in say_broken(path, broken):
         say(f"evalharness: {line}")
+
+
+_MODES: Mapping[Mode, str] = {
+    "full": "every right turn",
+    "no_refine_loss": "without the first right turn after errors",
+    "no_refine_data": "errors and their correction taken out of the conversation",
+    "all_turns": "the errors, too",
+}
+
+
+def add_mode(parser: argparse._ActionsContainer) -> None:
+    meanings = "; ".join(f"{mode}: {meaning}" for mode, meaning in _MODES.items())
+    parser.add_argument(
+        "--mode", choices=_MODES, default="full", help=f"what is trained; {meanings} (default: full)"
+    )
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="the data set, FILE.jsonl"
     )
+
+
+def add_exclusion(parser: argparse.ArgumentParser, *, evaluated: bool = True) -> None:
+    """Which tasks stay out of training data. `evaluated`: suite seed 0 and published suites may be let in."""
+    parser.add_argument(
+        "--exclude-suite-seeds", metavar="LIST",
+        help="leave out the tasks of these open suites, too, as in 1-4,9, and what is the same up to renaming",
+    )  # fmt: skip
+    if evaluated:
+        parser.add_argument(
+            "--evaluated", action="store_true",
+            help="take tasks of suite seed 0 and of published suites, too: who trains on them cannot be evaluated on "
+            "them",
+        )  # fmt: skip
+    add_data_option(parser)
+
+
+def excluded_seeds(args: argparse.Namespace) -> tuple[int, ...]:
+    from evalharness.suites.selection import parse_seeds
+
+    text = args.exclude_suite_seeds
+    return () if text is None else tuple(parse_seeds("--exclude-suite-seeds", text))
+
+
+def exclusion_of(args: argparse.Namespace) -> Exclusion:
+    from evalharness.training.datasets.overlap import Exclusion
+
+    return Exclusion(excluded_seeds(args), data_folder(args), args.evaluated)
 
 
 def say_on(out: Console, text: str) -> None:

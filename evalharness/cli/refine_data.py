@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 from evalharness.cli.common import add_json_option, write_json
 
 if TYPE_CHECKING:
-    pass
+    from evalharness.training.datasets.overlap import Exclusion
 from evalharness.cli.refine_common import (
     Commands,
+    add_exclusion,
+    add_mode,
     add_output,
+    exclusion_of,
     make_console,
     name_broken_lines,
     print_counts,
@@ -21,24 +24,19 @@ from evalharness.cli.refine_common import (
 )
 
 _FROM_RUNS = """\
-The good episodes of runs as training data: rejection sampling. A turn that the world refused, that had no action, or
-that was valid and changed nothing is marked as an error and not trained. RUN is a run folder, or the folder of a
-Best-of-N study. Episodes of suite seed 0 and of published suites are left out: who trains on them cannot be evaluated
-on them.
+The good episodes of runs as training data: rejection sampling. A turn without an action, that the world refused, or
+that changed nothing is an error and not trained. Episodes of tasks that models are evaluated on are left out.
 """
-
 
 _MIX = """\
 Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Drawn without replacement and
-shuffled, both by seed. Each FILE is in our own format or in one that `refine read` takes.
+shuffled, both by seed. Conversations of tasks that models are evaluated on are left out.
 """
-
 
 _READ = """\
-Take training data as others write it (ShareGPT or messages layout; JSON lines, a JSON list, or parquet) and write it
-in our format. What does not fit is named, counted, and left out.
+Write others' training data (ShareGPT or messages layout; JSON lines, a JSON list, or parquet) in our format. What does
+not fit is counted and left out, and so are conversations of tasks that models are evaluated on.
 """
-
 
 _EXPORT = """\
 Write a data set as trainers take it, with the turns that are trained:
@@ -50,15 +48,11 @@ Write a data set as trainers take it, with the turns that are trained:
   llamafactory-v1   messages with loss_weight (LLaMA-Factory's v1 engine), and dataset_info.json
   tokens            token ids and labels as parquet, made with the template of --model by the environment of
                     `evalharness server install` (TRL takes them as they are)
-
-Modes: full trains every right turn; no_refine_loss leaves out the first right turn after errors; no_refine_data takes
-errors and their correction out of the conversation; all_turns trains the errors, too.
 """
 
-
 _STATS = """\
-How many turns of a data set are errors, by the length of the runs they stand in: as shares of all turns (user and
-assistant) and of the player's. With -o DIR also as a figure (PNG, SVG, CSV).
+How many turns of a data set are errors, by the length of the runs of errors: as shares of all turns and of the
+player's.
 """
 
 
@@ -81,9 +75,7 @@ def _register_from_runs(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--per-task", type=int, metavar="N", help="of each run and task at most the N shortest episodes"
     )
-    parser.add_argument(
-        "--evaluated", action="store_true", help="also take episodes of tasks that models are evaluated on"
-    )
+    add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
     parser.set_defaults(run=_from_runs)
@@ -91,16 +83,17 @@ def _register_from_runs(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _from_runs(args: argparse.Namespace) -> int:
 
-    from evalharness.errors import UserError
+    from evalharness.base.errors import UserError
     from evalharness.records.store import read_manifest
-    from evalharness.refine.from_runs import Tally, parse_keep, run_folder, samples_of
-    from evalharness.refine.sample import write_samples
+    from evalharness.training.datasets.from_runs import Tally, parse_keep, run_folder, samples_of
+    from evalharness.training.datasets.sample import write_samples
 
     keep, tally = parse_keep(args.keep), Tally()
     if args.per_task is not None and args.per_task < 1:
         raise UserError("--per-task is at least 1")
-    digests = {path.name: read_manifest(run_folder(path))["digest"] for path in args.runs}
-    chosen = list(samples_of(args.runs, keep, tally, per_task=args.per_task, evaluated=args.evaluated))
+    digests = {path.name: read_manifest(run_folder(path)).digest for path in args.runs}
+    exclusion = exclusion_of(args)
+    chosen = list(samples_of(args.runs, keep, tally, exclusion, per_task=args.per_task))
     if not chosen:
         reasons = (
             ", ".join(f"{n} {reason}" for reason, n in sorted(tally.not_kept.items())) or "there are none"
@@ -111,6 +104,7 @@ def _from_runs(args: argparse.Namespace) -> int:
         "keep": args.keep,
         "per_task": args.per_task,
         "evaluated_tasks": args.evaluated,
+        "excluded": exclusion.to_json(),
         "runs": digests,
         "tally": tally.to_json(),
     }
@@ -132,6 +126,8 @@ def _register_mix(commands: Commands[argparse.ArgumentParser]) -> None:
         "-n", "--samples", type=int, metavar="N", help="conversations in all (default: as many as fit)"
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of drawing and order (default: 0)")
+    _add_masked_turns(parser)
+    add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
     parser.set_defaults(run=_mix)
@@ -139,17 +135,19 @@ def _register_mix(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _mix(args: argparse.Namespace) -> int:
 
-    from evalharness.errors import UserError
-    from evalharness.refine.mix import mix, parse_part
-    from evalharness.refine.sample import write_samples
+    from evalharness.base.errors import UserError
+    from evalharness.training.datasets.mix import mix, parse_part
+    from evalharness.training.datasets.sample import write_samples
 
     if args.samples is not None and args.samples < 1:
         raise UserError("-n is at least 1")
-    samples, made, unfit = mix([parse_part(text) for text in args.parts], args.seed, args.samples)
+    parts, exclusion = [parse_part(text) for text in args.parts], exclusion_of(args)
+    samples, made, unfit = mix(parts, args.seed, args.samples, exclusion, args.masked_turns)
     manifest = write_samples(args.output, samples, made)
     out = make_console(stderr=args.json == "-")
     for path, found in unfit.items():
         _say_unfit(path, found)
+    _say_excluded(exclusion)
     for part in made["parts"]:
         say_on(out, f"{part['file']}: {part['drawn']:,} of {part['of']:,}")
     print_counts(out, manifest["counts"])
@@ -159,9 +157,21 @@ def _mix(args: argparse.Namespace) -> int:
 
 
 def _say_unfit(path: Path, unfit: Any) -> None:
-
-    for line in unfit.lines():
+    for line in [*unfit.lines(), *unfit.masked_lines()]:
         say(f"evalharness: {path}: {line}"[:300])
+
+
+def _say_excluded(exclusion: Exclusion) -> None:
+    for line in exclusion.lines():
+        say(f"evalharness: {line}")
+
+
+def _add_masked_turns(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--masked-turns", choices=("errors", "ignore"), default="errors",
+        help="where data has a mask and no marks of errors: a masked turn that holds an action and is answered is an "
+        "error; ignore: it is only masked (default: errors)",
+    )  # fmt: skip
 
 
 def _register_read(commands: Commands[argparse.ArgumentParser]) -> None:
@@ -170,6 +180,8 @@ def _register_read(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--source", default="general", metavar="NAME", help="what the data is (default: general)"
     )
+    _add_masked_turns(parser)
+    add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
     parser.set_defaults(run=_read)
@@ -178,31 +190,43 @@ def _register_read(commands: Commands[argparse.ArgumentParser]) -> None:
 def _read(args: argparse.Namespace) -> int:
     import hashlib
 
-    from evalharness.errors import UserError
-    from evalharness.refine.layouts import Unfit, read_any
-    from evalharness.refine.sample import write_samples
-    from evalharness.report.text import printable
+    from evalharness.base.errors import UserError
+    from evalharness.base.reading import open_file
+    from evalharness.base.text import printable
+    from evalharness.training.datasets.layouts import Unfit, read_any
+    from evalharness.training.datasets.sample import write_samples
 
     unfit = Unfit()
-    samples = list(read_any(args.file, unfit, args.source))
-    fields = ", ".join(printable(name, single_line=True)[:40] for name, _ in unfit.fields.most_common(20))
+    exclusion = exclusion_of(args)
+    read = read_any(args.file, unfit, args.source, args.masked_turns)
+    samples = [sample for sample in read if exclusion.why_not(sample) is None]
+    fields, of_messages = (
+        ", ".join(printable(name, single_line=True)[:40] for name, _ in names.most_common(20))
+        for names in (unfit.fields, unfit.message_fields)
+    )
+    if exclusion.refused and not samples:
+        raise UserError(f"{args.file}: {'; '.join(exclusion.lines())}; nothing is left (see --evaluated)")
     if not samples:
         raise UserError(
             f"{args.file} holds no conversation in a layout that is known here. Its fields: {fields or 'none'}. "
             + "; ".join(unfit.lines())
         )
-    with args.file.open("rb") as file:
+    with open_file(args.file) as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     made = {
         "command": "refine read",
         "file": args.file.name,
         "file_sha256": digest,
         "left_out": dict(sorted(unfit.reasons.items())),
+        "excluded": exclusion.to_json(),
+        "masked_turns": args.masked_turns,
+        "errors_by_mask": unfit.masked_errors,
     }
     manifest = write_samples(args.output, samples, made)
     out = make_console(stderr=args.json == "-")
-    say_on(out, f"fields: {fields}")
+    say_on(out, f"fields: {fields}" + (f"; of messages: {of_messages}" if of_messages else ""))
     _say_unfit(args.file, unfit)
+    _say_excluded(exclusion)
     print_counts(out, manifest["counts"])
     say_on(out, f"wrote {args.output}")
     write_json(args.json, manifest)
@@ -221,10 +245,7 @@ def _register_export(commands: Commands[argparse.ArgumentParser]) -> None:
         "--format", required=True, help="see above",
         choices=("messages", "sharegpt", "llamafactory", "llamafactory-v1", "tokens"),
     )  # fmt: skip
-    parser.add_argument(
-        "--mode", default="full", choices=("full", "no_refine_loss", "no_refine_data", "all_turns"),
-        help="what is trained (default: full)",
-    )  # fmt: skip
+    add_mode(parser)
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the files"
     )
@@ -241,9 +262,9 @@ def _register_export(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _export(args: argparse.Namespace) -> int:
 
-    from evalharness.errors import UserError
-    from evalharness.refine.export import export
-    from evalharness.refine.sample import BrokenLine
+    from evalharness.base.errors import UserError
+    from evalharness.training.datasets.export import export
+    from evalharness.training.datasets.sample import BrokenLine
 
     if args.max_length < 0:
         raise UserError("--max-length is at least 0")
@@ -288,19 +309,17 @@ def _register_stats(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _stats(args: argparse.Namespace) -> int:
-
-    from evalharness.errors import UserError
-    from evalharness.refine.sample import BrokenLine, Counts, iter_samples
-    from evalharness.refine.stats import ErrorTurns
+    from evalharness.training.datasets.sample import BrokenLine, Counts, iter_samples, no_samples
+    from evalharness.training.datasets.stats import ErrorTurns
 
     broken: list[BrokenLine] = []
     found, counts = ErrorTurns(), Counts()
     for sample in iter_samples(args.file, broken):
         found.add(sample)
         counts.add(sample)
-    name_broken_lines(args.file, broken)
     if not found.samples:
-        raise UserError(f"{args.file} holds no sample of training data (see: evalharness refine read --help)")
+        raise no_samples(args.file, broken)
+    name_broken_lines(args.file, broken)
     out = make_console(stderr=args.json == "-")
     print_counts(out, counts.to_json())
     say_on(out, "run of errors    runs   turns   of all turns   of player turns")
@@ -312,8 +331,8 @@ def _stats(args: argparse.Namespace) -> int:
         )
     if args.output is not None:
         from evalharness.cli.diversity import _save
-        from evalharness.refine.error_turns import draw_error_turns
-        from evalharness.report import plots
+        from evalharness.results.report import plots
+        from evalharness.training.datasets.error_turns import draw_error_turns
 
         with plots.style():
             _save(args.output, "error_turns", found.rows(), draw_error_turns(found))

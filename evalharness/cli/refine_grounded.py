@@ -6,22 +6,20 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, titles, write_json
+from evalharness.cli.common import add_json_option, data_folder, titles, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import Console
 
-    from evalharness.refine.grounded import Order
-from evalharness.cli.refine_common import Commands, make_console, print_counts
+    from evalharness.training.grounded.grounded import Order
+from evalharness.cli.refine_common import Commands, add_exclusion, excluded_seeds, make_console, print_counts
 
 _GROUNDED = """\
-Trajectories with errors and their correction, made in the real simulators. The plan is the environment's own; errors
-are put into it on purpose (a name that does not exist, the right action in the wrong place, an action of no use), the
-world's own answer follows, then the correction. The world decides what was an error; the whole is replayed by the
-loop that evaluates and must succeed. Tasks are those of open suites N, N+1, ... as many as are needed; what is in
-suite seed 0 or the published suite is refused. The same command gives the same bytes, and continues after a kill.
+Trajectories with errors and their correction, made in the real simulators, which decide what was an error. The whole
+trajectory is replayed by the loop that evaluates and must succeed. Tasks come from open suites N, N+1, ...; tasks that
+models are evaluated on are refused. The same command gives the same bytes, and continues. docs/grounded-data.md
 """
 
 
@@ -59,18 +57,20 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--search", action=argparse.BooleanOptionalAction, default=True,
-        help="ALFWorld, BabyAI and gripper are played by one that knows only what it has read (default); "
-        "--no-search: by the plan, which goes straight to what nobody has seen",
+        help="ALFWorld, BabyAI and gripper are played by an agent without privileged information (default); "
+        "--no-search: by the plan, which goes straight to things that nobody has seen",
     )  # fmt: skip
     parser.add_argument(
         "--wordings", type=int, metavar="N",
-        help="of each thought at most N wordings: 1 is the easiest to learn (default: all there are)",
+        help="at most N wordings of each thought: 1 is the easiest to learn (default: all)",
     )  # fmt: skip
     parser.add_argument(
         "--kinds", default="", metavar="LIST",
-        help="of tasks, separated by commas, as in the tables by kind: --tasks pddl --kinds gripper (default: all)",
+        help="only these kinds of tasks, separated by commas: --tasks pddl --kinds gripper (default: all)",
     )  # fmt: skip
-    parser.add_argument("--perturb", metavar="NAME", help="in other words, as in: run --perturb P1")
+    parser.add_argument(
+        "--perturb", metavar="NAME", help="word the actions differently, as in: run --perturb P1"
+    )
     parser.add_argument(
         "--max-turns",
         type=int,
@@ -79,8 +79,8 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument(
         "--thoughts", metavar="MODEL",
-        help="have a model write the thoughts in hindsight, checked for naming no future: what `run --model` takes "
-        "(default: by rule)",
+        help="a model writes the thoughts afterwards; they must not name what comes later (as `run --model`) "
+        "(default: thoughts by rule)",
     )  # fmt: skip
     parser.add_argument("--model-name", metavar="NAME", help="the name an endpoint serves the model by")
     parser.add_argument(
@@ -88,18 +88,18 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--workers", type=int, metavar="N", help="processes of each family (default: cores)")
     parser.add_argument("--force", action="store_true", help="write over FILE when it was made otherwise")
-    add_data_option(parser)
+    add_exclusion(parser, evaluated=False)
     add_json_option(parser)
     parser.set_defaults(run=_grounded)
 
 
 def _families(selection: str) -> tuple[str, ...]:
-    from envs import specs
-    from evalharness.errors import UserError, nearest
+    from evalharness.base.errors import UserError, nearest
+    from evalharness.envs import specs
 
-    known = [family for family, spec in specs().items() if spec.expected.get("open")]
+    known = [family for family, spec in specs().items() if spec.suites.expected.get("open")]
     if selection == "all":  # the same families as in `run --tasks all`
-        return tuple(sorted(family for family in known if specs()[family].in_all))
+        return tuple(sorted(family for family in known if specs()[family].own.in_all))
     chosen = {name.strip() for name in selection.split(",")}
     for name in sorted(chosen):
         if name not in known:
@@ -108,8 +108,8 @@ def _families(selection: str) -> tuple[str, ...]:
 
 
 def _error_plan(text: str) -> Any:
-    from evalharness.errors import UserError
-    from evalharness.refine.draft import ErrorPlan
+    from evalharness.base.errors import UserError
+    from evalharness.training.grounded.draft import ErrorPlan
 
     least, _, most = text.partition("-")
     if not least.isdecimal() or not (most or least).isdecimal() or int(least) > int(most or least):
@@ -118,9 +118,9 @@ def _error_plan(text: str) -> Any:
 
 
 def _order(args: argparse.Namespace) -> Order:
-    from envs.base import MAX_TURNS
+    from evalharness.envs.base import MAX_TURNS
     from evalharness.protocol.perturb import normal_name
-    from evalharness.refine.grounded import Order
+    from evalharness.training.grounded.grounded import Order
 
     return Order(
         families=_families(args.tasks),
@@ -134,22 +134,27 @@ def _order(args: argparse.Namespace) -> Order:
         kinds=tuple(sorted({name.strip() for name in args.kinds.split(",") if name.strip()})),
         perturb=normal_name(args.perturb) if args.perturb else None,
         max_turns=args.max_turns or MAX_TURNS,
-        thoughts=(args.model_name or args.thoughts) if args.thoughts else "rule",
+        exclude_suite_seeds=excluded_seeds(args),
     )
 
 
 def _grounded(args: argparse.Namespace) -> int:
     import time
+    from dataclasses import replace
 
-    from envs import specs
-    from evalharness.policy.event_loop import run_to_end
-    from evalharness.refine.bars import watch_making
-    from evalharness.refine.grounded import FamilyCount, Progress, check, is_made, make
-    from evalharness.refine.hindsight import thinking
-    from evalharness.refine.sample import read_manifest
+    from evalharness.envs import specs
+    from evalharness.models.event_loop import run_to_end
+    from evalharness.training.datasets.sample import read_manifest
+    from evalharness.training.grounded.bars import watch_making
+    from evalharness.training.grounded.grounded import FamilyCount, Progress, check, is_made, make
+    from evalharness.training.grounded.hindsight import prepare_writer, thinking
 
     order = _order(args)
     check(order)
+    writer = None
+    if args.thoughts is not None:
+        writer = prepare_writer(args.thoughts, args.model_name, args.api_key_env, order.seed)
+        order = replace(order, thoughts=dict(writer.identity))
     out = make_console(stderr=args.json == "-")
     if not args.force and is_made(order, args.output):
         out.print(f"{args.output} is made already", highlight=False, soft_wrap=True)
@@ -160,9 +165,7 @@ def _grounded(args: argparse.Namespace) -> int:
     progress = Progress({family: FamilyCount(n) for family, n in order.shares().items()})
 
     async def making() -> dict[str, Any]:
-        async with thinking(
-            args.thoughts, args.model_name, args.api_key_env, order.seed, args.output
-        ) as think:
+        async with thinking(writer, order.seed, args.output) as think:
             return await make(
                 order, specs(), args.output,
                 data=data_folder(args), workers=args.workers, progress=progress, think=think,

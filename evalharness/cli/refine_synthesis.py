@@ -7,27 +7,29 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, write_json
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.cli.common import add_json_option, at_least_one, write_json
+from evalharness.cli.parser import add_late
 
 if TYPE_CHECKING:
-    from evalharness.config import RunConfig
-    from evalharness.refine import Made, Synthesis
+    from evalharness.models.asking import Outcome
+    from evalharness.training.synthesis import Synthesis
 
 _SCRIPTS = """\
 A persona becomes a script: a world of places and objects, a goal, and every action with its expression. Each script is
-verified; one that fails is asked for again with its mistakes. The same command continues an interrupted folder, a
-larger -n extends it. docs/refine.md
+verified; one that fails is asked for again with its mistakes. The same command continues, a larger -n extends.
+docs/refine.md
 """
 _TRAJECTORIES = """\
 A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified (algorithm 1 of the
-paper); what passed of a rejected one is kept, and the next call continues it. Passed trajectories are written as
-training data, data.jsonl. The same command continues an interrupted folder. docs/refine.md
+paper); a rejected one is continued by the next call. Passed ones become training data, data.jsonl. The same command
+continues. docs/refine.md
 """
 _SHOW = """\
-Print the table of verification of a folder of scripts or trajectories: how many passed at which call, and why the
-others did not. With KEY, or with --first N, the scripts or trajectories themselves.
+Print how many scripts or trajectories of a folder passed at which call, and why the others did not; with KEY or
+--first N, the scripts or trajectories themselves.
 """
+_SAMPLING = ("model", "model_name", "temperature", "top_p", "max_tokens", "seed")
 _TEMPERATURE = 1.0
 _MAX_TOKENS = 4096
 
@@ -43,7 +45,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     scripts.add_argument(
         "-n", type=int, required=True, metavar="N", help="how many personas, drawn by --seed"
     )
-    _add_synthesis_options(scripts)
+    add_late(scripts, _add_synthesis_options)
     scripts.set_defaults(run=_scripts)
 
     trajectories = actions.add_parser(
@@ -70,7 +72,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         default="all",
         help="error turns are counted over kept and new turns, or over those of the last call (default: all)",
     )
-    _add_synthesis_options(trajectories)
+    add_late(trajectories, _add_synthesis_options)
     trajectories.set_defaults(run=_trajectories)
 
     show = actions.add_parser("show", help="print scripts, trajectories, or their table", description=_SHOW)
@@ -85,21 +87,10 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.model_options import SERVING, add_fields
+
     what = parser.add_argument_group("the model")
-    what.add_argument(
-        "--model",
-        action="append",
-        metavar="MODEL",
-        help="a checkpoint directory or hub id (served by a vLLM started for it), http://host:port/v1 (any "
-        "OpenAI-compatible server; may be given several times), or demo",
-    )
-    what.add_argument("--model-name", metavar="NAME", help="the name an endpoint serves the model by")
-    what.add_argument("--temperature", type=float, metavar="T", help=f"default: {_TEMPERATURE:g}")
-    what.add_argument("--top-p", type=float, metavar="P", help="default: 1")
-    what.add_argument(
-        "--max-tokens", type=int, metavar="N", help=f"tokens of one reply (default: {_MAX_TOKENS})"
-    )
-    what.add_argument("--seed", type=int, metavar="N", help="of the draw and of sampling (default: 0)")
+    add_fields(what, _SAMPLING, temperature=_TEMPERATURE, max_tokens=_MAX_TOKENS)
     what.add_argument(
         "--calls",
         type=int,
@@ -115,68 +106,37 @@ def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
     )
     how = parser.add_argument_group("how to do it")
     how.add_argument("-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the results")
-    how.add_argument(
-        "--concurrency",
-        type=int,
-        metavar="N",
-        help="conversations in flight at most (default: found while it goes on)",
-    )
-    how.add_argument(
-        "--replicas", type=int, metavar="N", help="vLLM servers started for the model (default: 1)"
-    )
-    how.add_argument(
-        "--vllm", metavar="PATH", help="the vLLM to start (default: see `evalharness server status`)"
-    )
-    how.add_argument("--vllm-args", metavar="ARGS", help='passed to vLLM: "--max-model-len 32768"')
-    how.add_argument(
-        "--api-key-env", metavar="VAR", help="environment variable that holds the endpoint's key"
-    )
-    how.add_argument("--timeout", type=float, metavar="S", help="seconds for one reply (default: 600)")
-    how.add_argument(
-        "--attempts", type=int, metavar="N", help="tries of a persona whose infrastructure fails (3)"
-    )
-    how.add_argument(
-        "--price-in", type=float, metavar="P", help="price of a million prompt tokens, for the cost"
-    )
-    how.add_argument("--price-out", type=float, metavar="P", help="price of a million completion tokens")
+    add_fields(how, (*SERVING, "replicas", "api_key_env"))
     add_json_option(how)  # type: ignore[arg-type]
 
 
-def _model_config(args: argparse.Namespace) -> RunConfig:
-    from evalharness.config import make_config
-
-    names = (
-        *("model", "model_name", "temperature", "top_p", "max_tokens", "seed", "concurrency", "replicas"),
-        *("vllm", "vllm_args", "api_key_env", "timeout", "attempts"),
-    )
-    flags: dict[str, Any] = {"temperature": _TEMPERATURE, "max_tokens": _MAX_TOKENS}
-    flags |= {name: value for name in names if (value := getattr(args, name)) is not None}
-    return make_config(flags)
-
-
 def _synthesis(args: argparse.Namespace) -> Synthesis:
-    from evalharness.refine import Synthesis, TokenPrices
+    from evalharness.cli.model_options import SERVING, attempts_of
+    from evalharness.config import PolicyConfig, make_part
+    from evalharness.training.synthesis import Synthesis
 
-    for option, value in (("-n", args.n), ("--calls", args.calls)):
-        if value is not None and value < 1:
-            raise UserError(f"{option} is at least 1")
-    for option, price in (("--price-in", args.price_in), ("--price-out", args.price_out)):
-        if price is not None and not 0 <= price < float("inf"):
-            raise UserError(f"{option} is a price, 0 or more")
-    if (args.price_in is None) != (args.price_out is None):
-        raise UserError("a cost needs both prices: --price-in and --price-out")
+    at_least_one("-n", args.n)
+    at_least_one("--calls", args.calls)
+    given = {"temperature": _TEMPERATURE, "max_tokens": _MAX_TOKENS}
+    given |= {
+        name: value
+        for name in (*_SAMPLING, *SERVING, "replicas", "api_key_env")
+        if name in PolicyConfig.model_fields and (value := getattr(args, name)) is not None
+    }
+    if "model" not in given:
+        raise UserError("no model: give --model DIR, --model http://host:port/v1, or --model demo")
     return Synthesis(
-        _model_config(args),
+        make_part(PolicyConfig, given),
         args.output,
         args.prompts,
         args.calls,
         args.plain,
-        TokenPrices(args.price_in, args.price_out),
+        attempts_of(args),
     )
 
 
 def _scripts(args: argparse.Namespace) -> int:
-    from evalharness.refine import make_scripts, read_personas
+    from evalharness.training.synthesis import make_scripts, read_personas
 
     what = _synthesis(args)
     for line in read_personas(args.personas).complaints():
@@ -185,7 +145,7 @@ def _scripts(args: argparse.Namespace) -> int:
 
 
 def _trajectories(args: argparse.Namespace) -> int:
-    from evalharness.refine import Readings, make_trajectories
+    from evalharness.training.synthesis import Readings, make_trajectories
 
     what = _synthesis(args)
     readings = Readings(args.excuse, args.least_errors, args.count_errors)
@@ -193,35 +153,29 @@ def _trajectories(args: argparse.Namespace) -> int:
 
 
 def _say(line: str) -> None:
-    from evalharness.report.terminal import say
+    from evalharness.base.terminal import say
 
     say(f"evalharness: {line}")
 
 
-def _make(args: argparse.Namespace, make: Callable[[Any], Made]) -> int:
-    from evalharness.refine import verification_table, watch_synthesis
-    from evalharness.report.terminal import make_console
+def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
+    from evalharness.base.terminal import make_console
+    from evalharness.cli.model_options import show_outcome
+    from evalharness.models.work import watch_work
+    from evalharness.training.synthesis import verification_table
 
     try:
-        made = make(lambda progress: watch_synthesis(progress, make_console(stderr=True)))
+        made = make(lambda progress: watch_work(progress, make_console(stderr=True)))
     except (KeyboardInterrupt, SystemExit):
         _say(f"stopped; every call that was answered is in {args.output}")
         raise
-    console = make_console(stderr=args.json == "-")
-    console.print(verification_table(made.summary))
-    console.print(f"folder: {made.folder}", soft_wrap=True, highlight=False, markup=False)
-    write_json(args.json, made.summary)
-    if made.summary["left"]:
-        _say(f"{made.summary['left']} personas are left to make; the same command continues")
-    if made.stopped:
-        _say(f"stopped early: {made.stopped}")
-    return made.exit_status
+    return show_outcome(args, made, verification_table(made.summary), "personas are left to make")
 
 
 def _show(args: argparse.Namespace) -> int:
-    from evalharness.errors import nearest
-    from evalharness.refine import finished, record_lines, summarize, verification_table
-    from evalharness.report.terminal import make_console
+    from evalharness.base.errors import nearest
+    from evalharness.base.terminal import make_console
+    from evalharness.training.synthesis import finished, record_lines, summarize, verification_table
 
     if args.rejected and args.first is None:
         raise UserError("--rejected goes with --first N")

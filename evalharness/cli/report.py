@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evalharness.report.viewer.bundle import Chosen
+    from evalharness.results.viewer.bundle import Chosen
 
 _DESCRIPTION = """\
-Write runs as one HTML file that needs nothing else: scores with intervals, floors and ceilings, every trajectory turn
-by turn with what judges said of it, samples of a task beside each other, two runs side by side with their first
-difference. It works from the disk, offline, and opens no connection. Keys are listed in it (press ?). See also:
-evalharness view, for a run in progress.
-A data set of `evalharness refine` (a file) is opened like a run, its errors marked.
+Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
+trajectory turn by turn, two runs side by side. For a run in progress: evalharness view. docs/report.md
 """
 
 
@@ -51,18 +48,18 @@ def add_page_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen(args: argparse.Namespace) -> Chosen:
-    from evalharness.report.viewer.bundle import Chosen
+    from evalharness.results.viewer.bundle import Chosen
 
     return Chosen(args.family, args.only_failures)
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import say
     from evalharness.judge import judgements_of
-    from evalharness.refine.as_run import opened
-    from evalharness.refine.sample import BrokenLine, say_broken
-    from evalharness.report.terminal import say
-    from evalharness.report.viewer.bundle import behaviour_figures, load_bundle
-    from evalharness.report.viewer.page import write_page
+    from evalharness.results.viewer.bundle import behaviour_figures, load_bundle
+    from evalharness.results.viewer.page import write_page
+    from evalharness.training.datasets.as_run import opened
+    from evalharness.training.datasets.sample import BrokenLine, say_broken
 
     broken: dict[Path, list[BrokenLine]] = {}
     with opened(args.runs, broken) as folders:

@@ -42,12 +42,12 @@ def run(args: argparse.Namespace) -> int:
         from evalharness.cli.seeds import run_seeds
 
         return run_seeds(args)
+    from evalharness.base.terminal import make_console, say
     from evalharness.cli.common import titles
     from evalharness.cli.options import config_of
-    from evalharness.engine import evaluation
-    from evalharness.report.live import watch
-    from evalharness.report.table import print_summary
-    from evalharness.report.terminal import make_console, say
+    from evalharness.results.report.table import print_summary
+    from evalharness.runs import evaluation
+    from evalharness.runs.live import watch
 
     config = config_of(args)
     require_writable("--json", args.json)
@@ -60,18 +60,19 @@ def run(args: argparse.Namespace) -> int:
         outcome = evaluation.evaluate(
             config,
             data=data_folder(args),
-            watch=lambda progress: watch(progress, names, make_console(stderr=True)),
+            watch=watch,
             on_folder=kept.append,
         )
     except (KeyboardInterrupt, SystemExit):
         where = f"finished episodes are in {kept[0]}" if kept else "nothing had been played yet"
         say(f"evalharness: stopped; {where}")
         raise
-    print_summary(out, {**outcome.summary, "stopped": None}, names)  # the last lines say why
+    # The last lines say why it stopped.
+    print_summary(out, outcome.summary.model_copy(update={"stopped": None}), names)
     if outcome.nothing_to_play:
         out.print(outcome.nothing_to_play, soft_wrap=True, highlight=False)
     out.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
-    write_json(args.json, outcome.summary)
+    write_json(args.json, outcome.summary.to_json())
     if outcome.stopped:
         say(f"evalharness: the run stopped early: {outcome.stopped}")
         say(f"evalharness: finished episodes are kept{how_to_go_on(outcome.stopped)}")
@@ -79,10 +80,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _dry_run(config: RunConfig, args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import make_console, say
     from evalharness.cli.common import titles
-    from evalharness.engine.dry_run import dry_run
-    from evalharness.report.dry_run import print_plan
-    from evalharness.report.terminal import make_console, say
+    from evalharness.runs.dry_run import dry_run
+    from evalharness.runs.dry_run_table import print_plan
 
     plan = dry_run(config, data=data_folder(args), on_status=lambda text: say(f"evalharness: {text}"))
     print_plan(make_console(stderr=args.json == "-"), plan, titles())

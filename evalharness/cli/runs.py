@@ -6,14 +6,13 @@ import argparse
 import sys
 from pathlib import Path
 
+from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, write_json
 from evalharness.cli.parser import CommandParser
-from evalharness.errors import UserError
 
 RESULTS = Path("results")
 _DESCRIPTION = """\
-List the run folders below FOLDER (results/ by default): model, suite, how much is done, when, and the held-out score. A
-study is one line. `runs rm` and `runs mv` remove and rename them.
+List the run folders below FOLDER: model, suite, how much is done, when, and the held-out score. A study is one line.
 """
 
 
@@ -60,10 +59,10 @@ def _add_moves(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.engine.run_list import SORTS, chosen, listed
-    from evalharness.errors import nearest
-    from evalharness.report.run_list import print_runs
-    from evalharness.report.terminal import make_console, say
+    from evalharness.base.errors import nearest
+    from evalharness.base.terminal import make_console, say
+    from evalharness.runs.listing import SORTS, chosen, listed
+    from evalharness.runs.listing_table import print_runs
 
     if args.sort not in SORTS:
         raise UserError(f"--sort {args.sort}: no such key{nearest(args.sort, list(SORTS))}")
@@ -83,8 +82,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _remove(args: argparse.Namespace) -> int:
-    from evalharness.engine.run_moves import remove, require_removable
-    from evalharness.report.terminal import say
+    from evalharness.base.terminal import say
+    from evalharness.runs.moves import remove, require_removable
 
     for folder in args.runs:
         require_removable(folder)
@@ -102,8 +101,8 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _move(args: argparse.Namespace) -> int:
-    from evalharness.engine.run_moves import move
-    from evalharness.report.terminal import say
+    from evalharness.base.terminal import say
+    from evalharness.runs.moves import move
 
     target = move(args.source, args.target)
     say(f"moved to {target} (the command that made it continues it with -o {target})")

@@ -23,14 +23,14 @@ def add_seeds_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--seeds",
         metavar="LIST",
-        help="instead of --seed several, 0,1,2 or 0-4: a run of each in one study folder on one model server, then "
-        "their mean and spread; further seeds extend the study",
+        help="several seeds, 0,1,2 or 0-4: one run of each, in one study folder on one model server, then their mean "
+        "and spread; further seeds extend the study",
     )
 
 
 def read_seeds(text: str) -> list[int]:
     """`0,1,2`, `0-4`, `0-2,7`; each once, in order. Raises UserError."""
-    from evalharness.errors import UserError
+    from evalharness.base.errors import UserError
 
     found: set[int] = set()
     for part in text.split(","):
@@ -51,19 +51,18 @@ def read_seeds(text: str) -> list[int]:
 
 
 def run_seeds(args: argparse.Namespace) -> int:
-    from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.analysis.seeds import seed_study
-    from evalharness.engine.study import study_folder
-    from evalharness.report.seeds import print_seed_study
-    from evalharness.report.terminal import make_console
+    from evalharness.base.terminal import make_console
+    from evalharness.results.report.seeds import print_seed_study
+    from evalharness.results.scored_run import load_scored_run
+    from evalharness.results.seeds import seed_study
+    from evalharness.runs.study import study_folder
 
     runs = _runs(args)
-    folder = study_folder(next(iter(runs.values())).model_copy(update={"seed": 0}), KIND)
+    folder = study_folder(next(iter(runs.values())).changed(seed=0), KIND)
     out = make_console(stderr=args.json == "-")
     if args.dry_run:
         named = {
-            f"seed-{seed}": config.model_copy(update={"output": folder / f"seed-{seed}"})
-            for seed, config in runs.items()
+            f"seed-{seed}": config.changed(output=folder / f"seed-{seed}") for seed, config in runs.items()
         }
         return _dry_run(out, folder, named, args)
     played = play_study(KIND, folder, {f"seed-{seed}": config for seed, config in runs.items()}, args)
@@ -76,10 +75,10 @@ def run_seeds(args: argparse.Namespace) -> int:
 
 def _dry_run(out: Console, folder: Path, runs: Mapping[str, RunConfig], args: argparse.Namespace) -> int:
     """The first run's plan whole, and of the others where they go and what they have left."""
+    from evalharness.base.terminal import say
     from evalharness.cli.common import data_folder, require_writable, titles
-    from evalharness.engine.dry_run import dry_run
-    from evalharness.report.dry_run import folder_line, print_plan
-    from evalharness.report.terminal import say
+    from evalharness.runs.dry_run import dry_run
+    from evalharness.runs.dry_run_table import folder_line, print_plan
 
     require_writable("--json", args.json)
     plans = {
@@ -99,17 +98,17 @@ def _dry_run(out: Console, folder: Path, runs: Mapping[str, RunConfig], args: ar
 
 
 def _runs(args: argparse.Namespace) -> dict[int, RunConfig]:
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
     from evalharness.cli.options import config_of
-    from evalharness.errors import UserError
-    from evalharness.report.terminal import say
 
     if args.seed is not None:
         raise UserError(f"--seed {args.seed} and --seeds {args.seeds}: give one of the two")
     seeds = read_seeds(args.seeds)
     config = config_of(args)
-    if config.temperature == 0 and (config.model == "oracle" or not config.is_scripted):
+    if config.policy.temperature == 0 and (config.policy.model == "oracle" or not config.policy.is_scripted):
         say(
-            "evalharness: at temperature 0 all seeds play alike, but for what the server itself does not repeat; for "
-            "different runs give --temperature 1"
+            "evalharness: at temperature 0 the runs of all seeds are nearly identical; for different runs give "
+            "--temperature 1"
         )
-    return {seed: config.model_copy(update={"seed": seed}) for seed in seeds}
+    return {seed: config.changed(seed=seed) for seed in seeds}

@@ -10,11 +10,10 @@ from evalharness.cli import kept_servers
 from evalharness.cli.common import add_json_option, write_json
 
 if TYPE_CHECKING:
-    from evalharness.server.find import Candidate
+    from evalharness.models.serving.find import Candidate
 
 _INSTALL = """\
-Install vLLM into an environment of its own in the user's data folder ($EVALHARNESS_HOME/server where that is
-set). Its pins and the simulators' exclude each other, so it never touches the environment you are in.
+Install vLLM into an environment of its own in the user's data folder ($EVALHARNESS_HOME/server where that is set).
 """
 
 _PLACE = {"private environment": "the private environment"}
@@ -59,10 +58,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _install(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import say
     from evalharness.cli.install_progress import InstallProgress
-    from evalharness.report.terminal import say
-    from evalharness.server.find import nvidia_gpu
-    from evalharness.server.install import install_server
+    from evalharness.models.serving.find import nvidia_gpu
+    from evalharness.models.serving.install import install_server
 
     cpu = args.cpu or (not args.gpu and not nvidia_gpu())
     with InstallProgress(sys.stdout) as progress:
@@ -76,11 +75,11 @@ def _install(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from evalharness.errors import UserError
-    from evalharness.report.terminal import say
-    from evalharness.server.demo import demo_path, is_complete
-    from evalharness.server.find import find_server, server_candidates
-    from evalharness.server.kept import all_kept
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
+    from evalharness.models.serving.demo import demo_path, is_complete
+    from evalharness.models.serving.find import find_server, server_candidates
+    from evalharness.models.serving.kept import all_kept
 
     kept = kept_servers.named(all_kept(), args.model)
     if args.model is not None:
@@ -152,9 +151,9 @@ def _name(server: dict[str, Any]) -> str:
 
 
 def _uninstall(args: argparse.Namespace) -> int:
-    from evalharness.paths import server_folder
-    from evalharness.report.terminal import say
-    from evalharness.server.install import uninstall_server
+    from evalharness.base.paths import server_folder
+    from evalharness.base.terminal import say
+    from evalharness.models.serving.install import uninstall_server
 
     removed = uninstall_server()
     say(f"removed {server_folder()}" if removed else "there is no private vLLM to remove", stderr=False)

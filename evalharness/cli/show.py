@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, write_json
-from evalharness.errors import UserError
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evalharness.records.summary import Summary
+
 _DESCRIPTION = """\
-Print a run's scores: a row a family with success and progress, each with its 95 % interval, the floor that chance
-reaches and the score between that and the best known plans; on a wide terminal also ceilings and grounding. With
-TASK_ID one trajectory, on a terminal through $PAGER (PAGER=cat: not).
+Print a run's scores with 95 % intervals, the floor that chance reaches, and the score between that and the best known
+plans; on a wide terminal also ceilings and grounding. With TASK_ID one trajectory, on a terminal through $PAGER
+(PAGER=cat: not).
 """
 
 
@@ -42,9 +44,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
-    from evalharness.report.table import print_summary
-    from evalharness.report.terminal import make_console
-    from evalharness.report.text import printable
+    from evalharness.base.terminal import make_console
+    from evalharness.base.text import printable
+    from evalharness.results.report.table import print_summary
 
     console = make_console(stderr=args.json == "-")
     if args.task is not None:
@@ -54,28 +56,28 @@ def run(args: argparse.Namespace) -> int:
     if not args.verbose:
         more = f"more: evalharness show {args.folder} --verbose"
         console.print(Text(printable(more, single_line=True), style="dim"), soft_wrap=True)
-    write_json(args.json, summary)
+    write_json(args.json, summary.to_json())
     return 0
 
 
-def _summary(folder: Path) -> tuple[dict[str, Any], dict[str, str]]:
+def _summary(folder: Path) -> tuple[Summary, dict[str, str]]:
     """The summary, and the families' titles."""
-    from evalharness.analysis.kept_summary import keep_summary, kept_summary
+    from evalharness.results.kept_summary import keep_summary, kept_summary
 
     if (kept := kept_summary(folder)) is not None:
         return kept.summary, kept.titles
-    from evalharness.analysis.summary import earlier_timing, summarize
     from evalharness.records.store import read_manifest
+    from evalharness.results.summary import earlier_timing, summarize
 
-    titles = read_manifest(folder)["titles"]
+    titles = read_manifest(folder).titles
     return keep_summary(folder, titles, lambda: summarize(folder, earlier_timing(folder))), titles
 
 
 def _trajectory(args: argparse.Namespace, console: Console) -> int:
-    from evalharness.errors import nearest
+    from evalharness.base.errors import nearest
     from evalharness.records.store import read_episodes, read_manifest
-    from evalharness.report.pager import print_paged
-    from evalharness.report.trajectory import trajectory
+    from evalharness.results.report.pager import print_paged
+    from evalharness.results.report.trajectory import trajectory
 
     read_manifest(args.folder)
     seen: dict[str, None] = {}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalharness.config import RunConfig
-    from evalharness.engine.study import Played
+    from evalharness.runs.study import Played
 
 
 def play_study(
@@ -25,14 +25,13 @@ def play_study(
     elsewhere: Mapping[str, Path] | None = None,
 ) -> Played:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
-    from evalharness.cli.common import titles
-    from evalharness.engine.study import play
-    from evalharness.report.live import watch
-    from evalharness.report.terminal import make_console, say
+    from evalharness.base.terminal import make_console, say
+    from evalharness.runs.live import watch
+    from evalharness.runs.study import play
 
     for option in ("json", "csv", "tasks_csv"):
         require_writable("--" + option.replace("_", "-"), getattr(args, option, None))
-    names, shown = titles(), make_console(stderr=True)
+    shown = make_console(stderr=True)
     kept: list[Path] = []
     try:
         return play(
@@ -41,7 +40,7 @@ def play_study(
             runs,
             elsewhere=elsewhere,
             data=data_folder(args),
-            watch=lambda progress: watch(progress, names, shown),
+            watch=watch,
             on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
             on_folder=kept.append,
         )
@@ -53,7 +52,7 @@ def play_study(
 
 def end_study(out: Console, folder: Path, played: Played) -> int:
     """What was there already, where it is and what is missing; the exit status."""
-    from evalharness.report.terminal import say
+    from evalharness.base.terminal import say
 
     for name, outcome in played.runs.items():
         if outcome.nothing_to_play:

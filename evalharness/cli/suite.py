@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 from evalharness.cli.common import add_json_option, titles, write_json
 
 if TYPE_CHECKING:
-    from envs.base import EnvSpec
+    from evalharness.envs.base import EnvSpec
     from evalharness.suites.open import Proven
 
 _BUILD = """\
-Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns is played to success
-and full progress), and freeze them with their proofs: a file a family, the same bytes on every machine. `run --suite
-open --suite-seed N` finds them there, and makes what is missing. Families that are frozen already are left as they
-are, so the same command continues. Seed 0 is part of evalharness; building it checks it.
+Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns succeeds with full
+progress), and freeze them: a file a family, the same bytes on every machine. The same command continues. Seed 0 is
+built in; building it checks it.
 """
 
 
@@ -49,13 +48,13 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _families(selection: str) -> list[EnvSpec]:
-    from envs import specs
-    from evalharness.errors import UserError, nearest
+    from evalharness.base.errors import UserError, nearest
+    from evalharness.envs import specs
 
-    known = {family: spec for family, spec in specs().items() if spec.expected.get("open")}
+    known = {family: spec for family, spec in specs().items() if spec.suites.expected.get("open")}
     chosen = [name.strip() for name in selection.split(",")]
     if "all" in chosen:
-        chosen = [name for name in chosen if name != "all"] + [f for f in known if known[f].in_all]
+        chosen = [name for name in chosen if name != "all"] + [f for f in known if known[f].own.in_all]
     for name in chosen:
         if name not in known:
             raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
@@ -65,11 +64,11 @@ def _families(selection: str) -> list[EnvSpec]:
 def _build(args: argparse.Namespace) -> int:
     import time
 
-    from envs.base import tasks_hash
-    from evalharness.errors import InfrastructureError, UserError
-    from evalharness.report.building import building
-    from evalharness.report.terminal import make_console
-    from evalharness.report.text import duration
+    from evalharness.base.errors import InfrastructureError, UserError
+    from evalharness.base.terminal import make_console
+    from evalharness.base.text import duration
+    from evalharness.envs.base import tasks_hash
+    from evalharness.results.report.building import building
     from evalharness.suites import open as suites
 
     seed = args.suite_seed
@@ -85,7 +84,9 @@ def _build(args: argparse.Namespace) -> int:
         kept = None if check or args.force or args.output else suites.read_frozen(spec, seed)
         started = time.monotonic()
         if kept is None:
-            with building(names[spec.family], spec.expected["open"], make_console(stderr=True)) as on_task:
+            with building(
+                names[spec.family], spec.suites.expected["open"], make_console(stderr=True)
+            ) as on_task:
                 try:
                     rows = suites.build(spec, seed, on_task)
                 except suites.UnprovenTaskError as error:

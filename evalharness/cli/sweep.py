@@ -11,18 +11,17 @@ from evalharness.cli.parser import add_late
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
-    from evalharness.analysis.touched import Touched
     from evalharness.config import RunConfig
+    from evalharness.records.summary import Summary
+    from evalharness.results.touched import Touched
 
 _LONGEST_PLAN = 300
 """Turns: what a plan needs beyond a run's limit is still needed."""
 
 _DESCRIPTION = """\
-Evaluate a model on one family unperturbed and under each perturbation: ordinary runs in one folder, one after the
-other on one model server. The same command continues an interrupted study; --perturb with further names extends it.
-Shows success and progress of each column with average and Std, then each perturbation against the unperturbed run,
-paired by task: difference with interval, exact McNemar p, Holm's correction, retention; and on the tasks alone that it
-touches, by their known plans, which are played once. docs/perturbations.md
+Evaluate a model on one family unperturbed and under each perturbation. Shows success and progress of each column with
+average and Std, then each perturbation paired with the unperturbed run. The same command continues the study; --perturb
+with further names extends it. docs/perturbations.md
 """
 
 
@@ -43,8 +42,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--perturb",
         nargs="+",
         metavar="NAME",
-        help="the columns beside the unperturbed one (default: the published ones, P1 to P5 in ALFWorld; all of a "
-        "family for which none is published); see: evalharness perturb list",
+        help="the columns beside the unperturbed one (default: the published ones, else all of the "
+        "family); see: evalharness perturb list",
     )
     sweep.add_argument(
         "--tasks", metavar="LIST", help="only these tasks of the family: alfworld:0-9 (default: all of it)"
@@ -54,11 +53,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.analysis.scored_run import load_scored_run
-    from evalharness.analysis.sweep import UNPERTURBED, sweep_of
-    from evalharness.engine.study import study_folder
-    from evalharness.report.sweep import print_sweep
-    from evalharness.report.terminal import make_console
+    from evalharness.base.terminal import make_console
+    from evalharness.results.report.sweep import print_sweep
+    from evalharness.results.scored_run import load_scored_run
+    from evalharness.results.sweep import UNPERTURBED, sweep_of
+    from evalharness.runs.study import study_folder
 
     runs = _columns(args)
     folder = study_folder(runs[UNPERTURBED], f"sweep-{args.family}")
@@ -83,54 +82,54 @@ def _touched(
 ) -> dict[str, Touched]:
     """Column -> the tasks that it touches, by the known plans: played once, in PLANS of the study's folder."""
 
-    from envs import specs as installed_specs
-    from evalharness.analysis.sweep import PLANS, UNPERTURBED
-    from evalharness.analysis.touched import touched_tasks
-    from evalharness.cli.common import data_folder, titles
-    from evalharness.config import RunConfig
-    from evalharness.engine.evaluation import evaluate
+    from evalharness.base.terminal import make_console
+    from evalharness.cli.common import data_folder
+    from evalharness.config import AgentConfig, PlaceConfig, PolicyConfig, RunConfig
+    from evalharness.envs import specs as installed_specs
     from evalharness.protocol.perturb import Voice
     from evalharness.protocol.prompt import load_prompt
     from evalharness.records.store import read_episodes
-    from evalharness.report.live import watch
-    from evalharness.report.terminal import make_console
+    from evalharness.results.sweep import PLANS, UNPERTURBED
+    from evalharness.results.touched import touched_tasks
+    from evalharness.runs.evaluation import evaluate
+    from evalharness.runs.live import watch
 
     plain = runs[UNPERTURBED]
     names = [name for name in runs if name != UNPERTURBED]
     if not names:
         return {}
     played = unperturbed
-    if plain.model != "oracle":
+    if plain.policy.model != "oracle":
         plans = RunConfig(
-            model="oracle", tasks=plain.tasks, suite=plain.suite, suite_seed=plain.suite_seed, limit=plain.limit,
-            sample=plain.sample, max_turns=_LONGEST_PLAN, prompts=plain.prompts, output=folder / PLANS,
-        )  # fmt: skip
-        shown, families = make_console(stderr=True), titles()
+            PolicyConfig(model="oracle"),
+            plain.selection.model_copy(update={"samples": 1}),
+            AgentConfig(max_turns=_LONGEST_PLAN, prompts=plain.agent.prompts),
+            place=PlaceConfig(output=folder / PLANS),
+        )
+        shown = make_console(stderr=True)
         shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
-        played = evaluate(
-            plans, data=data_folder(args), watch=lambda progress: watch(progress, families, shown)
-        ).folder
+        played = evaluate(plans, data=data_folder(args), watch=watch).folder
     spec = installed_specs()[args.family]
-    prompt = load_prompt(spec, plain.prompts, plain.adaptation)
+    prompt = load_prompt(spec, plain.agent.prompts, plain.adaptation)
     episodes = [episode for episode in read_episodes(played) if episode.sample == 0]
     return {name: touched_tasks(episodes, Voice(spec, name), prompt) for name in names}
 
 
 def _first_average(family: str) -> list[str]:
     """The perturbations that the paper's first version averages over."""
-    from envs import specs as installed_specs
+    from evalharness.envs import specs as installed_specs
 
-    known = installed_specs()[family].wording.perturbations
+    known = installed_specs()[family].actions.wording.perturbations
     return [name for name, how in known.items() if how.in_first_average]
 
 
 def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
-    from envs import specs as installed_specs
-    from evalharness.analysis.sweep import UNPERTURBED, default_perturbations
+    from evalharness.base.errors import UserError, nearest
     from evalharness.cli.options import config_of
-    from evalharness.errors import UserError, nearest
+    from evalharness.envs import specs as installed_specs
     from evalharness.protocol.perturb import compose, normal_name
+    from evalharness.results.sweep import UNPERTURBED, default_perturbations
 
     specs = installed_specs()
     if args.family not in specs:
@@ -144,12 +143,12 @@ def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
     if any(part.strip().partition(":")[0].partition("/")[0] != args.family for part in tasks.split(",")):
         raise UserError(f"--tasks {tasks}: a sweep is over one family, and this one is over {args.family}")
     config = config_of(args, perturb=None, tasks=tasks)
-    config = config.model_copy(update={"perturb": None})
+    config = config.changed(perturb=None)
     return {
         UNPERTURBED: config,
-        **{name: config.model_copy(update={"perturb": name}) for name in names},
+        **{name: config.changed(perturb=name) for name in names},
     }
 
 
-def _any_played(summary: dict[str, object]) -> bool:
-    return bool(summary["turns"])
+def _any_played(summary: Summary) -> bool:
+    return bool(summary.turns)

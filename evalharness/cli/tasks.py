@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from typing import Any
 
 from evalharness.cli.common import (
     add_data_option,
@@ -34,10 +35,10 @@ def run(args: argparse.Namespace) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from envs import specs
-    from evalharness.errors import UserError
-    from evalharness.report.terminal import make_console
-    from evalharness.report.text import printable
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console
+    from evalharness.base.text import printable
+    from evalharness.envs import specs
     from evalharness.suites.selection import count_tasks, select
 
     folder = data_folder(args)
@@ -48,15 +49,24 @@ def run(args: argparse.Namespace) -> int:
     if args.selection is None:
         for name in ("family", "title", "tasks", "note"):
             table.add_column(name, overflow="fold", justify="right" if name == "tasks" else "left")
-        rows = []
+        rows: list[dict[str, Any]] = []
         for family, spec in specs().items():
             try:
                 count, note = count_tasks(spec, suite, folder, seed), ""
             except UserError as error:
                 count, note = 0, str(error)
-            rows.append({"family": family, "title": spec.title, "tasks": count, "note": note})
+            few = dict(spec.suites.few_tasks) if suite == "open" else {}
+            rows.append(
+                {"family": family, "title": spec.title, "tasks": count, "note": note, "few_tasks": few}
+            )
             table.add_row(family, spec.title, str(count), Text(note, style="yellow"))
         console.print(table)
+        for row in rows:
+            if row["few_tasks"]:
+                kinds = ", ".join(f"{kind} {count}" for kind, count in row["few_tasks"].items())
+                console.print(
+                    Text(f"{row['title']}: few different tasks, shared by suite seeds other than 0: {kinds}")
+                )
         write_json(args.json, {"suite": suite, "families": rows})
         return 0
     tasks = select(specs(), args.selection, suite, data=folder, suite_seed=seed)

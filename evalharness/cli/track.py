@@ -25,10 +25,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.analysis.summary import summarize
-    from evalharness.exports.trackers import track
+    from evalharness.base.terminal import say
     from evalharness.records.store import read_manifest
-    from evalharness.report.terminal import say
+    from evalharness.results.exports.trackers import track
+    from evalharness.results.summary import summarize
 
     count = track(args.to, args.project, read_manifest(args.folder), summarize(args.folder))
     say(f"{args.to}: sent {count} numbers to {args.project}")

@@ -8,25 +8,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.refine_common import add_mode
 
 if TYPE_CHECKING:
-    from evalharness.tune.plan import Plan
-    from evalharness.tune.progress import Progress
+    from evalharness.training.tune.plan import Plan
+    from evalharness.training.tune.progress import Progress
 
 _DESCRIPTION = """\
 Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
-trained. Writes checkpoint-N folders, the finished model, log.jsonl and manifest.json into DIR: `run --model DIR` and
-`checkpoints DIR` take them as they are. The same command goes on after a kill, from the last checkpoint.
+trained. The same command continues from the last checkpoint.
 
   evalharness tune install                                  once: trl, peft and datasets over the model server
   evalharness tune --model demo-base --data data.jsonl -o tuned/
   evalharness run --model tuned/ --suite open
 """
 _INSTALL = """\
-Install trl, peft and datasets (0.4 GB) into an environment of its own ($EVALHARNESS_HOME/tune where that is set) that
-sees the packages of the model server's; nothing of the server's is changed.
+Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune where that is set) over
+the model server's.
 """
-_METHODS, _MODES = ("lora", "full"), ("full", "no_refine_loss", "no_refine_data", "all_turns")
+_METHODS = ("lora", "full")
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -58,11 +58,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--model", metavar="BASE", help="checkpoint folder, hub id in the cache, or demo-base")
     what.add_argument("--data", type=Path, nargs="+", metavar="FILE", help="data sets (evalharness refine)")
     what.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the training")
-    what.add_argument(
-        "--mode", choices=_MODES,
-        help="what is trained: every right turn; not the first right turn after errors; conversations as if "
-        "without errors; the errors, too (default: full)",
-    )  # fmt: skip
+    add_mode(what)
     what.add_argument("--max-length", type=int, metavar="N", help="tokens of a conversation (default: 4096)")
     what.add_argument(
         "--too-long", choices=("refuse", "drop"),
@@ -93,7 +89,7 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--batch", type=int, metavar="N", help="conversations a step (default: 8)")
     how.add_argument(
         "--micro-batch", type=int, metavar="N",
-        help="conversations at a time, of those that begin alike (default: chosen)",
+        help="conversations at a time, of the batch (default: chosen)",
     )  # fmt: skip
     how.add_argument("--seed", type=int, metavar="N", help="of order and first adapter weights (default: 0)")
     how.add_argument(
@@ -134,9 +130,9 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def _install(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import say
     from evalharness.cli.install_progress import InstallProgress
-    from evalharness.report.terminal import say
-    from evalharness.tune.install import install_tune
+    from evalharness.training.tune.install import install_tune
 
     with InstallProgress(sys.stdout) as progress:
         install = install_tune(force=args.force, on_line=progress)
@@ -149,8 +145,8 @@ def _install(args: argparse.Namespace) -> int:
 
 
 def _uninstall(args: argparse.Namespace) -> int:
-    from evalharness.report.terminal import say
-    from evalharness.tune.install import tune_folder, uninstall_tune
+    from evalharness.base.terminal import say
+    from evalharness.training.tune.install import tune_folder, uninstall_tune
 
     removed = uninstall_tune()
     say(f"removed {tune_folder()}" if removed else "there is no training environment", stderr=False)
@@ -158,10 +154,10 @@ def _uninstall(args: argparse.Namespace) -> int:
 
 
 def _base(model: str) -> Path:
-    from evalharness.errors import UserError
-    from evalharness.report.terminal import say
-    from evalharness.server.checkpoint import cached_snapshot, is_local
-    from evalharness.server.demo import DEMO, DEMO_BASE, ensure_demo
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
+    from evalharness.models.serving.checkpoint import cached_snapshot, is_local
+    from evalharness.models.serving.demo import DEMO, DEMO_BASE, ensure_demo
 
     if model == DEMO:
         raise UserError("--model demo is demo-base, trained already; train demo-base")
@@ -180,19 +176,19 @@ def _base(model: str) -> Path:
 def _settings(args: argparse.Namespace) -> Any:
     from dataclasses import fields
 
-    from evalharness.tune.settings import Settings, make_settings
+    from evalharness.training.tune.settings import Settings, make_settings
 
     return make_settings(args.preset, {field.name: getattr(args, field.name) for field in fields(Settings)})
 
 
 def _tune(args: argparse.Namespace) -> int:
-    from evalharness.errors import UserError
-    from evalharness.report.terminal import make_console, say
-    from evalharness.tune.bars import watch_training
-    from evalharness.tune.install import require_tune_install
-    from evalharness.tune.plan import plan, read_manifest
-    from evalharness.tune.progress import Progress
-    from evalharness.tune.training import alone_in, prepare, train
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console, say
+    from evalharness.training.tune.bars import watch_training
+    from evalharness.training.tune.install import require_tune_install
+    from evalharness.training.tune.plan import plan, read_manifest
+    from evalharness.training.tune.progress import Progress
+    from evalharness.training.tune.training import alone_in, prepare, train
 
     missing = [
         name
@@ -236,7 +232,7 @@ def _tune(args: argparse.Namespace) -> int:
 
 
 def _make_folder(folder: Path) -> None:
-    from evalharness.errors import UserError
+    from evalharness.base.errors import UserError
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -249,8 +245,8 @@ def _say(out: Any, text: str) -> None:
 
 
 def _say_plan(out: Any, planned: Plan) -> None:
+    from evalharness.base.terminal import say
     from evalharness.cli.refine_common import name_broken_lines
-    from evalharness.report.terminal import say
 
     made, found, settings = planned.made, planned.estimate, planned.settings
     for path, broken in made.broken.items():
@@ -271,8 +267,8 @@ def _say_plan(out: Any, planned: Plan) -> None:
 
 
 def _say_end(out: Any, planned: Plan, progress: Progress, ended: str) -> None:
-    from evalharness.report.terminal import say
-    from evalharness.report.text import duration
+    from evalharness.base.terminal import say
+    from evalharness.base.text import duration
 
     if progress.problem:
         say(f"evalharness: {progress.problem}")

@@ -7,8 +7,7 @@ import argparse
 from evalharness.cli.report import add_page_arguments, chosen
 
 _DESCRIPTION = """\
-Serve the page of `evalharness report` on this machine's loopback address, for a run in progress: what is finished
-appears within seconds. Nothing outside this machine can reach it. Ctrl-C ends it.
+Serve the page of `evalharness report` for a run in progress, on loopback. Ctrl-C ends it.
 """
 
 
@@ -24,8 +23,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.errors import UserError
-    from evalharness.report.viewer.live import serve
+    from evalharness.base.errors import UserError
+    from evalharness.runs.watch_page import serve
 
     if not 0 <= args.port <= 65535:
         raise UserError(f"--port {args.port}: a port is a number up to 65535, or 0 for a free one")

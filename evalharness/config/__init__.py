@@ -1,8 +1,29 @@
-"""What a run is. Command-line flags and a YAML file (`--config`) say the same things."""
+"""What a run is, in parts. Command-line flags and a YAML file (`--config`) say the same things."""
 
-from evalharness.config.option import Option, option_of
-from evalharness.config.reading import make_config
-from evalharness.config.run import SCRIPTED, RunConfig
+from evalharness.config.agent import AgentConfig
+from evalharness.config.limits import LimitsConfig
+from evalharness.config.option import Option, Part, option_of
+from evalharness.config.place import PlaceConfig
+from evalharness.config.policy import SCRIPTED, PolicyConfig
+from evalharness.config.reading import make_config, make_part
+from evalharness.config.run import OPTIONS, RunConfig
+from evalharness.config.selection import SelectionConfig
 from evalharness.config.values import SAMPLING, endpoint_url
 
-__all__ = ["SAMPLING", "SCRIPTED", "Option", "RunConfig", "endpoint_url", "make_config", "option_of"]
+__all__ = [
+    "OPTIONS",
+    "SAMPLING",
+    "SCRIPTED",
+    "AgentConfig",
+    "LimitsConfig",
+    "Option",
+    "Part",
+    "PlaceConfig",
+    "PolicyConfig",
+    "RunConfig",
+    "SelectionConfig",
+    "endpoint_url",
+    "make_config",
+    "make_part",
+    "option_of",
+]

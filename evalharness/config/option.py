@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pydantic import BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
 
@@ -27,7 +28,7 @@ class Option:
     by_content: bool = False
     """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
     text: bool = False
-    """The flag takes a text, of which the field's validator makes the number."""
+    """The flag's text is parsed by the field's validator."""
     model_only: bool = False
     """Changes nothing for a scripted policy, and is not in its run's identity."""
 
@@ -37,3 +38,14 @@ _NO_OPTION = Option()
 
 def option_of(field: FieldInfo) -> Option:
     return next((extra for extra in field.metadata if isinstance(extra, Option)), _NO_OPTION)
+
+
+class Part(BaseModel):
+    """A part of a configuration. Every field is an option: `max_turns` is `--max-turns`, made of the field alone.
+
+    The first paragraph of a field's docstring is the flag's help and its line in docs/cli.md; the default is added.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, protected_namespaces=(), use_attribute_docstrings=True
+    )

@@ -1,16 +1,19 @@
-"""From flags and a file to a configuration, and from what is wrong with it to a line for people."""
+"""From flags and a file to a configuration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from evalharness.config.run import RunConfig
-from evalharness.errors import UserError, nearest
-from evalharness.settings import openai_hint, read_config
+from evalharness.base.errors import UserError
+from evalharness.base.settings import openai_hint, read_config
+from evalharness.config.option import Part
+from evalharness.config.run import RunConfig, problems
+
+P = TypeVar("P", bound=Part)
 
 
 def make_config(
@@ -24,24 +27,12 @@ def make_config(
             "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"
             + openai_hint()
         )
+    return RunConfig.of(**values)
+
+
+def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:
+    """One part of a configuration, for commands that need no more. Raises UserError naming the option that is wrong."""
     try:
-        return RunConfig.model_validate(values)
+        return kind.model_validate({key: value for key, value in flags.items() if value is not None})
     except ValidationError as error:
-        raise UserError(_explain(error, "")) from None
-
-
-def _explain(error: ValidationError, source: str) -> str:
-    lines = []
-    for problem in error.errors():
-        if not problem["loc"]:
-            lines.append(f"{source}{problem['msg'].removeprefix('Value error, ')}")
-            continue
-        name = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            lines.append(f"{source}no such option {name!r}{nearest(name, sorted(RunConfig.model_fields))}")
-            continue
-        flag = "--" + name.replace("_", "-")
-        given = problem.get("input")
-        why = problem["msg"].removeprefix("Value error, ")
-        lines.append(f"{source}{flag} {given}: {why[0].lower()}{why[1:]}")
-    return "; ".join(lines)
+        raise UserError("; ".join(problems(error))) from None

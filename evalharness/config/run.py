@@ -1,167 +1,160 @@
-"""A run's configuration: options that fit together, and what follows from them."""
+"""A run's configuration: its parts, what does not fit together, and what follows from all of them."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, model_validator
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
-from envs.base import MAX_TURNS, EnvSpec
-from evalharness.config.option import option_of
-from evalharness.config.options import RunOptions
-from evalharness.config.values import SAMPLING
-from evalharness.paths import folder_name
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.paths import folder_name
+from evalharness.config.agent import AgentConfig
+from evalharness.config.limits import LimitsConfig
+from evalharness.config.option import Part, option_of
+from evalharness.config.place import PlaceConfig
+from evalharness.config.policy import PolicyConfig
+from evalharness.config.selection import SelectionConfig
+from evalharness.envs.base import MAX_TURNS
 from evalharness.protocol.prompt import Adaptation
 
-SCRIPTED = ("oracle", "random", "reference")
+PARTS: Mapping[str, type[Part]] = {
+    "policy": PolicyConfig,
+    "selection": SelectionConfig,
+    "agent": AgentConfig,
+    "limits": LimitsConfig,
+    "place": PlaceConfig,
+}
+OPTIONS: Mapping[str, FieldInfo] = {
+    name: info for part in PARTS.values() for name, info in part.model_fields.items()
+}
+"""Every option by name, as flags, YAML files and variables have it: no two parts share a name."""
 
 
-class RunConfig(RunOptions):
-    """Raises ValidationError for options that do not fit together."""
+@dataclass(frozen=True)
+class RunConfig:
+    """Made of options by `RunConfig.of`. Raises UserError for parts that do not fit together."""
 
-    # The fields have theirs already; looking for them once more costs every command a twentieth of a second.
-    model_config = ConfigDict(use_attribute_docstrings=False)
+    policy: PolicyConfig
+    selection: SelectionConfig = field(default_factory=SelectionConfig)
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    place: PlaceConfig = field(default_factory=PlaceConfig)
 
-    @model_validator(mode="after")
-    def _only_endpoints_come_in_numbers(self) -> RunConfig:
-        if self.more_endpoints:
-            for model in (self.model, *self.more_endpoints):
-                if not model.startswith(("http://", "https://")):
-                    raise ValueError(
-                        f"{model} is no endpoint: --model may be given several times only for endpoints "
-                        "(http://host:port/v1); for several servers of one checkpoint use --replicas"
-                    )
-        if (self.lora or self.lora_serve) and (self.is_endpoint or self.is_scripted):
-            raise ValueError(
-                "--lora is for a vLLM that evalharness starts; an endpoint serves an adapter under a name of its own, "
-                "which is then the --model-name"
+    def __post_init__(self) -> None:
+        if self.agent.acts_by_tools and self.policy.is_scripted:
+            raise UserError(f"--action-interface tools: {self.policy.model} is no model and calls no tools")
+        if self.policy.chat_template is not None and self.place.cluster is not None:
+            raise UserError("--chat-template cannot be given with --cluster: its nodes may not have the file")
+        if self.limits.cost_limit is not None and self.policy.prices is None:
+            raise UserError("--cost-limit needs --prices FILE, which says what tokens cost")
+
+    @classmethod
+    def of(cls, **options: Any) -> RunConfig:
+        """Raises UserError that names each option that is wrong."""
+        if unknown := options.keys() - OPTIONS.keys():
+            raise UserError(
+                "; ".join(
+                    f"no such option {name!r}{nearest(name, sorted(OPTIONS))}" for name in sorted(unknown)
+                )
             )
-        if self.deterministic and (self.is_endpoint or self.is_scripted):
-            raise ValueError(
-                "--deterministic is for a vLLM that evalharness starts; start your own with VLLM_BATCH_INVARIANT=1"
-            )
-        if self.cost_limit is not None and self.prices is None:
-            raise ValueError("--cost-limit needs --prices FILE, which says what tokens cost")
-        if self.replicas > 1 and (self.is_endpoint or self.is_scripted):
-            raise ValueError(
-                "--replicas is for a vLLM that evalharness starts; give --model several times for endpoints"
-            )
-        return self
+        parts: dict[str, Any] = {}
+        wrong: list[str] = []
+        for name, part in PARTS.items():
+            try:
+                parts[name] = part.model_validate(
+                    {k: v for k, v in options.items() if k in part.model_fields}
+                )
+            except ValidationError as error:
+                wrong += problems(error)
+        if wrong:
+            raise UserError("; ".join(wrong))
+        return cls(**parts)
 
-    @model_validator(mode="after")
-    def _what_a_model_is_given_fits_it(self) -> RunConfig:
-        if self.acts_by_tools and self.is_scripted:
-            raise ValueError(f"--action-interface tools: {self.model} is no model and calls no tools")
-        if self.chat_template is not None and self.is_endpoint:
-            raise ValueError(
-                "--chat-template is for a vLLM that evalharness starts; start the endpoint's server with it: "
-                f"vllm serve ... --chat-template {self.chat_template}"
-            )
-        if self.chat_template is not None and self.cluster is not None:
-            raise ValueError(
-                "--chat-template cannot be given with --cluster: its nodes may not have the file"
-            )
-        return self
+    def changed(self, **options: Any) -> RunConfig:
+        """With these options in place of its own, which are not validated anew."""
+        parts = {
+            name: getattr(self, name).model_copy(update=own)
+            for name, part in PARTS.items()
+            if (own := {key: value for key, value in options.items() if key in part.model_fields})
+        }
+        return replace(self, **parts)
 
-    @property
-    def acts_by_tools(self) -> bool:
-        return self.action_interface == "tools"
+    def _parts(self) -> Iterator[Part]:
+        return (getattr(self, each.name) for each in fields(self))
+
+    def options(self) -> dict[str, Any]:
+        """Every option as JSON data."""
+        return {name: value for part in self._parts() for name, value in part.model_dump(mode="json").items()}
 
     @property
     def adaptation(self) -> Adaptation:
         """What the run changes about the prompt files; a script reads no prompt."""
-        return Adaptation() if self.is_scripted else Adaptation(self.system, self.shots)
-
-    @property
-    def extra_fields(self) -> dict[str, Any]:
-        """What every request has beside our own fields."""
-        found: dict[str, Any] = json.loads(self.extra_body or "{}")
-        return found
-
-    @property
-    def template_kwargs(self) -> dict[str, Any]:
-        """What a request hands to the chat template."""
-        found: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
-        return found
-
-    def sampling_fields(self) -> dict[str, Any]:
-        """How replies are drawn, token limit and seed aside; None: left to the model's own recommendation."""
-        left_open = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
-        return {name: None if name in left_open else getattr(self, name) for name in SAMPLING}
+        return Adaptation() if self.policy.is_scripted else Adaptation(self.agent.system, self.agent.shots)
 
     def identity(self) -> dict[str, Any]:
         """The part of the configuration that results depend on, as JSON data."""
-        options = {name: option_of(field) for name, field in type(self).model_fields.items()}
-        elsewhere = {
-            name
-            for name, option in options.items()
-            if option.operational or option.by_content or (option.model_only and self.is_scripted)
-        }
-        data: dict[str, Any] = self.model_dump(mode="json", exclude=elsewhere)
-        data["max_turns"] = self.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
-        if self.questions is None:
+        policy = self.policy
+        data = self.options()
+        for name, info in OPTIONS.items():
+            option = option_of(info)
+            unset = option.later and data[name] == info.get_default(call_default_factory=True)
+            if option.operational or option.by_content or (option.model_only and policy.is_scripted) or unset:
+                del data[name]
+        data["max_turns"] = self.agent.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
+        if self.selection.questions is None:
             del data["questions"]
-        if not self.is_scripted:
-            data |= self.sampling_fields()
-        for name, field in type(self).model_fields.items():
-            if option_of(field).later and getattr(self, name) == field.get_default(call_default_factory=True):
-                data.pop(name, None)
-        if self.is_endpoint:
+        if not policy.is_scripted:
+            data |= policy.sampling_fields()
+        if policy.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
         return data
 
-    def turn_limit(self, spec: EnvSpec) -> int:
-        """Turns of an episode of that family: what the user says, else the family's own limit."""
-        return self.max_turns or min(spec.max_turns, MAX_TURNS)
-
-    @property
-    def is_endpoint(self) -> bool:
-        return self.model.startswith(("http://", "https://"))
-
-    @property
-    def is_scripted(self) -> bool:
-        """Answers without a model: only the environments take time."""
-        return self.model in SCRIPTED or self.model.startswith("replay:")
-
     def doubts(self) -> list[str]:
-        """What is allowed and hardly meant, a line each."""
-        alike = self.model == "oracle" or not self.is_scripted
-        if self.samples > 1 and self.temperature == 0 and alike:
+        """What is allowed but probably a mistake, a line each."""
+        policy, samples = self.policy, self.selection.samples
+        alike = policy.model == "oracle" or not policy.is_scripted
+        if samples > 1 and policy.temperature == 0 and alike:
             return [
-                f"--samples {self.samples} at temperature 0 plays every task {self.samples} times alike, but for what "
-                "the server itself does not repeat; for different attempts give --temperature 1"
+                f"--samples {samples} at temperature 0: greedy repeats are nearly identical; for different attempts "
+                "give --temperature 1"
             ]
         return []
-
-    @property
-    def endpoints(self) -> tuple[str, ...]:
-        return (self.model, *self.more_endpoints) if self.is_endpoint else ()
-
-    @property
-    def display_name(self) -> str:
-        """What tables call the model."""
-        if self.model_name or self.is_endpoint:
-            return self.model_name or self.model
-        base = Path(self.model).name or self.model
-        return f"{base}:{self.lora.name}" if self.lora else base
 
     def folder(self, address: str | None = None) -> Path:
         """Where the run goes: the same options give the same folder, so the same command continues.
 
-        `address` as in `policy.opened.Prepared`: an endpoint's URL, only where nothing else tells models apart.
+        `address` as in `models.opened.Prepared`: an endpoint's URL, only where nothing else tells models apart.
         """
-        if self.output is not None:
-            return self.output
-        name = folder_name(self.display_name, "model")
-        endpoint = address if self.is_endpoint else self.model
+        if self.place.output is not None:
+            return self.place.output
+        name = folder_name(self.policy.display_name, "model")
+        endpoint = address if self.policy.is_endpoint else self.policy.model
         # A limit of 30 that was asked for is another one than none where a family has less of its own.
-        asked = {"asked_turns": MAX_TURNS} if self.max_turns == MAX_TURNS else {}
+        asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
         key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
-        if self.perturb is not None:
-            name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.perturb)[:40]
-        return Path("results") / f"{name}-{self.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+        if self.agent.perturb is not None:
+            name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.agent.perturb)[:40]
+        return (
+            Path("results") / f"{name}-{self.selection.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
+        )
+
+
+def problems(error: ValidationError) -> list[str]:
+    """A line for each thing that is wrong with an option."""
+    lines = []
+    for problem in error.errors():
+        why = problem["msg"].removeprefix("Value error, ")
+        if not problem["loc"]:
+            lines.append(why)
+            continue
+        flag = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
+        lines.append(f"{flag} {problem.get('input')}: {why[0].lower()}{why[1:]}")
+    return lines

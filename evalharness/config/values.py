@@ -9,8 +9,9 @@ from typing import Any
 
 import yaml
 
-from evalharness.errors import UserError
-from evalharness.yaml_lines import syntax_problem
+from evalharness.base.errors import UserError
+from evalharness.base.reading import read_text
+from evalharness.base.yaml_lines import read_yaml, syntax_problem
 
 SAMPLING = (
     *("temperature", "top_p", "top_k", "min_p"),
@@ -22,7 +23,7 @@ SAMPLING = (
 def lines_of(path: Path) -> list[str]:
     """Of a list of tasks: without empty lines, and without what follows a `#`."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"cannot be read: {getattr(error, 'strerror', None) or error}") from None
     lines = [line.partition("#")[0].strip().strip(",") for line in text.splitlines()]
@@ -45,7 +46,7 @@ def endpoint_url(model: str) -> str:
 def read_sampling(path: Path) -> dict[str, Any]:
     """What a file says of how replies are drawn; a checkpoint's `generation_config.json` is such a file."""
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        data = read_yaml(path)
     except FileNotFoundError:
         raise UserError(f"--sampling {path}: no such file; give a file of values, or model") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

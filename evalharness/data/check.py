@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from evalharness.base.reading import open_file
 from evalharness.data.table import PublishedFamily, sha256_of
 
 State = Literal["complete", "changed", "partial", "absent"]
@@ -50,7 +51,7 @@ class FamilyCheck:
 
 def count_tasks(labels: Path) -> int:
     """Non-empty lines: label files hold one JSON object a line."""
-    with labels.open("rb") as file:
+    with open_file(labels) as file:
         return sum(1 for line in file if line.strip())
 
 

@@ -7,7 +7,6 @@ interrupted import leaves the old state, and the next one goes on with the files
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -15,11 +14,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from evalharness.base.errors import UserError
+from evalharness.base.locks import locked
 from evalharness.data.check import FamilyCheck, check
 from evalharness.data.literals import literals_as_json
 from evalharness.data.source import Entry, is_archive, walk
 from evalharness.data.table import PublishedFamily, sha256_of
-from evalharness.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def import_published(
         raise UserError(f"{source} is an archive: files in it cannot be linked; import it without --link")
     try:
         data.mkdir(parents=True, exist_ok=True)
-        with locked(data):
+        with alone_in(data):
             return _import(source, data, families, link)
     except OSError as error:
         raise UserError(
@@ -214,13 +214,11 @@ def _remove(path: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """One import at a time; the lock goes with the process that holds it."""
-    with (folder / ".lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UserError(f"another import into {folder} is running; wait for it to end") from error
+def alone_in(folder: Path) -> Iterator[None]:
+    """Raises UserError where another import into the folder is running."""
+    with locked(folder / ".lock") as alone:
+        if not alone:
+            raise UserError(f"another import into {folder} is running; wait for it to end")
         yield
 
 

@@ -7,7 +7,7 @@ import json
 from collections.abc import Collection
 from pathlib import Path
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
 
 MAX_BYTES = 2**20
 

@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.base.reading import open_file
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")
 
@@ -120,7 +121,7 @@ def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:
             path = Path(parent) / name
             if path.is_file():
                 relative = (folder.name / path.relative_to(folder)).as_posix()
-                yield Entry(relative, folder, lambda p=path: p.open("rb"), path)  # type: ignore[misc]
+                yield Entry(relative, folder, lambda p=path: open_file(p), path)  # type: ignore[misc]
 
 
 def _check_name(name: str, archive: Path) -> None:
@@ -150,7 +151,7 @@ class _Metered:
 def _walk_tar(path: Path) -> Iterator[Entry]:
     # A stream, not random access: one pass over the 1.4 GB official archive, nothing but one header in memory.
     packed = path.name.lower().endswith("gz")
-    with gzip.open(path) if packed else path.open("rb") as raw:
+    with open_file(path) as file, gzip.open(file) if packed else file as raw:
         stream = _Metered(raw, path)  # type: ignore[arg-type]
         with tarfile.open(fileobj=stream, mode="r|") as tar:  # type: ignore[call-overload]
             while (member := tar.next()) is not None:
@@ -162,7 +163,7 @@ def _walk_tar(path: Path) -> Iterator[Entry]:
 
 
 def _walk_zip(path: Path) -> Iterator[Entry]:
-    with zipfile.ZipFile(path) as archive:
+    with open_file(path) as file, zipfile.ZipFile(file) as archive:
         members = archive.infolist()
         for member in members:
             _check_name(member.filename, path)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from evalharness.base.reading import open_file
 from evalharness.data.families import family_folders
 
 TABLE = "published.json"
@@ -106,5 +107,5 @@ def published() -> dict[str, PublishedFamily]:
 
 
 def sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,24 +1,16 @@
 """Who says that a turn was wrong: a model, a person, the simulator; and how far to trust them. docs/judges.md.
 
 `judging` asks a served model, `label_server` a person, `truth` is the simulator's rule; `agreement` compares any two.
-`asking` and `folder` are what every question to a judge goes through, `mtbench` uses them for two-turn questions.
+`mtbench` grades answers to two-turn questions. All questions go through `evalharness.models.asking`.
 """
 
-from evalharness.engine.asking import TokenPrices
-from evalharness.judge.agreement import (
-    Agreement,
-    Counts,
-    agreement_of,
-    compare_raters,
-    published_agreement,
-)
+from evalharness.judge.agreement import Agreement, Counts, agreement_of, compare_raters, published_agreement
 from evalharness.judge.draw import JudgedRun, load_turns
-from evalharness.judge.judging import Judged, Judging, judge_run, judgements_of, judges_of, read_judge
+from evalharness.judge.judging import Judging, judge_run, judgements_of, judges_of, read_judge
 from evalharness.judge.label_csv import labels_csv, read_labels_csv
 from evalharness.judge.label_server import serve
 from evalharness.judge.labels import LabelFolder, read_labels
 from evalharness.judge.mtbench import Graded, Mtbench, run_mtbench
-from evalharness.judge.progress import watch_asking
 from evalharness.judge.questions import read_questions
 from evalharness.judge.raters import read_raters
 from evalharness.judge.tables import agreement_table, judgement_table, mtbench_table
@@ -31,13 +23,11 @@ __all__ = [
     "Agreement",
     "Counts",
     "Graded",
-    "Judged",
     "JudgedRun",
     "Judging",
     "LabelFolder",
     "Mtbench",
     "Rater",
-    "TokenPrices",
     "TurnKey",
     "Verdict",
     "agreement_of",
@@ -59,5 +49,4 @@ __all__ = [
     "run_mtbench",
     "serve",
     "truth",
-    "watch_asking",
 ]

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from evalharness.analysis.published import load_table
 from evalharness.judge.verdict import Rater, TurnKey
+from evalharness.results.leaderboard.published import load_table
 from evalharness.stats import Interval, cohen_kappa, kappa_interval, mcnemar_exact, wilson
 
 ALL = "all"

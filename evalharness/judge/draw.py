@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
-from evalharness.analysis.tables import sorted_episodes
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
 from evalharness.judge.verdict import TurnKey, shown_key
 from evalharness.records.episode import Episode
+from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
+from evalharness.results.tables import sorted_episodes
 
 
 def draw(turns: Mapping[str, Iterable[TurnKey]], count: int | None, seed: int) -> list[TurnKey]:
@@ -48,9 +48,9 @@ class DrawnTurn:
         return self.episode.family
 
 
-def played_digest(manifest: Mapping[str, Any]) -> str:
+def played_digest(manifest: Manifest) -> str:
     """Of what was played. A run that got more samples of each task is still the same run."""
-    identity = manifest["identity"]
+    identity = manifest.identity.to_json()
     config = {key: value for key, value in identity["config"].items() if key != "samples"}
     return hashlib.sha256(json.dumps({**identity, "config": config}, sort_keys=True).encode()).hexdigest()
 
@@ -60,7 +60,7 @@ class JudgedRun:
     """A run as raters see it."""
 
     folder: Path
-    manifest: Mapping[str, Any]
+    manifest: Manifest
     turns: Mapping[TurnKey, DrawnTurn]
     """All of them, by family, task, sample and turn."""
 

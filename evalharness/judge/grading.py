@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.judge.answers import REASON, UnusableReplyError, read_object, response_format, sentence
-from evalharness.judge.asking import Answer
 from evalharness.judge.questions import TwoTurnQuestion
 from evalharness.judge.quoting import clipped, quoted
 from evalharness.judge.turn_prompt import StrictFile, read_prompt
+from evalharness.models.asking import Answer
 from evalharness.protocol.prompt import Message
 
 LOWEST, HIGHEST = 1, 10
@@ -78,7 +78,7 @@ def read_grade(answer: Answer) -> Grade:
         )
         return Grade(None, why)
     try:
-        value = read_object(answer.text, "rating")
+        value = read_object(answer.reply, "rating")
     except UnusableReplyError as error:
         return Grade(None, "cut off by the token limit" if answer.finish_reason == "length" else str(error))
     rating = value["rating"]

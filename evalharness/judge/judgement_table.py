@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalharness.errors import InfrastructureError
-from evalharness.paths import replacing
+from evalharness.base.errors import InfrastructureError
+from evalharness.base.paths import replacing
 from evalharness.records.store import write_atomically
 
 

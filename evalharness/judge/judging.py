@@ -4,37 +4,36 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalharness.config import RunConfig
-from evalharness.engine.asking import AbortedError, TokenPrices, asked
-from evalharness.errors import UserError
+from evalharness.base.paths import folder_name
+from evalharness.base.reading import read_object
+from evalharness.config import PolicyConfig
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
-from evalharness.judge.asking import Answer, Question, ask, refuse_scripted
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_digest
-from evalharness.judge.folder import (
-    ERRORS,
-    AnswerFolder,
-    digest_of,
-    make_manifest,
-    read_answers,
-    read_kind,
-    sampling_identity,
-)
+from evalharness.judge.folder import draws_of, read_kind
 from evalharness.judge.judgement_table import write_judgements
-from evalharness.judge.progress import AskingProgress, Watch, unwatched
-from evalharness.judge.turn_prompt import EARLIER_TURNS, load_turn_prompt
+from evalharness.judge.progress import JudgeProgress
+from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
-from evalharness.paths import folder_name
-from evalharness.policy.base import RequestForm
-from evalharness.policy.event_loop import run_to_end
-from evalharness.policy.opened import Prepared
-from evalharness.policy.resolve import prepare
-from evalharness.records.store import MANIFEST, SUMMARY, EpisodeKey, read_manifest
-from evalharness.report.viewer.records import TurnJudgement
+from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked, refuse_scripted
+from evalharness.models.base import RequestForm
+from evalharness.models.connections import sampling_identity
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.opened import Prepared
+from evalharness.models.resolve import prepare
+from evalharness.models.tries import AbortedError
+from evalharness.models.work import Watch, unwatched
+from evalharness.records.answers import AnswerFolder, make_manifest
+from evalharness.records.cost import Prices, Tokens, prices_of
+from evalharness.records.files import ERRORS, MANIFEST, SUMMARY
+from evalharness.records.identity import digest
+from evalharness.records.lines import read_lines
+from evalharness.records.store import EpisodeKey, read_manifest
+from evalharness.results.viewer.records import TurnJudgement
 
 FOLDER = "judgements"
 """Inside the run's folder."""
@@ -58,13 +57,11 @@ class JudgementFolder(AnswerFolder):
     def add(self, drawn: DrawnTurn, answer: Answer) -> Verdict:
         verdict = verdict_of(answer)
         task_id, sample, turn = drawn.key
-        said = asdict(answer)
-        del said["key"]
         self.append_line(
             JUDGEMENTS,
             {"task_id": task_id, "sample": sample, "turn": turn, "family": drawn.family}
-            | {"wrong": verdict.wrong, "kind": verdict.kind, "note": verdict.note}
-            | {"reply": said.pop("text"), **said},
+            | asdict(verdict)
+            | answer.to_json(),
         )
         self.done.add(drawn.key)
         return verdict
@@ -75,17 +72,22 @@ def verdict_of(answer: Answer) -> Verdict:
         return Verdict(None, None, "too long for the judge's context")
     if answer.refusal == "refused":
         return Verdict(None, None, "the judge's server refused the question")
-    return read_verdict(answer.text, answer.finish_reason)
+    return read_verdict(answer.reply, answer.finish_reason)
 
 
-def judgement_lines(folder: Path) -> Iterator[tuple[TurnKey, Verdict, dict[str, Any]]]:
-    """(turn, verdict, whole line) in the order they came. Raises UserError on damage."""
-    for line in read_answers(folder / JUDGEMENTS):
-        try:
-            key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
-            yield key, Verdict(line["wrong"], line["kind"], line["note"]), line
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{folder / JUDGEMENTS} holds a line that is no judgement: {error}") from None
+Judgement = tuple[TurnKey, Verdict, dict[str, Any]]
+"""(turn, verdict, whole line)"""
+
+
+def judgement_lines(folder: Path) -> Iterator[Judgement]:
+    """In the order they came. Raises UserError on damage."""
+    return read_lines(folder / JUDGEMENTS, "its turn is judged anew", _judgement)
+
+
+def _judgement(raw: bytes) -> Judgement:
+    line = read_object(raw)
+    key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
+    return key, Verdict(line["wrong"], line["kind"], line["note"]), line
 
 
 def read_judge(folder: Path) -> Rater:
@@ -97,6 +99,7 @@ def read_judge(folder: Path) -> Rater:
         {key: verdict for key, (verdict, _) in found.items()},
         {key: family for key, (_, family) in found.items()},
         manifest["identity"]["run_digest"],
+        draws_of(manifest),
     )
 
 
@@ -123,33 +126,18 @@ class Judging:
     """The options of `evalharness judge`."""
 
     run: Path
-    judge: RunConfig
-    """Which model, how its replies are drawn, and how it is served; all else in it is ignored."""
+    judge: PolicyConfig
     turns: int | None = None
     draw_seed: int = 0
     output: Path | None = None
     prompts: Path | None = None
     plain: bool = False
     """Do not ask the server for structured output."""
-    prices: TokenPrices = field(default_factory=TokenPrices)
+    attempts: int = ATTEMPTS
+    """Tries of a question whose infrastructure fails."""
 
 
-@dataclass(frozen=True)
-class Judged:
-    """What came of it."""
-
-    folder: Path
-    summary: dict[str, Any]
-    stopped: str | None
-    """Why it ended before every turn was tried; None when it did not."""
-
-    @property
-    def exit_status(self) -> int:
-        """0, or 3 when infrastructure failures left turns out."""
-        return 0 if self.stopped is None and not self.summary["left"] else 3
-
-
-def judge_run(what: Judging, *, watch: Watch = unwatched) -> Judged:
+def judge_run(what: Judging, *, watch: Watch = unwatched) -> Outcome:
     """Judge the drawn turns, or go on with that. More turns may join the same folder.
 
     Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
@@ -157,20 +145,16 @@ def judge_run(what: Judging, *, watch: Watch = unwatched) -> Judged:
     refuse_scripted(what.judge, "--judge")
     run = load_turns(what.run)
     drawn = run.drawn(what.turns, what.draw_seed)
-    prompt = load_turn_prompt(what.prompts)
-    progress = AskingProgress("judgements", len(drawn))
-
-    def set_status(text: str) -> None:
-        progress.status = text
-
+    prompt, prices = load_turn_prompt(what.prompts), prices_of(what.judge)
+    progress = JudgeProgress("judgements", len(drawn))
     with watch(progress):
-        prepared = prepare(what.judge, {}, set_status)
+        prepared = prepare(what.judge, {}, progress.set_status)
         identity = {
             "kind": KIND,
             "run_digest": run.digest,
             "prompt": prompt.facts,
             "earlier_turns": EARLIER_TURNS,
-            "sampling": sampling_identity(what.judge),
+            "sampling": sampling_identity(what.judge) | {"vllm_args": what.judge.vllm_args},
             "model": dict(prepared.identity),
         }
         folder = what.output or _folder(what, identity)
@@ -187,48 +171,54 @@ def judge_run(what: Judging, *, watch: Watch = unwatched) -> Judged:
             progress.finished = len(store.done)
             stopped = None
             if left or not (folder / MANIFEST).exists():
-                questions = {
-                    "/".join(map(str, turn.key)): (turn, partial(prompt.messages, turn)) for turn in left
-                }
-                stopped = run_to_end(_ask(what, prepared, store, manifest, questions, progress))
+                stopped = run_to_end(_ask(what, prepared, store, prompt, left, progress))
             progress.status = "writing the table"
-            return Judged(folder, _write(folder, run, drawn, what.prices), stopped)
+            return Outcome(folder, _write(folder, run, drawn, prices), stopped)
 
 
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:
     """The same options find it again."""
     name = folder_name(what.judge.display_name, "judge")
-    return what.run / FOLDER / f"{name}-{digest_of(identity)[:8]}"
+    return what.run / FOLDER / f"{name}-{digest(identity)[:8]}"
 
 
 async def _ask(
     what: Judging,
     prepared: Prepared,
     store: JudgementFolder,
-    manifest: dict[str, Any],
-    turns: Mapping[str, tuple[DrawnTurn, Any]],
-    progress: AskingProgress,
+    prompt: TurnPrompt,
+    turns: Sequence[DrawnTurn],
+    progress: JudgeProgress,
 ) -> str | None:
     """Returns why it stopped early, or None."""
-
-    def keep(answer: Answer) -> None:
-        verdict = store.add(turns[answer.key][0], answer)
-        progress.unread += verdict.wrong is None
-        progress.count(answer.completion_tokens)
-
     form = RequestForm(response_format=None if what.plain else VERDICT_FORMAT)
-    async with asked(what.judge, prepared, store.folder, form, progress, store.error) as model:
-        model.answered = bool(store.done)
-        manifest["sessions"][-1] |= {"policy": model.facts, **await model.settle_form()}
-        store.begin(manifest)
-        try:
-            await ask(model, [Question(key, messages) for key, (_, messages) in turns.items()], keep)
-        except AbortedError as error:
-            return str(error)
+    judge = asked(
+        prepared,
+        store.folder,
+        form,
+        progress,
+        store.note_failure,
+        attempts=what.attempts,
+        concurrency=what.judge.concurrency,
+    )
+    try:
+        async with judge as model:
+
+            async def one(key: str, turn: DrawnTurn) -> None:
+                verdict = store.add(turn, await model.answer(key, prompt.messages(turn)))
+                progress.unread += verdict.wrong is None
+                progress.finish()
+
+            model.answered_before = bool(store.done)
+            store.note_session(policy=dict(model.facts), **await model.settle_form())
+            keys = {"/".join(map(str, turn.key)): turn for turn in turns}
+            await model.run({key: partial(one, key, turn) for key, turn in keys.items()})
+    except AbortedError as error:
+        return str(error)
     return None
 
 
-def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: TokenPrices) -> dict[str, Any]:
+def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Prices | None) -> dict[str, Any]:
     """`judgements.parquet` and `summary.json` anew, from the lines."""
     lines = list(judgement_lines(folder))
     judged = {key for key, _, _ in lines}
@@ -246,7 +236,7 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Tok
         "unread_because": dict(sorted(unread.items())),
         "kinds": dict(sorted(Counter(v.kind or "not said" for v in verdicts if v.wrong).items())),
         "tokens": {"prompt": prompt_tokens, "completion": completion_tokens},
-        "cost": prices.cost(prompt_tokens, completion_tokens),
+        "cost": prices.of(Tokens(prompt_tokens, completion=completion_tokens)) if prices else None,
     }
     write_judgements(folder, [line for _, _, line in lines], summary, SUMMARY)
     return summary

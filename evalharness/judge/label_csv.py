@@ -7,11 +7,12 @@ import io
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.base.reading import read_text
+from evalharness.base.text import inert, printable
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import checked
 from evalharness.judge.verdict import TurnKey, Verdict
-from evalharness.report.text import inert, printable
 
 _DECIDED = ("task_id", "sample", "turn", "label", "kind", "note")
 """Columns that are read back; the others are for whoever looks."""
@@ -56,7 +57,7 @@ def read_labels_csv(path: Path) -> dict[TurnKey, Verdict]:
     try:
         if path.stat().st_size > _LONGEST:
             raise UserError(f"{path} is larger than any table of labels")
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, "utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"cannot read {path}: {error}") from None
     reader = csv.DictReader(io.StringIO(text, newline=""))

@@ -8,7 +8,7 @@ from typing import Any
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.turn_prompt import EARLIER_TURNS
 from evalharness.judge.verdict import Verdict
-from evalharness.report.document import asset, document
+from evalharness.results.html.document import asset, document
 
 _BODY = """\
 <div id="app"><header id="bar"></header><main id="main" tabindex="-1"><p class="loading">Loading …</p></main></div>
@@ -23,7 +23,7 @@ def _own(name: str) -> str:
 def label_page(run: str, rater: str) -> str:
     """The whole document; its data comes from the server it came from."""
     script = f"(() => {{\n'use strict';\n{asset('viewer/assets/1-text.js')}\n{_own('label.js')}\n}})();\n"
-    style = asset("theme.css") + asset("viewer/assets/viewer.css") + _own("label.css")
+    style = asset("html/theme.css") + asset("viewer/assets/viewer.css") + _own("label.css")
     title = f"labels of {rater} · {run} · evalharness"
     return "".join(document(title, style, script, _BODY, connect="'self'"))
 

@@ -9,19 +9,19 @@ from typing import Any
 
 from aiohttp import web
 
-from evalharness.errors import InfrastructureError
+from evalharness.base.errors import InfrastructureError
+from evalharness.base.terminal import say
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.label_page import label_data, label_page, turn_data
 from evalharness.judge.labels import LabelFolder, checked
 from evalharness.judge.verdict import KINDS, Rater
-from evalharness.report.terminal import say
-from evalharness.report.viewer.live import guard, serve_application
+from evalharness.runs.watch_page import guard, serve_application
 
 
 def application(store: LabelFolder, drawn: Sequence[DrawnTurn], judges: Sequence[Rater]) -> web.Application:
     """`store` has been opened. `judges` are those who judged the same run."""
     html = label_page(store.run.folder.name, store.rater)
-    titles = dict(store.run.manifest["titles"])
+    titles = dict(store.run.manifest.titles)
 
     def said(turn: DrawnTurn) -> dict[str, Any]:
         """The person's label, and what judges said once there is one."""

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 import time
+from dataclasses import asdict
 from pathlib import Path
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.base.reading import read_object
 from evalharness.judge.draw import JudgedRun
-from evalharness.judge.folder import make_manifest, read_answers, read_kind
+from evalharness.judge.folder import draws_of, read_kind
 from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict, writable
+from evalharness.records.answers import make_manifest
+from evalharness.records.lines import read_lines
 from evalharness.records.store import RecordFolder
 
 FOLDER = "labels"
@@ -70,7 +74,8 @@ class LabelFolder(RecordFolder):
             LABELS,
             {
                 **{"task_id": task_id, "sample": sample, "turn": turn},
-                **{"wrong": verdict.wrong, "kind": verdict.kind, "note": verdict.note, "time": time.time()},
+                **asdict(verdict),
+                "time": time.time(),
             },
         )
         self.labels[key] = verdict
@@ -79,21 +84,22 @@ class LabelFolder(RecordFolder):
 
 
 def _read(folder: Path) -> dict[TurnKey, Verdict]:
-    found: dict[TurnKey, Verdict] = {}
-    for line in read_answers(folder / LABELS):
-        try:
-            key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
-            found[key] = checked(line["wrong"], line["kind"], line["note"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise UserError(f"{folder / LABELS} holds a line that is no label: {error}") from None
+    found = dict(read_lines(folder / LABELS, "its turn is labelled anew", _label))
     return {key: verdict for key, verdict in found.items() if verdict.wrong is not None}
+
+
+def _label(raw: bytes) -> tuple[TurnKey, Verdict]:
+    line = read_object(raw)
+    key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
+    return key, checked(line["wrong"], line["kind"], line["note"])
 
 
 def read_labels(folder: Path) -> Rater:
     """A person's folder as a rater. Raises UserError."""
     manifest = read_kind(folder, KIND, MAKE)
     return Rater(
-        str(manifest["identity"]["rater"]),
+        str(manifest["identity"].get("rater", folder.name)),
         _read(folder),
         run_digest=manifest["identity"]["run_digest"],
+        draws=draws_of(manifest),
     )

@@ -4,35 +4,35 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalharness.config import RunConfig
-from evalharness.engine.asking import AbortedError, AskedModel, TokenPrices, asked
-from evalharness.errors import UserError
-from evalharness.judge.asking import Answer, Question, ask, refuse_scripted
-from evalharness.judge.folder import (
-    ERRORS,
-    AnswerFolder,
-    digest_of,
-    make_manifest,
-    read_answers,
-    sampling_identity,
-)
+from evalharness.base.paths import folder_name
+from evalharness.base.reading import read_object
+from evalharness.config import PolicyConfig
 from evalharness.judge.grading import GRADE_FORMAT, Grade, GradePrompt, load_grade_prompt, read_grade
 from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
-from evalharness.judge.progress import AskingProgress, Watch, unwatched
+from evalharness.judge.progress import JudgeProgress
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
-from evalharness.paths import folder_name
-from evalharness.policy.base import RequestForm
-from evalharness.policy.event_loop import run_to_end
-from evalharness.policy.opened import Prepared
-from evalharness.policy.resolve import prepare
+from evalharness.models.asking import ATTEMPTS, Answer, AskedModel, Outcome, asked, refuse_scripted
+from evalharness.models.base import RequestForm
+from evalharness.models.connections import sampling_identity
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.opened import Prepared
+from evalharness.models.resolve import prepare
+from evalharness.models.tries import AbortedError
+from evalharness.models.work import Watch, unwatched
 from evalharness.protocol.prompt import Message
-from evalharness.records.store import SUMMARY, write_atomically
+from evalharness.records.answers import AnswerFolder, make_manifest
+from evalharness.records.cost import Tokens, prices_of
+from evalharness.records.files import ERRORS, SUMMARY
+from evalharness.records.identity import digest
+from evalharness.records.lines import read_lines
+from evalharness.records.store import write_atomically
 
 ANSWERS = "answers.jsonl"
 GRADES = "grades.jsonl"
@@ -51,17 +51,20 @@ class MtbenchFolder(AnswerFolder):
         self.tokens: Counter[str] = Counter()
 
     def load(self) -> None:
-        for name in (ANSWERS, GRADES):
-            for line in read_answers(self.folder / name):
-                try:
-                    key = (str(line["question_id"]), int(line["turn"]))
-                    if name == ANSWERS:
-                        self.answers[key] = str(line["answer"])
-                    else:
-                        self.grades[key] = Grade(line["rating"], str(line["note"]))
-                    self._count(name, line)
-                except (KeyError, TypeError, ValueError) as error:
-                    raise UserError(f"{self.folder / name} holds a line of another kind: {error}") from None
+        for _ in read_lines(self.folder / ANSWERS, "its question is asked anew", self._take_answer):
+            pass
+        for _ in read_lines(self.folder / GRADES, "its answer is graded anew", self._take_grade):
+            pass
+
+    def _take_answer(self, raw: bytes) -> None:
+        line = read_object(raw)
+        self._count(ANSWERS, line)
+        self.answers[_key(line)] = str(line["answer"])
+
+    def _take_grade(self, raw: bytes) -> None:
+        line = read_object(raw)
+        self._count(GRADES, line)
+        self.grades[_key(line)] = Grade(line["rating"], str(line["note"]))
 
     def _count(self, name: str, line: Mapping[str, Any]) -> None:
         for part in ("prompt_tokens", "completion_tokens"):
@@ -69,7 +72,7 @@ class MtbenchFolder(AnswerFolder):
 
     def add_answer(self, key: GradeKey, answer: Answer) -> None:
         """One that the server refused is an empty one: it is graded as such."""
-        text = "" if answer.refusal else answer.text.rpartition("</think>")[2].strip()
+        text = "" if answer.refusal else answer.reply.rpartition("</think>")[2].strip()
         self._add(ANSWERS, key, {"answer": text}, answer)
         self.answers[key] = text
 
@@ -80,39 +83,34 @@ class MtbenchFolder(AnswerFolder):
         return grade
 
     def _add(self, name: str, key: GradeKey, own: dict[str, Any], answer: Answer) -> None:
-        said = asdict(answer)
-        del said["key"]
-        line = {"question_id": key[0], "turn": key[1], **own, "reply": said.pop("text"), **said}
+        line = {"question_id": key[0], "turn": key[1], **own, **answer.to_json()}
         self.append_line(name, line)
         self._count(name, line)
 
 
+def _key(line: Mapping[str, Any]) -> GradeKey:
+    return str(line["question_id"]), int(line["turn"])
+
+
 @dataclass(frozen=True)
 class Mtbench:
-    """The command's options. Of both configurations only the model, its sampling and its serving are used."""
+    """The command's options."""
 
     questions: QuestionSet
-    model: RunConfig
-    judge: RunConfig
+    model: PolicyConfig
+    judge: PolicyConfig
     temperature: float | None = None
     """Of answers; None: by category, as MT-bench has it."""
     output: Path | None = None
     prompts: Path | None = None
     plain: bool = False
-    prices: TokenPrices = field(default_factory=TokenPrices)
-    """Of the judge."""
+    attempts: int = ATTEMPTS
+    """Tries of a question whose infrastructure fails."""
 
 
 @dataclass(frozen=True)
-class Graded:
-    folder: Path
+class Graded(Outcome):
     scores: Sequence[Score]
-    summary: dict[str, Any]
-    stopped: str | None
-
-    @property
-    def exit_status(self) -> int:
-        return 0 if self.stopped is None and not self.summary["left"] else 3
 
 
 def run_mtbench(what: Mtbench, *, watch: Watch = unwatched) -> Graded:
@@ -123,20 +121,17 @@ def run_mtbench(what: Mtbench, *, watch: Watch = unwatched) -> Graded:
     refuse_scripted(what.model, "--model")
     refuse_scripted(what.judge, "--judge")
     prompt = load_grade_prompt(what.prompts)
-    progress = AskingProgress("answers and grades", 4 * len(what.questions.questions))
-
-    def set_status(text: str) -> None:
-        progress.status = text
-
+    prices_of(what.judge)  # a file that is wrong is said before anything is asked
+    progress = JudgeProgress("answers and grades", 4 * len(what.questions.questions))
     with watch(progress):
-        model, judge = prepare(what.model, {}, set_status), prepare(what.judge, {}, set_status)
+        model, judge = (prepare(one, {}, progress.set_status) for one in (what.model, what.judge))
         identity = {
             "kind": KIND,
             "questions": dict(what.questions.facts),
             "prompt": prompt.facts,
             "temperature": what.temperature,
-            "model": {**model.identity, "sampling": sampling_identity(what.model)},
-            "judge": {**judge.identity, "sampling": sampling_identity(what.judge)},
+            "model": {**model.identity, "sampling": _sampling(what.model)},
+            "judge": {**judge.identity, "sampling": _sampling(what.judge)},
         }
         folder = what.output or _folder(what, identity)
         with MtbenchFolder(folder) as store:
@@ -144,16 +139,20 @@ def run_mtbench(what: Mtbench, *, watch: Watch = unwatched) -> Graded:
             manifest["judge_name"] = what.judge.display_name
             store.resume(manifest)
             progress.finished = len(store.answers) + len(store.grades)
-            stopped = run_to_end(_everything(what, model, judge, prompt, store, manifest, progress))
+            stopped = run_to_end(_everything(what, model, judge, prompt, store, progress))
             found = scores(
                 what.questions.questions, {key: grade.rating for key, grade in store.grades.items()}
             )
-            return Graded(folder, found, _write(what, store, found), stopped)
+            return Graded(folder, _write(what, store, found), stopped, found)
 
 
 def _folder(what: Mtbench, identity: Mapping[str, Any]) -> Path:
     name = folder_name(what.model.display_name, "model")
-    return Path("results") / f"mtbench-{name}-{digest_of(identity)[:8]}"
+    return Path("results") / f"mtbench-{name}-{digest(identity)[:8]}"
+
+
+def _sampling(config: PolicyConfig) -> dict[str, Any]:
+    return sampling_identity(config) | {"vllm_args": config.vllm_args}
 
 
 async def _everything(
@@ -162,61 +161,65 @@ async def _everything(
     judge: Prepared,
     prompt: GradePrompt,
     store: MtbenchFolder,
-    manifest: dict[str, Any],
-    progress: AskingProgress,
+    progress: JudgeProgress,
 ) -> str | None:
     """Returns why it stopped early, or None."""
+
+    def at_work(
+        prepared: Prepared, config: PolicyConfig, form: RequestForm
+    ) -> AbstractAsyncContextManager[AskedModel]:
+        return asked(
+            prepared,
+            store.folder,
+            form,
+            progress,
+            store.note_failure,
+            attempts=what.attempts,
+            concurrency=config.concurrency,
+        )
+
     questions = what.questions.questions
-    begun = False
-
-    def begin(facts: Mapping[str, Any], who: str) -> None:
-        nonlocal begun
-        manifest["sessions"][-1][who] = dict(facts)
-        if not begun:  # before the first answer; what the judge's server is, is known later
-            store.begin(manifest)
-            begun = True
-
     try:
         if any((question.id, turn) not in store.answers for question in questions for turn in (1, 2)):
-            async with asked(what.model, model, store.folder, RequestForm(), progress, store.error) as asking:
-                asking.answered = bool(store.answers)
-                begin(asking.facts, "model")
-                for turn in (1, 2):
-                    await _answer(what, asking, store, progress, turn)
+            async with at_work(model, what.model, RequestForm()) as asking:
+                asking.answered_before = bool(store.answers)
+                store.note_session(model=dict(asking.facts))
+                jobs = {
+                    question.id: partial(_answer, what, asking, store, progress, question)
+                    for question in questions
+                    if (question.id, 2) not in store.answers
+                }
+                await asking.run(jobs)
         left = [key for key in sorted(store.answers) if key not in store.grades]
         if left:
             form = RequestForm(response_format=None if what.plain else GRADE_FORMAT)
-            async with asked(what.judge, judge, store.folder, form, progress, store.error) as asking:
-                asking.answered = bool(store.grades)
-                begin({**asking.facts, **await asking.settle_form()}, "judge")
-                await _grade(what, asking, prompt, store, progress, left)
+            async with at_work(judge, what.judge, form) as asking:
+                asking.answered_before = bool(store.grades)
+                store.note_session(judge={**asking.facts, **await asking.settle_form()})
+                by_id = {question.id: question for question in questions}
+                grade = partial(_grade, asking, prompt, store, progress)
+                await asking.run({f"{name}/{turn}": partial(grade, by_id[name], turn) for name, turn in left})
     except AbortedError as error:
         return str(error)
     return None
 
 
 async def _answer(
-    what: Mtbench, asking: AskedModel, store: MtbenchFolder, progress: AskingProgress, turn: int
+    what: Mtbench,
+    asking: AskedModel,
+    store: MtbenchFolder,
+    progress: JudgeProgress,
+    question: TwoTurnQuestion,
 ) -> None:
-    """Every question's answer of that turn; the second where the first is there."""
-    mine: dict[str, TwoTurnQuestion] = {}
-    for question in what.questions.questions:
-        ready = turn == 1 or (question.id, 1) in store.answers
-        if ready and (question.id, turn) not in store.answers:
-            mine[f"{question.id}/{turn}"] = question
-
-    def keep(answer: Answer) -> None:
-        store.add_answer((mine[answer.key].id, turn), answer)
-        progress.count(answer.completion_tokens)
-
-    def messages(question: TwoTurnQuestion) -> Callable[[], list[Message]]:
-        return partial(conversation, question, turn, store.answers)
-
-    def form(question: TwoTurnQuestion) -> RequestForm:
-        return RequestForm(temperature=question.temperature if what.temperature is None else what.temperature)
-
-    asked_now = [Question(key, messages(question), form(question)) for key, question in mine.items()]
-    await ask(asking, asked_now, keep)
+    """Its answers of both turns, those that are not there."""
+    form = RequestForm(temperature=question.temperature if what.temperature is None else what.temperature)
+    for turn in (1, 2):
+        if (question.id, turn) not in store.answers:
+            messages = conversation(question, turn, store.answers)
+            store.add_answer(
+                (question.id, turn), await asking.answer(f"{question.id}/{turn}", messages, form=form)
+            )
+            progress.finish()
 
 
 def conversation(question: TwoTurnQuestion, turn: int, answers: Mapping[GradeKey, str]) -> list[Message]:
@@ -229,27 +232,17 @@ def conversation(question: TwoTurnQuestion, turn: int, answers: Mapping[GradeKey
 
 
 async def _grade(
-    what: Mtbench,
     asking: AskedModel,
     prompt: GradePrompt,
     store: MtbenchFolder,
-    progress: AskingProgress,
-    left: Sequence[GradeKey],
+    progress: JudgeProgress,
+    question: TwoTurnQuestion,
+    turn: int,
 ) -> None:
-    by_id = {question.id: question for question in what.questions.questions}
-    keys = {f"{name}/{turn}": (name, turn) for name, turn in left}
-
-    def keep(answer: Answer) -> None:
-        grade = store.add_grade(keys[answer.key], answer)
-        progress.unread += grade.rating is None
-        progress.count(answer.completion_tokens)
-
-    def messages(key: GradeKey) -> list[Message]:
-        name, turn = key
-        answers = tuple(store.answers[name, number] for number in range(1, turn + 1))
-        return prompt.messages(by_id[name], turn, answers)
-
-    await ask(asking, [Question(text, partial(messages, key)) for text, key in keys.items()], keep)
+    answers = tuple(store.answers[question.id, number] for number in range(1, turn + 1))
+    answer = await asking.answer(f"{question.id}/{turn}", prompt.messages(question, turn, answers))
+    progress.unread += store.add_grade((question.id, turn), answer).rating is None
+    progress.finish()
 
 
 def _write(what: Mtbench, store: MtbenchFolder, found: Sequence[Score]) -> dict[str, Any]:
@@ -259,6 +252,8 @@ def _write(what: Mtbench, store: MtbenchFolder, found: Sequence[Score]) -> dict[
         who: {part: store.tokens[f"{name} {part}_tokens"] for part in ("prompt", "completion")}
         for who, name in (("model", ANSWERS), ("judge", GRADES))
     }
+    judge = Tokens(tokens["judge"]["prompt"], completion=tokens["judge"]["completion"])
+    prices = prices_of(what.judge)
     summary = {
         "model": what.model.display_name,
         "judge": what.judge.display_name,
@@ -268,7 +263,7 @@ def _write(what: Mtbench, store: MtbenchFolder, found: Sequence[Score]) -> dict[
         "unread": unread.total(),
         "unread_because": dict(sorted(unread.items())),
         "tokens": tokens,
-        "judge_cost": what.prices.cost(tokens["judge"]["prompt"], tokens["judge"]["completion"]),
+        "judge_cost": prices.of(judge) if prices else None,
         "published": [{"method": method, "mt_bench": value} for method, value in published_scores()],
     }
     write_atomically(store.folder / SUMMARY, json.dumps(summary, indent=2) + "\n")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from evalharness.analysis.published import load_table
 from evalharness.judge.questions import TwoTurnQuestion
+from evalharness.results.leaderboard.published import load_table
 from evalharness.stats import Interval, bootstrap_mean
 
 GradeKey = tuple[str, int]

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.base.reading import parse_json, read_bytes
 
 _LONGEST = 50_000_000
 TURNS = 2
@@ -52,10 +52,10 @@ def _objects(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         if not line.strip():
             continue
         try:
-            value = json.loads(line)
+            value = parse_json(line)
             if not isinstance(value, dict):
                 raise ValueError("not an object")
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             raise UserError(f"{path}, line {number}: {error}") from None
         yield number, value
 
@@ -64,7 +64,7 @@ def _raw(path: Path, option: str) -> bytes:
     try:
         if path.stat().st_size > _LONGEST:
             raise UserError(f"{option} {path} is larger than any file of questions")
-        return path.read_bytes()
+        return read_bytes(path)
     except OSError as error:
         raise UserError(f"cannot read {option} {path}: {error.strerror}") from None
 

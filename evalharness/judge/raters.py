@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.base.reading import read_json
 from evalharness.judge import judging, labels
 from evalharness.judge.draw import JudgedRun, load_turns
 from evalharness.judge.label_csv import read_labels_csv
@@ -48,9 +49,16 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
             if rater.run_digest not in (None, run.digest):
                 raise UserError(f"{name} is of another run than {run.folder}")
             run.require(rater.verdicts, name)
-            rater = Rater(rater.name, rater.verdicts, _families(run), run.digest)
+            rater = replace(
+                rater, families=_families(run), run_digest=run.digest, missing=_missing(rater, run)
+            )
         raters.append(rater)
     return told_apart(raters, [Path(name).name for name in names])
+
+
+def _missing(rater: Rater, run: JudgedRun) -> int:
+    drawn = {turn.key for count, seed in rater.draws for turn in run.drawn(count, seed)}
+    return len(drawn - rater.verdicts.keys())
 
 
 def _simulator(run: JudgedRun | None) -> Rater:
@@ -69,7 +77,7 @@ def _read(path: Path) -> Rater:
     if path.is_file():
         return Rater(path.stem, read_labels_csv(path))
     try:
-        kind = json.loads((path / MANIFEST).read_bytes())["identity"]["kind"]
+        kind = read_json(path / MANIFEST)["identity"]["kind"]
     except (OSError, ValueError, KeyError, TypeError):
         kind = None
     if kind == labels.KIND:

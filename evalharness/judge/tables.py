@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from evalharness.base.text import printable
 from evalharness.judge.agreement import ALL, Agreement, Share, published_agreement
 from evalharness.judge.mtbench_scores import Score
-from evalharness.report.text import printable
 from evalharness.stats import Interval, wilson
 
 

@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.base.paths import prompts_folder
+from evalharness.base.reading import read_bytes
+from evalharness.base.yaml_lines import parse_yaml, syntax_problem, value_problems
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.quoting import clipped, quoted
 from evalharness.judge.verdict import KINDS
-from evalharness.paths import prompts_folder
 from evalharness.protocol.prompt import Message
 
 EARLIER_TURNS = 8
@@ -51,11 +53,14 @@ def read_prompt(kind: type[_File], name: str, folder: Path | None) -> tuple[_Fil
         raise UserError(f"--prompts {folder}: no such folder")
     own = folder is not None and (folder / name).exists()
     path = (folder if own and folder is not None else prompts_folder() / "judge") / name
+    raw = b""
     try:
-        raw = path.read_bytes()
-        file = kind.model_validate(yaml.safe_load(raw))
-    except (OSError, yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
-        raise UserError(f"prompt file {path} is not usable: {error}") from None
+        raw = read_bytes(path)
+        file = kind.model_validate(parse_yaml(raw))
+    except ValidationError as error:
+        raise UserError(f"prompt file {path} is not usable: {value_problems(error, raw)}") from None
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"prompt file {path} is not usable: {syntax_problem(error)}") from None
     return file, {"name": name, "version": file.version, "sha256": hashlib.sha256(raw).hexdigest()}
 
 

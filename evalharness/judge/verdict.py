@@ -39,6 +39,10 @@ class Rater:
     """Of the turns; empty where the rater's file does not tell."""
     run_digest: str | None = None
     """Of the run that was judged; None where the rater's file does not tell."""
+    draws: tuple[tuple[int | None, int], ...] = ()
+    """(turns, seed) of each draw of turns that it was given."""
+    missing: int = 0
+    """Drawn turns of which its folder holds nothing: it was ended early, or its file was cut."""
 
 
 def told_apart(raters: Sequence[Rater], folders: Sequence[str]) -> list[Rater]:

@@ -2,7 +2,8 @@
 
 Everything that a policy sees or says goes through a `Voice`: the prompt, the observations, the lists of valid actions,
 and its replies, which the voice turns back into the environment's own words. The environment itself is unchanged, and
-so is its scoring. What a perturbation changes is data that the environment brings along (`envs.base.Perturbation`).
+so is its scoring. What a perturbation changes is data that the environment brings along
+(`evalharness.envs.base.Perturbation`).
 
 An action whose wording was changed is no longer understood in its old form: the environment then gets a word that it
 cannot know, and its own refusal is the answer.
@@ -16,10 +17,10 @@ from dataclasses import dataclass
 from string import Formatter
 from typing import Any, NamedTuple
 
-from envs.base import EnvSpec, Perturbation
-from evalharness.errors import UserError, nearest
+from evalharness.base.errors import UserError, nearest
+from evalharness.envs.base import EnvSpec, Perturbation
+from evalharness.envs.surface import Action, ActionSurface
 from evalharness.protocol.prompt import Example, PromptFile
-from evalharness.protocol.surface import Action, ActionSurface
 
 UNKNOWN_WORD = "qzxvkw"
 """A word of no language, sent in place of an action in its old form."""
@@ -38,7 +39,7 @@ def compose(spec: EnvSpec, name: str) -> Perturbation:
 
     Raises UserError for a name that the environment does not have, and for two that reword the same action.
     """
-    known = spec.wording.perturbations
+    known = spec.actions.wording.perturbations
     whole = Perturbation(description="", source="")
     for part in normal_name(name).split("+"):
         if part not in known:
@@ -85,28 +86,34 @@ class Voice:
     def __init__(self, spec: EnvSpec, name: str | None = None) -> None:
         self.name = None if name is None else normal_name(name)
         self.perturbation = Perturbation("") if name is None else compose(spec, name)
-        self.wording = spec.wording
-        self.help_action = spec.help_action
-        self.canonical = ActionSurface(spec.actions)
-        templates = {**spec.actions, **self.perturbation.actions}
+        self.wording = spec.actions.wording
+        self.help_action = spec.actions.help_action
+        self.canonical = ActionSurface(spec.actions.templates)
+        templates = {**spec.actions.templates, **self.perturbation.actions}
         if self.perturbation.upper_case:
             templates = {action: _in_capitals(template) for action, template in templates.items()}
         self.surface = ActionSurface(templates)
-        self.changed = [action for action, template in spec.actions.items() if templates[action] != template]
+        self.changed = [
+            action for action, template in spec.actions.templates.items() if templates[action] != template
+        ]
         # What is said in capitals must be said in capitals; else a reply may be as careless as in the original.
-        strict = spec.wording.case_matters or self.perturbation.upper_case
+        strict = spec.actions.wording.case_matters or self.perturbation.upper_case
         self._heard = _Hearing({a: templates[a] for a in self.changed}, ignore_case=not strict)
-        self._old = _Hearing({a: spec.actions[a] for a in self.changed}, ignore_case=True)
+        self._old = _Hearing({a: spec.actions.templates[a] for a in self.changed}, ignore_case=True)
         self._also = {
             action: re.compile(pattern, re.IGNORECASE | re.DOTALL)
-            for action, pattern in spec.wording.also.items()
+            for action, pattern in spec.actions.wording.also.items()
             if action in self.changed
         }
-        words = spec.wording.numbered if self.perturbation.join_numbers else ""
+        words = spec.actions.wording.numbered if self.perturbation.join_numbers else ""
         self._spaced = re.compile(rf"\b({words}) (\d+)\b", re.IGNORECASE) if words else None
         self._joined = re.compile(rf"\b({words})(\d+)\b", re.IGNORECASE) if words else None
-        self._unread_from = re.compile(spec.wording.unread_from) if spec.wording.unread_from else None
-        self._quoted = re.compile(spec.wording.quoted, re.DOTALL) if spec.wording.quoted else None
+        self._unread_from = (
+            re.compile(spec.actions.wording.unread_from) if spec.actions.wording.unread_from else None
+        )
+        self._quoted = (
+            re.compile(spec.actions.wording.quoted, re.DOTALL) if spec.actions.wording.quoted else None
+        )
 
     def to_world(self, text: str) -> str:
         """What the environment is given for a policy's action: the same in its own words; for the old form of an

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from envs import specs
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.envs import specs
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, PromptFile, load_prompt
 

@@ -14,11 +14,12 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
 
-from envs.base import MAX_TURNS, EnvSpec
-from evalharness.errors import UserError
-from evalharness.paths import prompts_folder
-from evalharness.protocol.surface import ActionSurface
-from evalharness.yaml_lines import syntax_problem, value_problems
+from evalharness.base.errors import UserError
+from evalharness.base.paths import prompts_folder
+from evalharness.base.reading import read_bytes
+from evalharness.base.yaml_lines import parse_yaml, syntax_problem, value_problems
+from evalharness.envs.base import MAX_TURNS, EnvSpec
+from evalharness.envs.surface import ActionSurface
 
 Message = dict[str, Any]
 """`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as the chat completions API takes it."""
@@ -93,7 +94,7 @@ class PromptFile(_Strict):
     @classmethod
     def from_bytes(cls, raw: bytes) -> PromptFile:
         """Raises YAMLError, UnicodeDecodeError, ValidationError."""
-        prompt = cls.model_validate(yaml.safe_load(raw))
+        prompt = cls.model_validate(parse_yaml(raw))
         prompt._sha256 = hashlib.sha256(raw).hexdigest()
         return prompt
 
@@ -270,7 +271,7 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptatio
         path = folder / name
     raw = b""
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path)
         prompt = PromptFile.from_bytes(raw)
     except FileNotFoundError:
         raise UserError(f"no prompt file {path}: add one (see prompts/README.md)") from None
@@ -280,13 +281,16 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptatio
         raise UserError(f"prompt file {path} is not usable: {syntax_problem(error)}") from None
     if prompt.environment != spec.family:
         raise UserError(f"prompt file {path} is for {prompt.environment!r}, not {spec.family!r}")
-    unknown = sorted(prompt.action_names() - set(spec.actions))
+    unknown = sorted(prompt.action_names() - set(spec.actions.templates))
     if unknown:
         raise UserError(
             f"prompt file {path} names actions that {spec.title} does not have: {', '.join(unknown)}"
         )
     slots = {
-        slot for template in spec.actions.values() for _, slot, _, _ in Formatter().parse(template) if slot
+        slot
+        for template in spec.actions.templates.values()
+        for _, slot, _, _ in Formatter().parse(template)
+        if slot
     }
     if wrong := prompt.wrong_placeholders(slots):
         raise UserError(f"prompt file {path} is not usable: {'; '.join(wrong)} (see prompts/README.md)")

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
+from evalharness.base.reading import read_object
 from evalharness.protocol.tools import ToolCall
+from evalharness.records.stored import why
 
 EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped", "context_full"]
 """`context_full`: what has to stay in the conversation no longer fits the model's context."""
 STORED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-"""How strictly a record is read back from a run folder (`evalharness.records.shapes`)."""
+"""How strictly a record is read back from a run folder (`read_episode`)."""
 # How far a value can be from what a run writes before a stored line counts as damaged.
 Fraction = Annotated[float, Field(ge=0, le=1 + 1e-9)]
 Count = Annotated[int, Field(ge=0, le=2**53)]
@@ -129,7 +134,7 @@ class Episode:
     plan: str | None = None
     """Name of the known plan that was carried out; None where the policy chose its actions itself."""
     figures: Mapping[str, float] = field(default_factory=dict)
-    """Further numbers about the whole episode, of a family that has some (`EnvSpec.scores`)."""
+    """Further numbers about the whole episode, of a family that has some (`OwnBenchmark.scores`)."""
 
     @property
     def valid_turns(self) -> int:
@@ -193,3 +198,25 @@ class Episode:
         if not self.figures:
             del data["figures"]
         return data
+
+
+@cache
+def _episodes() -> TypeAdapter[Episode]:
+    return TypeAdapter(Episode)
+
+
+def read_episode(line: bytes) -> Episode:
+    """An episode as `episodes.jsonl` holds it. Raises ValueError."""
+    try:
+        return _episodes().validate_json(line)
+    except ValidationError as error:
+        if error.errors()[0]["type"] != "json_invalid":
+            raise ValueError(why(error)) from None
+    # Half a surrogate pair, as Python's JSON writes and reads it, is refused there, and no file or terminal could hold
+    # it: it is read as its code point in letters.
+    text = json.dumps(read_object(line), ensure_ascii=False)
+    whole = re.sub("[\ud800-\udfff]", lambda half: f"\\\\u{ord(half.group()):04x}", text)
+    try:
+        return _episodes().validate_json(whole)
+    except ValidationError as error:
+        raise ValueError(why(error)) from None

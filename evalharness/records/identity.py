@@ -17,8 +17,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from envs.base import Task, tasks_hash
 from evalharness.config import RunConfig
+from evalharness.envs.base import Task, tasks_hash
 
 
 def run_identity(

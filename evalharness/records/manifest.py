@@ -1,132 +1,205 @@
-"""What a run was made of: enough to say later whether two runs may be compared."""
+"""`manifest.json`: what a run is, and each time that it was played."""
 
 from __future__ import annotations
 
-import platform
-import subprocess
-import sys
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Any
 
-from envs.base import EnvSpec, ScoreNames, Task
-from evalharness._version import __version__
-from evalharness.config import RunConfig
-from evalharness.paths import checkout
-from evalharness.records.identity import digest, run_identity
-from evalharness.suites.draws import draw_facts, expected_tasks
+from pydantic import Field, model_validator
 
-SCHEMA = 1
-_PACKAGES = ("aiohttp", "gymnasium", "numpy")
-"""Distributions that every run depends on; each environment names more (`EnvSpec.packages`)."""
+from evalharness.records.stored import SCHEMA, Count, Counts, Limit, Stored
 
 
-def _package_version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
+class RunOptions(Stored):
+    """The options that results depend on, by the names of `config.yaml`; those named here and every other one."""
+
+    suite_seed: Count
+    """Which draw of an open suite; 0 is the one that comes with the harness."""
+    samples: Limit
+    """Attempts at each task."""
+    max_turns: Limit
+    """Turns of an episode at most; families with fewer are in `turn_limits`."""
+    max_tokens: int | None = None
+    """Tokens of a reply at most; not there for a script."""
+    temperature: Annotated[float, Field(ge=0)] | None
+    """None: the model's own recommendation."""
+    perturb: str | None = None
+    """The perturbation of the action surface."""
+    action_interface: str | None = None
+    """`tools`; not there, or `react`: actions are a line of text."""
+    limit: int | None = None
+    """Only so many tasks of each family, the first."""
+    sample: int | None = None
+    """Only so many tasks of each family, drawn with the suite's seed."""
+
+    @property
+    def acts_by_tools(self) -> bool:
+        return self.action_interface == "tools"
 
 
-def git_revision() -> str | None:
-    """The harness's own revision, with `+changes` when its tree is not clean; None outside a checkout."""
-    root = checkout()
-    if not (root / ".git").exists():
-        return None
-    try:
-        head, status = (
-            subprocess.run(
-                ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10, check=True
-            ).stdout.strip()
-            for arguments in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return f"{head}+changes" if status else head
+class Identity(Stored):
+    """All that results depend on. A run is continued only while it stays equal, but for more samples."""
+
+    config: RunOptions
+    """The options that results depend on."""
+    model: dict[str, Any]
+    """Which model answered: `kind` (`vllm`, `endpoint`, `scripted`), and what tells models of that kind apart."""
+    tasks_sha256: dict[str, str]
+    """Family -> SHA-256 of its tasks."""
+    prompts_sha256: dict[str, str]
+    """Family -> SHA-256 of its prompt file."""
+    turn_limits: dict[str, Limit] = Field(default={})
+    """Family -> turns of its episodes at most, of families that have fewer than `config.max_turns`."""
 
 
-def make_manifest(
-    config: RunConfig,
-    tasks: Sequence[Task],
-    specs: Mapping[str, EnvSpec],
-    prompts: Mapping[str, str],
-    model: Mapping[str, Any],
-    data: Path | None = None,
-) -> dict[str, Any]:
-    """`identity` is what must be equal for a run to be continued; `sessions` tells of each time it was."""
-    by_family: dict[str, list[Task]] = {}
-    for task in tasks:
-        by_family.setdefault(task.family, []).append(task)
-    limits = {family: config.turn_limit(specs[family]) for family in by_family}
-    identity = run_identity(config, by_family, prompts, model)
-    if own := {f: limit for f, limit in limits.items() if limit != identity["config"]["max_turns"]}:
-        identity["turn_limits"] = own
-    return {
-        "schema": SCHEMA,
-        "digest": digest(identity),
-        "identity": identity,
-        "model_name": config.display_name,
-        "suite": config.suite,
-        "counts": {family: len(listed) for family, listed in by_family.items()},
-        "expected": {
-            family: expected_tasks(specs[family], config.suite, config.suite_seed, config.questions)
-            for family in by_family
-        },
-        "titles": {family: specs[family].title for family in by_family},
-        "held_out": {
-            family: spec.expected[config.suite]
-            for family, spec in specs.items()
-            if spec.held_out and config.suite in spec.expected
-        },
-        "labels": {
-            family: ",".join(sorted({t.labels for t in listed})) for family, listed in by_family.items()
-        },
-        **_of_some_families(config, {family: specs[family] for family in by_family}, data),
-        "sessions": [
-            {
-                "started": time.time(),
-                "evalharness": __version__,
-                "git": git_revision(),
-                "python": platform.python_version(),
-                "platform": f"{sys.platform} {platform.machine()}",
-                "packages": {
-                    name: _package_version(name)
-                    for name in sorted(
-                        {*_PACKAGES, *(name for spec in specs.values() for name in spec.packages)}
-                    )
-                },
-                "operation": {
-                    "concurrency": config.concurrency,
-                    "workers": dict(config.workers),
-                    "endpoints": list(config.endpoints),
-                    "replicas": config.replicas,
-                    "cluster": config.cluster,
-                },
-                "label": dict(config.label),
-            }
-        ],
-    }
+class Operation(Stored):
+    """How a session worked; results do not depend on it."""
+
+    concurrency: int | None = None
+    """Episodes in flight at most, where the user set it."""
+    workers: dict[str, int] = Field(default={})
+    """Family -> processes, where the user set it."""
+    endpoints: Annotated[tuple[str, ...], Field(strict=False)] = ()
+    """Addresses of the model's servers that the user named."""
+    replicas: int | None = None
+    """Servers of the model that were started."""
+    cluster: str | None = None
+    """Address of the Ray cluster that the environments ran on."""
 
 
-def _of_some_families(config: RunConfig, specs: Mapping[str, EnvSpec], data: Path | None) -> dict[str, Any]:
-    """What few families have: names of their own for scores, drawn tasks, facts about the data behind their tasks."""
-    found: dict[str, dict[str, Any]] = {
-        "scores": {f: asdict(spec.scores) for f, spec in specs.items() if spec.scores != ScoreNames()},
-        "draw": draw_facts(specs, config.suite, config.suite_seed, config.questions),
-        "provenance": {
-            f: dict(spec.provenance(config.suite, data, config.suite_seed))
-            for f, spec in specs.items()
-            if spec.provenance is not None
-        },
-    }
-    return {key: value for key, value in found.items() if value}
+class Policy(Stored):
+    """What was known of the model once it answered: of a vLLM its version, command line and devices."""
+
+    requests: list[dict[str, Any]] | None = None
+    """How servers were asked, each way once: sampling parameters, and whether they say what stopped a reply
+    (`tells_stop`)."""
 
 
-def turn_limits(manifest: Mapping[str, Any]) -> dict[str, int]:
-    """Family -> turns of its episodes at most, of every family that the run plays."""
-    identity = manifest["identity"]
-    own = identity.get("turn_limits", {})
-    return {family: own.get(family, identity["config"]["max_turns"]) for family in manifest["counts"]}
+class Session(Stored):
+    """One time that the run was played."""
+
+    started: Annotated[float, Field(ge=0, le=1e11)]
+    """Unix time."""
+    evalharness: str
+    """Version."""
+    git: str | None = None
+    """Revision of the harness, with `+changes` where its tree was not clean; None outside a checkout."""
+    python: str | None = None
+    """Version."""
+    platform: str | None = None
+    """System and processor, `linux x86_64`."""
+    packages: dict[str, str | None] | None = None
+    """Distribution -> version; None where it was not installed."""
+    operation: Operation = Operation()
+    """How it worked."""
+    label: dict[str, str] | None = None
+    """What the user noted (`--label`)."""
+    policy: Policy | None = None
+    """None: nothing was played, or a script."""
+
+    @property
+    def requests(self) -> list[dict[str, Any]]:
+        """How servers were asked."""
+        return (self.policy and self.policy.requests) or []
+
+
+class Draw(Stored):
+    """How many tasks were drawn from a suite that has more."""
+
+    tasks: Count
+    """How many."""
+    seed: int
+    """Which ones."""
+
+
+class FamilyScoreNames(Stored):
+    """What a family's own field calls the two rates, and further figures of it."""
+
+    success: str = "success"
+    """Of the success rate."""
+    progress: str = "progress"
+    """Of the progress rate."""
+    figures: dict[str, str] = Field(default={})
+    """Key in `figures` of an episode -> what tables call it."""
+
+
+class Manifest(Stored):
+    """`manifest.json`."""
+
+    schema_: int = Field(default=SCHEMA, alias="schema")
+    """Version of this format."""
+    digest: str
+    """SHA-256 of the identity."""
+    identity: Identity
+    """All that results depend on."""
+    model_name: str
+    """What tables call the model."""
+    suite: str
+    """`agentboard`, `open`, or what a family names."""
+    counts: Counts
+    """Tasks of each family that the run plays."""
+    expected: Counts
+    """Tasks of each family that a run over all of it plays."""
+    held_out: Counts
+    """Tasks of each family of the held-out score, played or not."""
+    titles: dict[str, str]
+    """Family -> the name a person reads."""
+    labels: dict[str, str]
+    """Family -> whose subgoal labels: `official`, `ours`, `simulator`, or several with a comma."""
+    sessions: Annotated[list[Session], Field(min_length=1)]
+    """Each time that it was played, the first one first."""
+    scores: dict[str, FamilyScoreNames] = Field(default={})
+    """Of families that call their scores by names of their own."""
+    draw: dict[str, Draw] = Field(default={})
+    """Of families whose tasks were drawn."""
+    provenance: dict[str, dict[str, Any]] = Field(default={})
+    """Family -> facts about the data that its tasks were made of."""
+    model_text: bool = True
+    """False in a submission that holds the actions without what the model wrote."""
+
+    @model_validator(mode="after")
+    def _every_family_is_described(self) -> Manifest:
+        for name in ("expected", "titles", "labels"):
+            described = getattr(self, name)
+            for family in sorted(self.counts.keys() ^ described.keys()):
+                lacks, has = (name, "counts") if family in self.counts else ("counts", name)
+                raise ValueError(f"{lacks} does not name {family!r}, which {has} does")
+        return self
+
+    @property
+    def config(self) -> RunOptions:
+        return self.identity.config
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Every option by its name, for whoever lists or compares all of them."""
+        return self.config.to_json()
+
+    @property
+    def suite_name(self) -> str:
+        """`agentboard`, `open`, or `open, seed 3`."""
+        return self.suite + (f", seed {self.config.suite_seed}" if self.config.suite_seed else "")
+
+    @property
+    def turn_limits(self) -> dict[str, int]:
+        """Family -> turns of its episodes at most, of every family that the run plays."""
+        return {
+            family: self.identity.turn_limits.get(family, self.config.max_turns) for family in self.counts
+        }
+
+    @property
+    def user_labels(self) -> dict[str, str]:
+        """What the user noted (`--label`); of a key that was given twice the later."""
+        return {key: value for session in self.sessions for key, value in (session.label or {}).items()}
+
+    @property
+    def tells_stop(self) -> bool:
+        """Whether every server said which stop sequence had ended a reply. Runs that noted nothing count as yes: a
+        script needs no stop sequence."""
+        return all(way.get("tells_stop", True) for session in self.sessions for way in session.requests)
+
+    def opened(self, facts: Mapping[str, Any]) -> Manifest:
+        """With what is known of the last session's model, now that it answers."""
+        *earlier, last = self.sessions
+        last = last.model_copy(update={"policy": Policy.of(dict(facts))})
+        return self.model_copy(update={"sessions": [*earlier, last]})

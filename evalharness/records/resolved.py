@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
+from evalharness.base.settings import quoted
 from evalharness.config import SAMPLING, RunConfig
-from evalharness.settings import quoted
 
 CONFIG = "config.yaml"
 _HEAD = """\
@@ -20,12 +20,15 @@ _JSON = ("chat_template_kwargs", "extra_body")
 
 def resolved(config: RunConfig) -> str:
     """As YAML. Without the run's folder, which `-o` names, and without what is not set."""
-    data: dict[str, Any] = config.model_dump(mode="json", exclude={"output", "more_endpoints"})
-    if config.more_endpoints:
-        data["model"] = list(config.endpoints)
-    if config.sampling == "model":  # what is not said is the model's to say
+    data: dict[str, Any] = config.options()
+    del data["output"], data["more_endpoints"]
+    if config.policy.more_endpoints:
+        data["model"] = list(config.policy.endpoints)
+    if config.policy.sampling == "model":  # what is not said is the model's to say
         data = {
-            key: value for key, value in data.items() if key not in SAMPLING or key in config.model_fields_set
+            key: value
+            for key, value in data.items()
+            if key not in SAMPLING or key in config.policy.model_fields_set
         }
     for name in _JSON:
         data[name] = json.loads(data[name] or "{}")

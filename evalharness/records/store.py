@@ -25,16 +25,19 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
-from evalharness.errors import DamageWarning, InfrastructureError, UserError
-from evalharness.paths import write_whole
-from evalharness.records.episode import Episode
+from evalharness.base.errors import DamageWarning, InfrastructureError, UserError
+from evalharness.base.paths import write_whole
+from evalharness.base.reading import read_bytes, read_json, read_object
+from evalharness.records.episode import Episode, read_episode
 from evalharness.records.files import EPISODES as EPISODES
 from evalharness.records.files import ERRORS as ERRORS
 from evalharness.records.files import LOCK as LOCK
 from evalharness.records.files import MANIFEST as MANIFEST
 from evalharness.records.files import SUMMARY as SUMMARY
 from evalharness.records.identity import changes
-from evalharness.records.shapes import check_failure, check_manifest, read_episode, read_object
+from evalharness.records.lines import LineFile, located_lines, read_lines
+from evalharness.records.manifest import Manifest
+from evalharness.records.stored import Count, Stored, refuse_later
 from evalharness.records.tokens import TOKENS, TurnTokens, pack
 
 EpisodeKey = tuple[str, int]
@@ -50,61 +53,32 @@ def write_atomically(path: Path, text: str) -> None:
         raise InfrastructureError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _raw_lines(path: Path) -> Iterator[tuple[int, int, bytes, bool]]:
-    """(number from 1, offset, line, whether it is the last) of every line; none where there is no such file."""
-    try:
-        with path.open("rb") as file:
-            number, offset, line = 1, 0, file.readline()
-            while line:
-                following = file.readline()
-                yield number, offset, line, not following
-                number, offset, line = number + 1, offset + len(line), following
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise UserError(f"{path} is not readable: {error.strerror}") from None
+class _Failure(Stored):
+    task_id: str
+    sample: Count
+    final: bool = False
 
 
-def _damaged(path: Path, number: int, why: object, then: str) -> UserError:
-    return UserError(
-        f"{path} is damaged at line {number} ({why}); restore it, or delete that line and run the same command "
-        f"again: {then}"
-    )
+def _read_failure(line: bytes) -> dict[str, Any]:
+    value = read_object(line)
+    _Failure.of(value)
+    return value
 
 
 def read_failures(folder: Path) -> Iterator[dict[str, Any]]:
-    """Every failed try of a run. A torn last line, where writing was cut off, is skipped.
-
-    Raises UserError when another line is none: that is damage, not an interruption.
-    """
-    path = folder / ERRORS
-    for number, _, line, last in _raw_lines(path):
-        try:
-            value = read_object(line)
-            check_failure(value)
-        except ValueError as error:
-            if last:
-                return
-            raise _damaged(path, number, error, "failed episodes are tried again") from None
-        yield value
+    """Every failed try of a run, as `read_lines`."""
+    return read_lines(folder / ERRORS, "failed episodes are tried again", _read_failure)
 
 
 def located_episodes(folder: Path) -> Iterator[tuple[int, Episode]]:
     """(offset of its line, episode) for every finished episode of a run folder, in the order they finished.
 
-    A torn last line is skipped. An episode that is there twice counts once, by its first line, and a DamageWarning
-    says so. Raises UserError for any other line that is no episode.
+    As `located_lines`; but an episode that is there twice counts once, by its first line, and a DamageWarning says so.
     """
     path = folder / EPISODES
     first: dict[EpisodeKey, int] = {}
     again: list[str] = []
-    for number, offset, line, last in _raw_lines(path):
-        try:
-            episode = read_episode(line)
-        except ValueError as error:
-            if last and not line.endswith(b"\n"):
-                break
-            raise _damaged(path, number, error, "the episode is played anew") from None
+    for number, offset, episode in located_lines(path, "the episode is played anew", read_episode):
         key = (episode.task_id, episode.sample)
         if key in first:
             again.append(f"line {number} repeats {key[0]}, sample {key[1]}, of line {first[key]}")
@@ -126,12 +100,13 @@ def read_episodes(folder: Path) -> Iterator[Episode]:
         yield episode
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
+def read_manifest(folder: Path) -> Manifest:
     """Raises UserError when `folder` holds no run, or a manifest that is damaged."""
     path = folder / MANIFEST
     try:
-        manifest = read_object(path.read_bytes())
-        check_manifest(manifest)
+        manifest = read_object(read_bytes(path))
+        refuse_later(path, manifest)
+        return Manifest.of(manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise UserError(f"{folder} is not a run folder: it has no {MANIFEST}") from None
     except OSError as error:
@@ -140,19 +115,6 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise UserError(
             f"{path} is damaged ({error}); restore it, or run again into another folder with -o DIR"
         ) from None
-    return manifest
-
-
-def tells_stop(manifest: Mapping[str, Any]) -> bool:
-    """Whether every server of a run said which stop sequence had ended a reply. Runs that noted nothing count as yes:
-    a script needs no stop sequence."""
-    asked = [
-        way
-        for session in manifest["sessions"]
-        if isinstance(policy := session.get("policy"), dict)
-        for way in policy.get("requests") or ()
-    ]
-    return all(way.get("tells_stop", True) for way in asked)
 
 
 _LEFT_BEHIND = re.compile(r"\.lock|\..*\.tmp|server(-\d+)?\.log|workers\.log|episodes\.jsonl")
@@ -194,7 +156,7 @@ class RecordFolder:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._files: dict[str, IO[bytes]] = {}
+        self._files = {name: LineFile(folder / name) for name in self.lines}
         self._lock: IO[bytes] | None = None
         self._created: list[Path] = []
 
@@ -269,8 +231,8 @@ class RecordFolder:
             )
         for path in self.folder.glob(".*.tmp"):  # a session that was killed was writing these
             path.unlink()
-        for name in self.lines:
-            self._drop_torn_line(self.folder / name)
+        for file in self._files.values():
+            file.drop_torn_line()
         self.load()
 
     def load(self) -> None:
@@ -280,7 +242,8 @@ class RecordFolder:
         """Of an earlier session. Raises UserError when it is damaged."""
         path = self.folder / MANIFEST
         try:
-            manifest = json.loads(path.read_bytes())
+            manifest = read_json(path)
+            refuse_later(path, manifest)
             if not isinstance(manifest.get("identity"), dict) or not isinstance(
                 manifest.get("sessions"), list
             ):
@@ -304,50 +267,26 @@ class RecordFolder:
             }
         write_atomically(path, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
 
-    @staticmethod
-    def _drop_torn_line(path: Path) -> None:
-        """Cut a last line that was never finished: its episode is left to play. A whole one that lacks only its
-        newline is kept."""
-        if not path.exists():
-            return
-        data = path.read_bytes()
-        if not data or data.endswith(b"\n"):
-            return
-        start = data.rfind(b"\n") + 1
-        try:
-            whole = bool(read_object(data[start:]))
-        except ValueError:
-            whole = False
-        with path.open("r+b") as file:
-            if whole:
-                file.seek(0, os.SEEK_END)
-                file.write(b"\n")
-            else:
-                file.truncate(start)
-            os.fsync(file.fileno())
-
     def append_line(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write one line so that it survives whatever comes after. A failed write leaves no half line behind.
+        """As `LineFile.append`."""
+        self._files[name].append(value)
 
-        Raises StoreError when the disk refuses.
-        """
-        line = json.dumps(value, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
-        if name not in self._files:
-            self._files[name] = (self.folder / name).open("ab", buffering=0)
-        file = self._files[name]
-        size = os.fstat(file.fileno()).st_size
-        try:
-            written = 0
-            while written < len(line):
-                written += os.write(file.fileno(), line[written:])
-            os.fsync(file.fileno())
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(file.fileno(), size)
-            raise StoreError(
-                f"cannot write {self.folder / name}: {error.strerror}; what was finished before is safe: "
-                "free some space and run the same command again"
-            ) from error
+    def append_failure(
+        self, about: Mapping[str, Any], attempt: int, error: InfrastructureError, final: bool
+    ) -> None:
+        """Record one failed try of what `about` names; `final` when it was given up."""
+        self.append_line(
+            ERRORS,
+            {
+                "time": time.time(),
+                **about,
+                "attempt": attempt,
+                "kind": type(error).__name__,
+                "error": str(error),
+                "final": final,
+                **error.details(),
+            },
+        )
 
 
 class RunStore(RecordFolder):
@@ -360,7 +299,7 @@ class RunStore(RecordFolder):
         self.done: set[EpisodeKey] = set()
 
     def manifest(self) -> dict[str, Any]:
-        return read_manifest(self.folder)
+        return read_manifest(self.folder).to_json()
 
     def load(self) -> None:
         self.done = {(e.task_id, e.sample) for e in read_episodes(self.folder)}
@@ -376,25 +315,3 @@ class RunStore(RecordFolder):
     def append_tokens(self, task_id: str, sample: int, turns: Sequence[TurnTokens | None]) -> None:
         """The tokens of an episode that is about to be appended."""
         self.append_line(TOKENS, pack(task_id, sample, turns))
-
-    def append_error(
-        self, task_id: str, sample: int, attempt: int, error: BaseException, final: bool
-    ) -> None:
-        """Record one failed try; `final` when the episode was given up."""
-        self.append_line(
-            ERRORS,
-            {
-                "time": time.time(),
-                "task_id": task_id,
-                "sample": sample,
-                "attempt": attempt,
-                "kind": type(error).__name__,
-                "error": str(error),
-                "final": final,
-                **(error.details() if isinstance(error, InfrastructureError) else {}),
-            },
-        )
-
-
-class StoreError(InfrastructureError):
-    """The run folder cannot be written. Nothing more can be kept, so the run stops."""

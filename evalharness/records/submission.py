@@ -16,20 +16,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.base.reading import open_file
+from evalharness.base.yaml_lines import read_yaml, syntax_problem
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
+from evalharness.records.stored import why
 
 METADATA = "metadata.yaml"
 RUNS = "runs"
 FILES = (MANIFEST, EPISODES, ERRORS, SUMMARY)
 """Of a run, `errors.jsonl` only where something failed."""
-_LARGEST = 1 << 20
-"""Bytes of `metadata.yaml`. Without its runs it has a few hundred."""
 _HASH = re.compile("[0-9a-f]{64}")
 
 
@@ -41,16 +42,6 @@ def _printable(text: str) -> str:
 
 Name = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_printable)]
 Family = Annotated[str, Field(pattern=r"^[a-z0-9_-]{1,40}$")]
-
-
-class _Plain(yaml.SafeLoader):
-    """Without aliases: a few nested ones, merged, are gigabytes."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            event: Any = self.peek_event()  # type: ignore[no-untyped-call]
-            raise yaml.YAMLError(f"line {event.start_mark.line + 1}: no aliases, please")
-        return super().compose_node(parent, index)
 
 
 class _Shape(BaseModel):
@@ -130,15 +121,8 @@ class Submission:
 
 
 def sha256(path: Path) -> str:
-    with path.open("rb") as file:
+    with open_file(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def why(error: ValidationError) -> str:
-    """The first of what is wrong, in one line."""
-    first = error.errors(include_url=False, include_input=False)[0]
-    text = first["msg"].removeprefix("Value error, ")
-    return f"{'.'.join(map(str, first['loc']))}: {text[0].lower()}{text[1:]}"
 
 
 def write_metadata(folder: Path, metadata: Metadata) -> None:
@@ -156,16 +140,13 @@ def read_submission(folder: Path) -> Submission:
     path = folder / METADATA
     _require_plain(folder, path)
     try:
-        if path.stat().st_size > _LARGEST:
-            raise UserError(f"{path} is larger than {_LARGEST >> 20} MB; that is no submission's")
-        data: Any = yaml.load(path.read_text(encoding="utf-8"), Loader=_Plain)
-        metadata = Metadata.model_validate(data)
+        metadata = Metadata.model_validate(read_yaml(path))
     except ValidationError as error:
         raise UserError(f"{path} is not a submission's: {why(error)}") from None
     except FileNotFoundError:
         raise UserError(f"{folder} is not a submission: it has no {METADATA}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError, RecursionError) as error:
-        raise UserError(f"{path} is not readable: {' '.join(str(error).split())}") from None
+    except (OSError, yaml.YAMLError) as error:
+        raise UserError(f"{path} is not readable: {syntax_problem(error)}") from None
     if len({run.folder for run in metadata.runs}) < len(metadata.runs):
         raise UserError(f"{path}: two runs have the same folder")
     for run in metadata.runs:

@@ -11,7 +11,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import open_file, read_object
+from evalharness.records.lines import located_lines
 
 TOKENS = "tokens.jsonl"
 TABLE = "tokens.parquet"
@@ -65,3 +70,31 @@ def unpack(line: Mapping[str, Any]) -> Iterator[TurnTokens | None]:
         )
         yield turn
         before = turn.prompt + turn.completion
+
+
+class StoredTokens:
+    """The recorded tokens of a run, found by episode: of one that was begun twice the later line counts.
+
+    Raises UserError where `tokens.jsonl` is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / TOKENS
+        self.offsets: dict[tuple[str, int], int] = {}
+        for _, offset, line in located_lines(self.path, "its episode stays without tokens", read_object):
+            try:
+                self.offsets[line["task_id"], line["sample"]] = offset
+            except (KeyError, TypeError) as error:
+                raise UserError(f"{self.path} holds a line of another kind: {error}") from None
+
+    def of(self, task_id: str, sample: int) -> list[TurnTokens | None]:
+        """Each turn's tokens, or None; empty where nothing of the episode was recorded."""
+        offset = self.offsets.get((task_id, sample))
+        if offset is None:
+            return []
+        with open_file(self.path) as file:
+            file.seek(offset)
+            try:
+                return list(unpack(read_object(file.readline())))
+            except (ValueError, KeyError, TypeError) as error:
+                raise UserError(f"{self.path} is damaged ({error})") from None

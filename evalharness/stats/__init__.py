@@ -20,36 +20,15 @@ if TYPE_CHECKING:
         bootstrap_weighted_mean,
         wilson,
     )
-    from evalharness.stats.kinds import (
-        ENOUGH_KINDS,
-        difference_test_by_kind,
-        score_difference_by_kind,
-        score_mean_by_kind,
-    )
-    from evalharness.stats.paired import (
-        holm,
-        mcnemar_exact,
-        newcombe_paired,
-        permutation_test,
-    )
-    from evalharness.stats.power import (
-        detectable_mean_difference,
-        detectable_success_difference,
-        mcnemar_power,
-    )
+    from evalharness.stats.kinds import difference_p_by_kind, score_difference_by_kind, score_mean_by_kind
+    from evalharness.stats.melded import paired_interval
+    from evalharness.stats.paired import holm, mcnemar_exact, mcnemar_midp, permutation_test
+    from evalharness.stats.power import detectable_by_attempts, detectable_difference, mcnemar_power
     from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
     from evalharness.stats.repeats import Components, attempts_test, standard_error, variance_components
-    from evalharness.stats.score_interval import (
-        held_out_interval,
-        rate_interval,
-        score_difference,
-        score_mean,
-        stratified_score,
-        success_interval,
-    )
+    from evalharness.stats.score_interval import rate_interval, score_mean, stratified_score, success_interval
 
 __all__ = [
-    "ENOUGH_KINDS",
     "RESAMPLES",
     "Z_95",
     "Components",
@@ -61,25 +40,24 @@ __all__ = [
     "bootstrap_weighted_mean",
     "cohen_kappa",
     "corrected_limits",
-    "detectable_mean_difference",
-    "detectable_success_difference",
-    "difference_test_by_kind",
+    "detectable_by_attempts",
+    "detectable_difference",
+    "difference_p_by_kind",
     "expected_best_of_k",
-    "held_out_interval",
     "holm",
     "kappa_interval",
     "lead_by_chance",
     "limits_of_mean",
     "mcnemar_exact",
+    "mcnemar_midp",
     "mcnemar_power",
     "mean_length_interval",
-    "newcombe_paired",
+    "paired_interval",
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
     "rate_interval",
     "ratios",
-    "score_difference",
     "score_difference_by_kind",
     "score_mean",
     "score_mean_by_kind",
@@ -95,6 +73,7 @@ _MODULES = (
     "score_interval",
     "best_of_k",
     "paired",
+    "melded",
     "power",
     "ratio",
     "kinds",

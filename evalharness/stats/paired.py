@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
-from evalharness.stats.intervals import Z_95
-
 FLIPS = 99_999
-"""Random sign flips of a permutation test: the smallest p it can give is 0.00001."""
+"""Random sign flips of a permutation test: the smallest p it can give is 0.000005."""
+_EQUAL = 1e-9
 _EXACT_UP_TO = 16
 """Differences: 2^16 sign patterns are enumerated in a few milliseconds."""
 _CHUNK = 10_000
@@ -30,65 +29,58 @@ def mcnemar_exact(gained: ArrayLike, lost: ArrayLike) -> Any:
     return float(p) if p.ndim == 0 else p
 
 
-def newcombe_paired(both: ArrayLike, gained: ArrayLike, lost: ArrayLike, neither: ArrayLike) -> Any:
-    """95 % interval of (second - first) success rate over the same tasks: (low, high), fractions -1..1.
+def mcnemar_midp(gained: ArrayLike, lost: ArrayLike) -> Any:
+    """The same with half the probability of what was observed: the exact test rejects fewer equal runs than it may.
 
-    Method 10 of R. G. Newcombe, Statistics in Medicine 17 (1998) 2635-2650: Wilson limits of both rates, joined by
-    the correlation of the pairs (with continuity correction). Numbers or arrays of counts.
+    M. W. Fagerland, S. Lydersen & P. Laake, BMC Medical Research Methodology 13 (2013) 91: never above the level in
+    9,595 settings, nearly the power of the exact unconditional test.
     """
-    a, b, c, d = (np.asarray(x, dtype=np.float64) for x in (both, lost, gained, neither))
-    n = a + b + c + d
-    first, second = (a + b) / n, (a + c) / n
-    product = (a + b) * (c + d) * (a + c) * (b + d)
-    covariance = a * d - b * c
-    corrected = np.where(covariance > n / 2, covariance - n / 2, np.where(covariance >= 0, 0.0, covariance))
-    phi = np.divide(corrected, np.sqrt(product), out=np.zeros_like(product), where=product > 0)
-    first_low, first_high = _wilson(first, n)
-    second_low, second_high = _wilson(second, n)
-    difference = second - first
-
-    def reach(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.sqrt(np.maximum(0.0, x * x - 2 * phi * x * y + y * y))
-
-    low = difference - reach(second - second_low, first_high - first)
-    high = difference + reach(second_high - second, first - first_low)
-    return (float(low), float(high)) if low.ndim == 0 else (low, high)
-
-
-def _wilson(
-    p: NDArray[np.float64], n: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    centre = p + Z_95**2 / (2 * n)
-    half = Z_95 * np.sqrt(p * (1 - p) / n + Z_95**2 / (4 * n * n))
-    scale = 1 + Z_95**2 / n
-    return np.maximum(0.0, (centre - half) / scale), np.minimum(1.0, (centre + half) / scale)
+    b, c = (np.asarray(counts).astype(np.int64) for counts in (gained, lost))
+    fewer = np.minimum(b, c)
+    # bdtr of -1 is not 0 but nan.
+    below = np.where(fewer > 0, bdtr(np.maximum(fewer, 1) - 1, b + c, 0.5), 0.0)
+    p = np.minimum(1.0, bdtr(fewer, b + c, 0.5) + below)
+    return float(p) if p.ndim == 0 else p
 
 
 def permutation_test(differences: Sequence[float], *, flips: int = FLIPS) -> float:
-    """Two-sided p that the paired differences are symmetric about 0, by flipping their signs (Fisher 1935, § 21).
+    """Two-sided mid-p that the paired differences are symmetric about 0, by flipping their signs (Fisher 1935, § 21).
 
-    Exact for up to 16 differences that are not 0 (those that are do not matter); else by seeded Monte Carlo, counting
+    Where all that differ do so equally it is `mcnemar_midp`; mid-p here, too, for the same reason. Over all patterns of
+    signs for up to 16 differences that are not 0 (those that are do not matter); else by seeded Monte Carlo, counting
     the observed signs among the random ones (Phipson & Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) 39), so that p
-    is never 0. The same for any order of the tasks and for the runs exchanged.
+    is never 0. The same for any order of the tasks and for the runs exchanged. Kinds of tasks as strata change
+    nothing: signs are flipped within a task.
     """
     values = np.asarray(differences, dtype=np.float64)
     if values.size == 0:
         raise ValueError("no paired differences")
     sizes = np.sort(np.abs(values[values != 0]))
     observed = abs(float(values.sum()))
-    # Sums that are equal on paper may differ in the last bits.
-    threshold = observed - 1e-9 * max(1.0, float(sizes.sum()))
     m = len(sizes)
+    if m == 0 or sizes[-1] - sizes[0] < _EQUAL:
+        upwards = int(np.count_nonzero(values > 0))
+        return float(mcnemar_midp(upwards, m - upwards))
+    # Sums that are equal on paper may differ in the last bits.
+    margin = _EQUAL * max(1.0, float(sizes.sum()))
+    if observed <= margin:
+        return 1.0
+
+    def extreme(sums: NDArray[np.float64]) -> float:
+        beyond = np.abs(sums) - observed
+        return 0.5 * float(np.count_nonzero(beyond > margin) + np.count_nonzero(beyond >= -margin))
+
     if m <= _EXACT_UP_TO:
-        patterns = (np.arange(2**m)[:, None] >> np.arange(m)) & 1
-        return float(np.mean(np.abs((2 * patterns - 1) @ sizes) >= threshold))
+        every = np.zeros(1)
+        for size in sizes:
+            every = np.concatenate([every - size, every + size])
+        return extreme(every) / len(every)
     generator = np.random.default_rng(_SEED)
-    as_extreme = 1
+    as_extreme = 0.5
     for start in range(0, flips, _CHUNK):
         rows = min(_CHUNK, flips - start)
         bits = np.unpackbits(generator.integers(0, 256, (rows, -(-m // 8)), np.uint8), axis=1, count=m)
-        sums = 2 * (bits @ sizes) - sizes.sum()
-        as_extreme += int(np.count_nonzero(np.abs(sums) >= threshold))
+        as_extreme += extreme(2 * (bits @ sizes) - sizes.sum())
     return as_extreme / (flips + 1)
 
 

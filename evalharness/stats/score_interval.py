@@ -59,34 +59,12 @@ def success_interval(successes: int, n: int) -> Interval:
 
 def stratified_score(strata: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval:
     """The same for the mean over all values of several strata (families): differences between them are no error."""
-    low, high = limits([_checked(stratum, 0.0) for stratum in strata], confidence)
+    low, high = limits([checked(stratum, 0.0) for stratum in strata], confidence)
     return float(low), float(high)
 
 
-def held_out_interval(strata: Sequence[Sequence[float]], *, binary: bool) -> Interval:
-    """95 % interval of a rate over all tasks of several families, a value a task.
-
-    `success_interval` of the successes of all families together where a `binary` measure is 0 or 1 of each task: where
-    rates differ between families it is a little wide. Else `stratified_score`.
-    """
-    pooled = [value for stratum in strata for value in stratum]
-    if binary and all(value in (0.0, 1.0) for value in pooled):
-        return success_interval(round(sum(pooled)), len(pooled))
-    return stratified_score(strata)
-
-
-def score_difference(strata: Sequence[Sequence[float]], confidence: float = 0.95) -> Interval:
-    """The same for the mean of paired differences within -1..1: of where they lie between -1 and 1.
-
-    It has a width where no task differs: a task that was not played may. How much that counts is in `unseen_pairs`.
-    """
-    shares = [(_checked(stratum, -1.0) + 1) / 2 for stratum in strata]
-    low, high = limits(shares, confidence, unseen=unseen_pairs(shares))
-    return float(2 * low - 1), float(2 * high - 1)
-
-
-def _checked(values: Sequence[float], least: float) -> Values:
-    """Sorted, so that the interval does not depend on the order of the tasks."""
+def checked(values: Sequence[float], least: float) -> Values:
+    """Sorted, so that the interval does not depend on the order of the tasks; ValueError outside the bounds."""
     data = np.sort(np.asarray(values, dtype=np.float64))
     if data.size == 0 or data[0] < least - _ROUNDING or data[-1] > 1 + _ROUNDING:
         bounds = "fractions 0..1" if least == 0 else "differences -1..1"
@@ -113,7 +91,7 @@ def limits(
     tail = (1 + confidence) / 2
     quantile = ndtri(tail) if freedom is None else stdtrit(freedom, tail)
     # quantile^2 / effective number of yes-or-no tasks
-    ratio = quantile**2 * _dispersion(mean, within, n, unseen) * inflation / n
+    ratio = quantile**2 * dispersion(mean, within, n, unseen) * inflation / n
     half = np.sqrt(ratio * mean * (1 - mean) + ratio**2 / 4)
     low = np.clip((mean + ratio / 2 - half) / (1 + ratio), 0.0, mean)
     high = np.clip((mean + ratio / 2 + half) / (1 + ratio), mean, 1.0)
@@ -147,7 +125,7 @@ def unseen_pairs(strata: Sequence[Values]) -> Any:
     return UNSEEN * (runs.max(axis=-1) / n) ** 2
 
 
-def _dispersion(mean: Any, within: Any, n: int, unseen: Any) -> Any:
+def dispersion(mean: Any, within: Any, n: int, unseen: Any) -> Any:
     """Variance of the values / mu (1 - mu), with `unseen` tasks more at either bound: 1 where all are at a bound."""
     size = n + 2 * unseen
     centre = (mean * n + unseen) / size
@@ -175,7 +153,7 @@ def p_of_no_difference(strata: Sequence[Values], *, inflation: Any = 1.0, freedo
     shares = [(stratum + 1) / 2 for stratum in strata]
     n = sum(stratum.shape[-1] for stratum in shares)
     mean = sum(stratum.sum(axis=-1) for stratum in shares) / n
-    variance = _dispersion(mean, within_strata(shares), n, unseen_pairs(shares)) * inflation / (4 * n)
+    variance = dispersion(mean, within_strata(shares), n, unseen_pairs(shares)) * inflation / (4 * n)
     return np.minimum(
         1.0, 2 * stdtr(np.inf if freedom is None else freedom, -np.abs(mean - 0.5) / np.sqrt(variance))
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from envs.base import Draw, EnvSpec, Suite, Task
+from evalharness.envs.base import Draw, EnvSpec, Suite, Task
 
 ALL = "all"
 
@@ -17,7 +17,7 @@ def the_draw(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None
 
     `questions`: how many instead of the family's own number, or `all`. Suite seed 0 is the family's own seed.
     """
-    own = spec.draw.get(suite)
+    own = spec.own.draw.get(suite)
     if own is None or questions == ALL:
         return None
     return Draw(own.tasks if questions is None else int(questions), suite_seed or own.seed)
@@ -26,7 +26,7 @@ def the_draw(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None
 def expected_tasks(spec: EnvSpec, suite: Suite, suite_seed: int, questions: str | None) -> int:
     """How many tasks a run over the whole family plays."""
     draw = the_draw(spec, suite, suite_seed, questions)
-    return spec.expected[suite] if draw is None else min(draw.tasks, spec.expected[suite])
+    return spec.suites.expected[suite] if draw is None else min(draw.tasks, spec.suites.expected[suite])
 
 
 def draw_facts(

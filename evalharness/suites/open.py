@@ -16,12 +16,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, tasks_hash
-from evalharness.errors import UserError
-from evalharness.paths import home_folder, ranges_folder, write_whole
+from evalharness.base.errors import UserError
+from evalharness.base.paths import home_folder, ranges_folder, write_whole
+from evalharness.envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, tasks_hash
 
 if TYPE_CHECKING:
-    from envs.base import TextEnv
+    from evalharness.envs.base import TextEnv
 
 SCHEMA = 1
 FROZEN_SEED = 0
@@ -73,7 +73,8 @@ def prove(environment: TextEnv, task: Task, max_turns: int = MAX_TURNS) -> Proof
 
 def generate(spec: EnvSpec, suite_seed: int) -> Iterable[Task]:
     """The tasks of a family as its generator finds them, frozen tables left aside."""
-    return spec.generate(suite_seed) if spec.generate else spec.load_tasks("open", None, suite_seed)
+    suites = spec.suites
+    return suites.generate(suite_seed) if suites.generate else suites.load_tasks("open", None, suite_seed)
 
 
 def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = lambda _: None) -> list[Proven]:
@@ -85,12 +86,12 @@ def build(spec: EnvSpec, suite_seed: int, on_task: Callable[[Proven], None] = la
     rows: list[Proven] = []
     try:
         for task in generate(spec, suite_seed):
-            rows.append(Proven(task, prove(environment, task, min(spec.max_turns, MAX_TURNS))))
+            rows.append(Proven(task, prove(environment, task, min(spec.own.max_turns, MAX_TURNS))))
             on_task(rows[-1])
     finally:
         environment.close()
-    if len(rows) != spec.expected["open"]:
-        raise UnprovenTaskError(f"{spec.family}: {len(rows)} tasks, not {spec.expected['open']}")
+    if len(rows) != spec.suites.expected["open"]:
+        raise UnprovenTaskError(f"{spec.family}: {len(rows)} tasks, not {spec.suites.expected['open']}")
     return rows
 
 
@@ -102,8 +103,13 @@ def suite_folder(suite_seed: int) -> Path:
     return home_folder() / "suites" / f"open-{suite_seed}"
 
 
-def suite_file(family: str, suite_seed: int) -> Path:
-    return suite_folder(suite_seed) / f"{family}.jsonl"
+def suite_file(family: str, suite_seed: int, folder: Path | None = None) -> Path:
+    return (folder or suite_folder(suite_seed)) / f"{family}.jsonl"
+
+
+def suite_command(suite_seed: int, family: str | None = None) -> str:
+    """The command that makes and freezes a suite, or a family of it."""
+    return f"evalharness suite build --suite-seed {suite_seed}" + (f" --tasks {family}" if family else "")
 
 
 def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
@@ -113,7 +119,7 @@ def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
         "suite": "open",
         "suite_seed": suite_seed,
         "family": spec.family,
-        "version": spec.open_version,
+        "version": spec.suites.open_version,
         "tasks": len(rows),
         "tasks_sha256": tasks_hash([row.task for row in rows]),
     }
@@ -125,7 +131,7 @@ def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
 
 def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path | None = None) -> Path:
     """Write the file at once or not at all."""
-    path = (folder or suite_folder(suite_seed)) / f"{spec.family}.jsonl"
+    path = suite_file(spec.family, suite_seed, folder)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, dumps(spec, suite_seed, rows))
@@ -134,10 +140,10 @@ def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path 
     return path
 
 
-def read_frozen(spec: EnvSpec, suite_seed: int) -> list[Proven] | None:
+def read_frozen(spec: EnvSpec, suite_seed: int, folder: Path | None = None) -> list[Proven] | None:
     """A family's frozen suite of another seed than 0, checked against its content hash; None when it is not there."""
-    path = suite_file(spec.family, suite_seed)
-    again = f"make it again: evalharness suite build --suite-seed {suite_seed} --tasks {spec.family} --force"
+    path = suite_file(spec.family, suite_seed, folder)
+    again = f"make it again: {suite_command(suite_seed, spec.family)} --force"
     try:
         head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
         rows = [Proven(Task.from_json(line["task"]), Proof(**line["proof"])) for line in lines]
@@ -146,9 +152,10 @@ def read_frozen(spec: EnvSpec, suite_seed: int) -> list[Proven] | None:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"{path} is no frozen suite ({error}); {again}") from None
-    if version != spec.open_version:
+    if version != spec.suites.open_version:
         raise UserError(
-            f"{path} is version {version} of the open {spec.title} suite, this is version {spec.open_version}; {again}"
+            f"{path} is version {version} of the open {spec.title} suite, this is version "
+            f"{spec.suites.open_version}; {again}"
         )
     if promised != tasks_hash([row.task for row in rows]):
         raise UserError(f"{path} does not match its content hash; {again}")
@@ -216,7 +223,7 @@ def differences(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> list[
         if kept is None:
             raise UserError(
                 f"no suite of seed {suite_seed} is frozen for {spec.family} in {suite_folder(suite_seed)}; "
-                f"make it with: evalharness suite build --suite-seed {suite_seed} --tasks {spec.family}"
+                f"make it with: {suite_command(suite_seed, spec.family)}"
             )
         frozen = {row.task.id: FrozenTask(row.task.content_hash, row.proof) for row in kept}
     built = {row.task.id: FrozenTask(row.task.content_hash, row.proof) for row in rows}
@@ -231,16 +238,16 @@ def load_open(spec: EnvSpec, suite_seed: int, making: Callable[[str], None]) -> 
     Raises UserError and InvalidTaskError.
     """
     if suite_seed == FROZEN_SEED:
-        tasks = spec.load_tasks("open", None, suite_seed)
+        tasks = spec.suites.load_tasks("open", None, suite_seed)
         check_frozen(spec, tasks)
         return tasks
-    if spec.generate is None:
-        return spec.load_tasks("open", None, suite_seed)
+    if spec.suites.generate is None:
+        return spec.suites.load_tasks("open", None, suite_seed)
     rows = read_frozen(spec, suite_seed)
     if rows is None:
         making(
-            f"making the open suite of seed {suite_seed}: {spec.title}, {spec.expected['open']} tasks"
-            f" (once; ahead of time: evalharness suite build --suite-seed {suite_seed})"
+            f"making the open suite of seed {suite_seed}: {spec.title}, {spec.suites.expected['open']} tasks"
+            f" (once; ahead of time: {suite_command(suite_seed)})"
         )
         try:
             rows = build(spec, suite_seed)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from envs.base import EnvSpec, MissingDataError, Suite, Task
-from evalharness.errors import UserError, nearest
+from evalharness.base.errors import UserError, nearest
+from evalharness.envs.base import EnvSpec, MissingDataError, Suite, Task
 from evalharness.suites.draws import draw_tasks, spread_sample, the_draw
 from evalharness.suites.open import FROZEN_SEED, frozen_count, load_open
 
 
 def suites_of(specs: Mapping[str, EnvSpec]) -> list[Suite]:
     """Every suite that an installed family has, sorted."""
-    return sorted({suite for spec in specs.values() for suite in spec.expected})
+    return sorted({suite for spec in specs.values() for suite in spec.suites.expected})
 
 
 def require_suite(specs: Mapping[str, EnvSpec], suite: str) -> None:
@@ -26,8 +27,8 @@ def require_suite(specs: Mapping[str, EnvSpec], suite: str) -> None:
 
 def families_of_all(specs: Mapping[str, EnvSpec], suite: Suite) -> list[str]:
     """The families that `all` means in a suite: those that say so, or every one that has the suite where none does."""
-    having = [family for family, spec in specs.items() if suite in spec.expected]
-    return [family for family in having if specs[family].in_all] or having
+    having = [family for family, spec in specs.items() if suite in spec.suites.expected]
+    return [family for family in having if specs[family].own.in_all] or having
 
 
 _LOG = logging.getLogger("evalharness")
@@ -68,24 +69,53 @@ def _matching(family: str, conditions: str, tasks: Sequence[Task]) -> list[int]:
     return found
 
 
+_MOST_SEEDS = 10_000
+
+
+def parse_seeds(option: str, text: str) -> list[int]:
+    """`1-4,9` -> 1, 2, 3, 4, 9. Raises UserError."""
+    seeds: list[int] = []
+    for part in text.split(","):
+        found = re.fullmatch(r"\s*(\d{1,9})(?:-(\d{1,9}))?\s*", part)
+        if found is None:
+            raise UserError(f"{option} {text!r}: give suite seeds as in 1-4,9")
+        first, last = int(found[1]), int(found[2] or found[1])
+        if last < first or last - first >= _MOST_SEEDS:
+            raise UserError(f"{option} {text!r}: {part.strip()} is no range of suite seeds")
+        seeds += range(first, last + 1)
+    return sorted(set(seeds))
+
+
 def family_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> list[Task]:
     """All tasks of a family. Raises UserError with the command that fixes it when data is missing.
 
     An open suite of a seed not used before is generated, proven and frozen, which can take minutes and is reported on
     standard error.
     """
-    if suite not in spec.expected:
+    if suite not in spec.suites.expected:
         raise UserError(
-            f"{spec.title} has no suite {suite!r}; give --suite {' or --suite '.join(sorted(spec.expected))}"
+            f"{spec.title} has no suite {suite!r}; give --suite {' or --suite '.join(sorted(spec.suites.expected))}"
         )
     try:
         if suite == "open":
             return load_open(spec, suite_seed, _LOG.info)
-        return spec.load_tasks(suite, data, suite_seed)
+        return spec.suites.load_tasks(suite, data, suite_seed)
     except MissingDataError as error:
         raise UserError(str(error)) from None
     except PermissionError as error:
         raise UserError(f"{spec.title}: cannot read {error.filename}: {error.strerror}") from None
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        if suite == "open":
+            raise
+        # The files were checked when they were imported; an environment need not check them again.
+        raise UserError(
+            f"{spec.title}: the data in {data} is not as it was imported ({type(error).__name__}: {error}); see: "
+            "evalharness data verify"
+        ) from error
+
+
+Load = Callable[[EnvSpec, Suite, Path | None, int], list[Task]]
+"""All tasks of a family: `family_tasks`, or what stands for it."""
 
 
 def count_tasks(spec: EnvSpec, suite: Suite, data: Path | None, suite_seed: int) -> int:
@@ -107,16 +137,17 @@ def select(
     limit: int | None = None,
     questions: str | None = None,
     sample: int | None = None,
+    load: Load = family_tasks,
 ) -> list[Task]:
     """The tasks that `selection` names: a comma list of `all`, families, `family:range`, `family:kind=...`,
     `all:difficulty=...` and task ids.
 
     In the order of the families' names and of their tables, each task once. `limit` keeps the first N of each
     family's selection, `sample` N that `suite_seed` draws, spread over kinds. Where a family draws from its suite
-    (`the_draw`), the family and ranges mean what was drawn; a task id means any task.
+    (`the_draw`), the family and ranges mean what was drawn; a task id means any task. `load` gives a family's tasks.
     """
     require_suite(specs, suite)
-    if questions is not None and not any(suite in spec.draw for spec in specs.values()):
+    if questions is not None and not any(suite in spec.own.draw for spec in specs.values()):
         raise UserError(f"--questions: no family draws its tasks from the {suite!r} suite; use --limit")
     if limit is not None and limit <= 0:
         raise UserError(f"--limit {limit} leaves no task; give a number above 0")
@@ -128,9 +159,10 @@ def select(
 
     def table(family: str) -> list[Task]:
         if family not in specs:
-            raise UserError(f"unknown family {family!r}{nearest(family, sorted(specs))}")
+            shown = family if len(family) <= 80 else f"{family[:77]}..."
+            raise UserError(f"unknown family {shown!r}{nearest(shown, sorted(specs))}")
         if family not in tables:
-            tables[family] = whole = family_tasks(specs[family], suite, data, suite_seed)
+            tables[family] = whole = load(specs[family], suite, data, suite_seed)
             positions = {task.id: position for position, task in enumerate(whole)}
             draw = the_draw(specs[family], suite, suite_seed, questions)
             drawn[family] = [positions[task.id] for task in draw_tasks(whole, draw)]

@@ -1,4 +1,4 @@
-"""An option of a run is one field of `RunConfig`: flag, help, documentation and identity follow from it."""
+"""An option of a run is one field of a part of `RunConfig`: flag, help, documentation and identity follow from it."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
+from evalharness.base.errors import UserError
 from evalharness.cli import make_parser
 from evalharness.cli.options import add_run_options, help_of, run_options
 from evalharness.cli.reference import page, subcommands
-from evalharness.config import Option, RunConfig, make_config, option_of
-from evalharness.errors import UserError
+from evalharness.config import OPTIONS, Option, Part, RunConfig, make_config, option_of
 
 
-class Further(RunConfig):
+class Further(Part):
     """A field of each kind, as someone would add it."""
-
-    model_config = ConfigDict(use_attribute_docstrings=True)
 
     draws: int | None = Field(default=None, ge=1)
     """how many; at most 100 % of all
@@ -43,7 +41,7 @@ class Further(RunConfig):
 
 def parsed(*words: str) -> dict[str, Any]:
     parser = argparse.ArgumentParser(exit_on_error=False)
-    add_run_options(parser, config=Further)
+    add_run_options(parser, options=Further.model_fields)
     return {name: value for name, value in vars(parser.parse_args(words)).items() if value is not None}
 
 
@@ -53,7 +51,7 @@ def test_a_field_is_a_flag_of_its_kind() -> None:
         *("--draws", "3", "--share", "0.25", "--careful", "--no-warm", "--template", "a/b", "--kind", "long"),
         *("--adapters", "x", "--adapters", "y", "--prices", "a=1.5", "--prices", "b=2"),
     )
-    config = Further.model_validate({"model": "oracle", **given})
+    config = Further.model_validate(given)
     assert (config.draws, config.share, config.careful, config.warm) == (3, 0.25, True, False)
     assert (config.template, config.kind, config.adapters) == (Path("a/b"), "long", ("x", "y"))
     assert config.prices == {"a": 1.5, "b": 2.0}
@@ -67,7 +65,7 @@ def test_a_flag_refuses_what_is_not_of_its_kind(words: tuple[str, str]) -> None:
 
 def test_a_docstring_is_the_help() -> None:
     parser = argparse.ArgumentParser()
-    add_run_options(parser, config=Further)
+    add_run_options(parser, options=Further.model_fields)
     shown = " ".join(parser.format_help().split())
     assert "--draws N how many; at most 100 % of all --share X a part (default: 0.5)" in shown
     assert "--prices MODEL=PRICE money" in shown
@@ -75,15 +73,9 @@ def test_a_docstring_is_the_help() -> None:
     assert "readers of the code" not in shown
 
 
-def test_only_what_results_depend_on_is_part_of_a_runs_identity() -> None:
-    identity = Further(model="oracle").identity()
-    assert {"draws", "share", "warm", "kind", "adapters"} <= identity.keys()
-    assert not {"careful", "prices", "template"} & identity.keys()
-
-
 def test_the_identity_of_a_run_has_these_options() -> None:
     """Runs that are there already are continued only while this list stays as it is."""
-    assert sorted(RunConfig(model="oracle").identity()) == [
+    assert sorted(RunConfig.of(model="oracle").identity()) == [
         *("limit", "max_tokens", "max_turns", "model", "model_name", "perturb", "samples", "seed", "suite"),
         *("suite_seed", "tasks", "temperature", "top_p", "vllm_args"),
     ]
@@ -91,12 +83,15 @@ def test_the_identity_of_a_run_has_these_options() -> None:
 
 def test_every_field_is_documented_and_every_flag_is_there() -> None:
     flags = run_options(subcommands(make_parser())["run"])
-    lines = page().splitlines()
-    for name, field in RunConfig.model_fields.items():
+    options = page().partition("## Options of a run")[2].partition("\n## ")[0]
+    results, operational = options.split("Results do not depend on these:")
+    for name, field in OPTIONS.items():
         assert help_of(field), f"{name} has no docstring"
-        [line] = [line for line in lines if line.startswith(f"| `{name}` |")]
         assert (name in flags) != option_of(field).no_flag
-        assert ("| no |" in line) == option_of(field).operational
+        shown = f"`{flags[name].option_strings[-1]}`" if name in flags else f"* `{name}`"
+        where, elsewhere = (operational, results) if option_of(field).operational else (results, operational)
+        assert any(shown in line.partition(":")[0] for line in where.splitlines()), name
+        assert not any(shown in line.partition(":")[0] for line in elsewhere.splitlines()), name
 
 
 def test_commands_say_their_own_options_in_their_own_way() -> None:
@@ -109,6 +104,6 @@ def test_commands_say_their_own_options_in_their_own_way() -> None:
 
 
 def test_workers_are_counted_from_one() -> None:
-    assert make_config({"model": "oracle", "workers": {"babyai": "2"}}).workers == {"babyai": 2}
+    assert make_config({"model": "oracle", "workers": {"babyai": "2"}}).place.workers == {"babyai": 2}
     with pytest.raises(UserError, match=r"--workers.babyai 0"):
         make_config({"model": "oracle", "workers": {"babyai": "0"}})

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from made_runs import make_run
 
-from evalharness.analysis.summary import write_summary
 from evalharness.cli import main
 from evalharness.records.store import RunStore
+from evalharness.records.summary import Timing
+from evalharness.results.summary import write_summary
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.5)
 SIZES = {"babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
@@ -23,7 +24,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A whole run, a part of one, and a study of two runs."""
     folder = tmp_path_factory.mktemp("made") / "results"
     make_run(folder / "whole", {f: [SOLVED] * n for f, n in SIZES.items()}, name="big")
-    write_summary(folder / "whole", {})
+    write_summary(folder / "whole", Timing())
     part = make_run(folder / "part", {"babyai": [SOLVED, NOTHING]}, name="small", label={"size": "8000"})
     lines = (part / "episodes.jsonl").read_bytes().splitlines(keepends=True)
     (part / "episodes.jsonl").write_bytes(lines[0])

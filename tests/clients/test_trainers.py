@@ -19,13 +19,13 @@ from chat_server import ChatServer, streamed
 from command_line import surroundings
 from env_server import COMPASS, EnvServer, serving
 
-from envs.base import EnvSpec
-from evalharness.engine.loop import play
-from evalharness.policy.base import Reply
+from evalharness.envs.base import EnvSpec
+from evalharness.models.base import Player, Reply
+from evalharness.play.loop import play
+from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import Message, load_prompt
-from evalharness.workers.process import RemoteEnvironment, WorkerProcess
-from tests.engine.test_scheduler import compass
+from tests.play.test_scheduler import compass
 
 __all__ = ["compass"]
 
@@ -308,7 +308,7 @@ async def test_trl_trains_by_grpo_on_the_ids_that_were_sampled_and_the_rewards_t
 async def _scored(spec: EnvSpec, task_id: str, said: Sequence[Sequence[str]]) -> tuple[float, list[Message]]:
     """(success, the conversation before the last reply) of an evaluation in which a model says the same."""
 
-    class Speaker:
+    class Speaker(Player):
         asked: list[Message]
 
         async def reply(self, messages: list[Message], *, turn: int) -> Reply:
@@ -316,7 +316,7 @@ async def _scored(spec: EnvSpec, task_id: str, said: Sequence[Sequence[str]]) ->
             text, reason = said[turn - 1]
             return Reply(text, finish_reason=reason)
 
-    task = spec.load_tasks("open", None, 0)[int(task_id.rsplit("/", 1)[1])]
+    task = spec.suites.load_tasks("open", None, 0)[int(task_id.rsplit("/", 1)[1])]
     worker, speaker = WorkerProcess(spec, None, None), Speaker()
     try:
         episode = await play(

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 from toy_data import DOMAIN, GAME, LABELS, OFFICIAL, OURS, bring, family, write_archive, write_tree
 
+from evalharness.base.errors import UserError
+from evalharness.base.paths import data_folder
 from evalharness.cli import main
 from evalharness.data import check, published
 from evalharness.data.table import Literals
-from evalharness.errors import UserError
-from evalharness.paths import data_folder
 
 # -- where it is
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import os
 import tarfile
 import zipfile
 from pathlib import Path
@@ -11,8 +12,8 @@ from pathlib import Path
 import pytest
 from toy_data import DOMAIN, LABELS, OURS, bring, family, write_archive
 
+from evalharness.base.errors import UserError
 from evalharness.data import check
-from evalharness.errors import UserError
 
 
 def refused(archive: Path, tmp_path: Path) -> str:
@@ -134,3 +135,10 @@ def test_a_damaged_archive_is_one_clear_line(tmp_path: Path, suffix: str, kind: 
 def test_member_names_are_escaped_in_messages(tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "a.zip", {"../\x1b[2Jgone": b""})
     assert "\x1b" not in refused(archive, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["published.zip", "published.tar.gz", "published.tar"])
+def test_a_pipe_in_the_place_of_an_archive_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises((UserError, OSError), match="not a plain file"):
+        bring(tmp_path / name, tmp_path / "data")

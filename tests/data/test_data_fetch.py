@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
+from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.data import check
 from evalharness.data.fetch import STALLED_TRIES, fetch, fetch_published
 from evalharness.data.table import Download, PublishedFamily, Tasks
-from evalharness.errors import UserError
 
 CONTENT = b"".join(hashlib.sha256(bytes([i % 256, i // 256])).digest() for i in range(20_000))
 """640 kB that do not compress and are different everywhere."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from envs import specs
-from envs.base import NoEpisodeError, TextEnv
+from evalharness.envs import specs
+from evalharness.envs.base import NoEpisodeError, TextEnv
 
 ASKED: dict[str, Callable[[TextEnv], object]] = {
     "goal": lambda env: env.goal,

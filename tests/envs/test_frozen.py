@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from envs.base import InvalidTaskError
-from envs.frozen import FrozenSuite
+from evalharness.envs.base import InvalidTaskError
+from evalharness.envs.frozen import FrozenSuite
 
 
 @dataclass(frozen=True)

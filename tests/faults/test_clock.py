@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from chat_server import ChatServer
 
-from evalharness.analysis.tables import data_frames, write_parquet
 from evalharness.records.store import RunStore, read_episodes, read_manifest
+from evalharness.results.tables import data_frames, write_parquet
 
 from .runs import answer, assert_equal_runs, errors, options, play
 
@@ -71,7 +71,7 @@ async def test_tables_from_the_future_do_not_hide_newer_episodes(
     manifest = read_manifest(run)
     (run / "episodes.jsonl").unlink()
     with RunStore(run) as store:
-        store.resume(manifest)
+        store.resume(manifest.to_json())
         for episode in episodes[:3]:
             store.append(episode)
         write_parquet(run)

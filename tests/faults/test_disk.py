@@ -17,8 +17,8 @@ import pytest
 from chat_server import ChatServer
 from command_line import assert_same_results, command, evalharness
 
-from evalharness.analysis.tables import write_parquet
 from evalharness.records.store import EPISODES, RunStore, read_episodes, read_manifest
+from evalharness.results.tables import write_parquet
 
 from .runs import answer, assert_equal_runs, options, play
 
@@ -126,7 +126,7 @@ def test_a_file_cut_at_any_byte_of_its_last_two_lines_is_made_whole(
     for length in range(ends[1], ends[3] + 1):
         (cut / EPISODES).write_bytes(data[:length])
         with RunStore(cut) as store:
-            store.resume(manifest)
+            store.resume(manifest.to_json())
             # A line that lacks only its newline is whole.
             assert len(store.done) == sum(length >= end - 1 for end in ends)
             for episode in episodes:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import psutil
 from chat_server import ChatServer
-from command_line import evalharness, start
+from command_line import evalharness, read_records, start
 from scripted_model import MISTAKES, SCRIPT_MISTAKES, answer, persona
 
-from evalharness.refine.synthesis_store import CALLS, PASSED, REJECTED, read_records
+from evalharness.training.synthesis.synthesis_store import CALLS, PASSED, REJECTED
 
 from .runs import asked
 

@@ -30,7 +30,7 @@ async def test_a_worker_that_dies_or_hangs_is_replaced_and_its_episodes_start_ov
                 {ended, asyncio.create_task(server.after(rng.randint(8, 25)))}, return_when="FIRST_COMPLETED"
             )
             assert not ended.done()
-            processes(process.pid, "evalharness.workers.child")[-1].send_signal(number)
+            processes(process.pid, "evalharness.play.workers.child")[-1].send_signal(number)
         _, stderr = await ended
     assert process.returncode == 0, stderr.decode()
     assert_equal_runs(tmp_path / "whole", tmp_path / "broken")

@@ -9,7 +9,7 @@ from typing import Any
 
 from made_runs import make_run
 
-from tests.report.pages import edit_episodes
+from tests.results.report.pages import edit_episodes
 
 REFUSED = "Nothing happens."
 

@@ -18,15 +18,7 @@ from made_runs import made_episode, make_task
 from scipy.stats import binomtest
 
 from evalharness.cli import main
-from evalharness.judge import (
-    Counts,
-    Rater,
-    Verdict,
-    agreement_of,
-    compare_raters,
-    published_agreement,
-    truth,
-)
+from evalharness.judge import Counts, Rater, Verdict, agreement_of, compare_raters, published_agreement, truth
 from evalharness.records.episode import Episode
 from evalharness.stats import cohen_kappa, kappa_interval, wilson
 

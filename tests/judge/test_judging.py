@@ -49,7 +49,8 @@ async def test_every_drawn_turn_is_judged_once_and_more_may_join(
 ) -> None:
     run = make_judged_run(tmp_path / "run")
     async with ChatServer(answer=judge(lambda turn: turn["observation"] == REFUSED)).running() as server:
-        prices = ("--price-in", 2, "--price-out", 10)
+        (tmp_path / "prices.yaml").write_text("input: 2\noutput: 10\n")
+        prices = ("--prices", tmp_path / "prices.yaml")
         status, said, summary = await judged(environment, server, run, "--turns", 30, *prices)
         assert status == 0, said
         assert "30 turns judged" in said
@@ -140,6 +141,24 @@ async def test_a_server_that_fails_leaves_turns_for_the_same_command(
     assert (other / "judgements" / "toy" / "judgements.jsonl").read_bytes().startswith(kept)
 
 
+async def test_a_judge_that_became_another_model_gives_no_table(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    run = make_judged_run(tmp_path / "run", tasks=2, turns=5)
+    server = ChatServer(says={"root": "/ckpt/a"})
+
+    def answer(request: dict[str, Any]) -> str:
+        if len(server.requests) > 9:
+            server.says = {"root": "/ckpt/b"}
+        return judge(lambda turn: False)(request)
+
+    server.answer = answer
+    async with server.running():
+        status, said, summary = await judged(environment, server, run)
+    assert (status, summary) == (2, {})
+    assert 'root: "/ckpt/a" there, "/ckpt/b" now' in said
+
+
 async def test_killed_in_the_middle_it_goes_on_and_asks_nothing_twice(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
@@ -221,7 +240,7 @@ def test_what_is_wrong_is_said_before_anything_is_asked(
         ([run, "--judge", "random"], "writes no text"),
         ([run, "--judge", "http://127.0.0.1:9/v1"], "--judge-name NAME"),
         ([run, "--judge", "demo", "--turns", "0"], "--turns is at least 1"),
-        ([run, "--judge", "demo", "--price-in", "1"], "a cost needs both prices"),
+        ([run, "--judge", "demo", "--prices", tmp_path / "none"], "no such file"),
         ([run, "--judge", "demo", "--prompts", tmp_path / "none"], "no such folder"),
     ):
         assert main(["judge", *map(str, words)]) == 2

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import subprocess
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,7 @@ from browser import chromium, clean_page
 from command_line import command
 from playwright.sync_api import Browser, Page, expect
 
-from tests.report.pages import DESKTOP, PHONE
+from tests.results.report.pages import DESKTOP, PHONE
 
 from .runs import change_turn, make_judged_run
 
@@ -44,7 +46,7 @@ def judgement(key: list[Any], wrong: bool | None, note: str) -> dict[str, Any]:
 def run(tmp_path: Path) -> Path:
     """A run of which a judge called every turn wrong."""
     from evalharness.judge.draw import load_turns
-    from evalharness.judge.folder import make_manifest
+    from evalharness.records.answers import make_manifest
 
     folder = make_judged_run(tmp_path / "run", tasks=2, turns=5)
     judge = folder / "judgements" / "strict"
@@ -229,6 +231,28 @@ def test_hostile_turns_stay_text_and_other_pages_cannot_label(run: Path, browser
             == 404
         )
         assert kept(run) == []
+
+
+def test_a_request_of_another_page_is_refused_by_the_server_itself(run: Path) -> None:
+    """Whatever a browser would have kept it from."""
+    body = json.dumps({"wrong": True, "kind": None, "note": ""}).encode()
+
+    def post(address: str, origin: str | None) -> int:
+        headers = {"Content-Type": "application/json"} | ({"Origin": origin} if origin else {})
+        request = urllib.request.Request(f"{address}/data/turn-0", body, headers)
+        try:
+            with urllib.request.urlopen(request) as response:
+                return int(response.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    with served(run) as address:
+        address = address.rstrip("/")
+        for origin in ("http://evil.example", "null", address.replace("http:", "https:"), f"{address}0"):
+            assert post(address, origin) == 403
+        assert kept(run) == []
+        assert post(address, address) == post(address, None) == 200
+    assert len(kept(run)) == 2
 
 
 def test_a_label_that_could_not_be_saved_is_said(run: Path, browser: Browser) -> None:

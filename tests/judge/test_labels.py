@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.errors import UserError
 from evalharness.judge import LabelFolder, Verdict, load_turns, read_labels
 from evalharness.judge.label_csv import guarded, read_labels_csv, unguarded
 from evalharness.judge.labels import checked

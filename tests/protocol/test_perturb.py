@@ -13,17 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_plans import oracle_plan
 
-from envs import specs
-from envs.base import Task, TextEnv
+from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.errors import UserError
+from evalharness.envs import specs
+from evalharness.envs.base import Task, TextEnv
+from evalharness.envs.surface import Action
 from evalharness.protocol.perturb import UNKNOWN_WORD, Voice, normal_name
 from evalharness.protocol.prompt import load_prompt
-from evalharness.protocol.surface import Action
 from tests.support.contracts import FAMILIES, contract
 
 SPECS = {family: specs()[family] for family in FAMILIES}
-EVERY = [(family, name) for family, spec in SPECS.items() for name in spec.wording.perturbations]
+EVERY = [(family, name) for family, spec in SPECS.items() for name in spec.actions.wording.perturbations]
 PLAYED = [pytest.param(f, marks=[pytest.mark.slow] if contract(f).slow else []) for f in FAMILIES]
 COMBINED = [(family, name) for family in FAMILIES for name in contract(family).combined]
 
@@ -33,8 +33,10 @@ def test_a_perturbation_rewords_known_actions_and_keeps_their_slots(family: str,
     spec = SPECS[family]
     voice = Voice(spec, name)
     for action, template in voice.surface.templates.items():
-        assert sorted(re.findall(r"{\w+}", template)) == sorted(re.findall(r"{\w+}", spec.actions[action]))
-    assert len(set(voice.surface.templates.values())) == len(set(spec.actions.values()))
+        assert sorted(re.findall(r"{\w+}", template)) == sorted(
+            re.findall(r"{\w+}", spec.actions.templates[action])
+        )
+    assert len(set(voice.surface.templates.values())) == len(set(spec.actions.templates.values()))
     assert name != "verbs" or voice.changed
 
 
@@ -45,8 +47,8 @@ def test_every_action_is_read_back_as_it_was_worded(family: str, data: st.DataOb
     spec = SPECS[family]
     names = [None, *(name for known, name in [*EVERY, *COMBINED] if known == family)]
     voice = Voice(spec, data.draw(st.sampled_from(names)))
-    action = data.draw(st.sampled_from(sorted(spec.actions)))
-    slots = re.findall(r"{(\w+)}", spec.actions[action])
+    action = data.draw(st.sampled_from(sorted(spec.actions.templates)))
+    slots = re.findall(r"{(\w+)}", spec.actions.templates[action])
     meant = Action(action, {slot: data.draw(contract(family).names) for slot in slots})
     assert voice.surface.parse(voice.surface.render(meant)) == meant
     canonical = voice.canonical.render(meant)
@@ -55,7 +57,7 @@ def test_every_action_is_read_back_as_it_was_worded(family: str, data: st.DataOb
 
 def spoken_cases(family: str, name: str) -> list[Callable[[str], str]]:
     """Ways to write an action that differ in nothing which the environment, or this perturbation, looks at."""
-    wording = SPECS[family].wording
+    wording = SPECS[family].actions.wording
     parts = [wording.perturbations[part] for part in name.split("+")]
     if wording.case_matters or any(part.upper_case for part in parts):
         return [str]
@@ -77,7 +79,7 @@ def test_what_is_around_an_action_reaches_the_environment_as_it_would_without_a_
     voice = Voice(SPECS[family], name)
     case = data.draw(st.sampled_from(spoken_cases(family, name)))
     before, after = data.draw(st.sampled_from(BEFORE)), data.draw(st.sampled_from(AFTER))
-    for action, template in SPECS[family].actions.items():
+    for action, template in SPECS[family].actions.templates.items():
         slots = {slot: data.draw(contract(family).names) for slot in re.findall(r"{(\w+)}", template)}
         canonical = voice.canonical.render(Action(action, slots))
         given_to_world = voice.to_world(before + case(voice.action(canonical)) + after)
@@ -118,10 +120,10 @@ def test_a_long_reply_does_not_make_a_pattern_backtrack_without_end() -> None:
     code = """
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-from envs import specs
+from evalharness.envs import specs
 from evalharness.protocol.perturb import Voice
 for spec in specs().values():
-    for name in spec.wording.perturbations:
+    for name in spec.actions.wording.perturbations:
         Voice(spec, name).to_world("take from to with in on " * 400)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -142,7 +144,7 @@ def test_what_the_prose_of_a_perturbation_replaces_is_in_the_prompt() -> None:
     for family, name in EVERY:
         prompt = load_prompt(SPECS[family])
         text = prompt.model_dump_json()
-        for old in SPECS[family].wording.perturbations[name].prose:
+        for old in SPECS[family].actions.wording.perturbations[name].prose:
             assert old in text, (family, name, old)
 
 
@@ -241,8 +243,8 @@ def names_of(family: str) -> list[str]:
 
 def open_tasks(family: str) -> list[Task]:
     """All tasks of the open suite of a family."""
-    tasks = SPECS[family].load_tasks("open", None, 0)
-    assert len(tasks) == SPECS[family].expected["open"]
+    tasks = SPECS[family].suites.load_tasks("open", None, 0)
+    assert len(tasks) == SPECS[family].suites.expected["open"]
     return tasks
 
 
@@ -296,9 +298,9 @@ def test_plans_of_the_whole_suite_score_the_same_in_other_words(family: str) -> 
 
 @pytest.mark.slow
 @pytest.mark.data
-@pytest.mark.parametrize("family", [f for f in FAMILIES if "agentboard" in SPECS[f].expected])
+@pytest.mark.parametrize("family", [f for f in FAMILIES if "agentboard" in SPECS[f].suites.expected])
 def test_published_plans_score_the_same_in_other_words(family: str, published_data: Path) -> None:
-    tasks = SPECS[family].load_tasks("agentboard", published_data, 0)
+    tasks = SPECS[family].suites.load_tasks("agentboard", published_data, 0)
     same_curves(family, tasks[:: contract(family).stride], published_data)
 
 
@@ -338,16 +340,16 @@ def test_the_old_form_gets_the_environments_own_refusal(family: str) -> None:
 
 def check_listing(family: str, task: Task, data: Path | None = None) -> None:
     """Each action that the world lists under a perturbation is accepted as it is listed."""
-    help_action = SPECS[family].help_action or ""
+    help_action = SPECS[family].actions.help_action or ""
     environment, _ = start(task, data)
     try:
         for name in names_of(family):
             voice = Voice(SPECS[family], name)
             environment.reset(options={"task": task})
-            check = voice.action(SPECS[family].actions[help_action])
+            check = voice.action(SPECS[family].actions.templates[help_action])
             raw, *_ = environment.step(voice.to_world(check))
             shown = voice.observation(raw, check)
-            prefix = SPECS[family].wording.listing
+            prefix = SPECS[family].actions.wording.listing
             assert shown.startswith(prefix)
             listed = [item.strip() for item in shown.removeprefix(prefix).split(", ")]
             plain = [item.strip() for item in raw.removeprefix(prefix).split(", ")]
@@ -366,7 +368,7 @@ def check_listing(family: str, task: Task, data: Path | None = None) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", [f for f in FAMILIES if SPECS[f].help_action])
+@pytest.mark.parametrize("family", [f for f in FAMILIES if SPECS[f].actions.help_action])
 def test_the_list_of_valid_actions_is_in_the_new_form(family: str) -> None:
     check_listing(family, open_tasks(family)[0])
 

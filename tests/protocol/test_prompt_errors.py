@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from envs import specs
-from evalharness.errors import UserError
-from evalharness.paths import prompts_folder
+from evalharness.base.errors import UserError
+from evalharness.base.paths import prompts_folder
+from evalharness.envs import specs
 from evalharness.protocol.prompt import load_prompt
 
 OURS = (prompts_folder() / "babyai.yaml").read_text()

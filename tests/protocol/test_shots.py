@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from envs import specs
 from evalharness.cli import main
+from evalharness.envs import specs
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, load_prompt

@@ -5,8 +5,8 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalharness.envs.surface import Action, ActionSurface
 from evalharness.protocol.prompt import Example, PromptFile, Step
-from evalharness.protocol.surface import Action, ActionSurface
 
 PLAIN = ActionSurface(
     {"go": "go to {object}", "goal": "go to goal", "take": "take {object} from {place}", "look": "look"}

@@ -14,19 +14,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_runs import make_run
 
-from evalharness.analysis.behaviour import difference_rows, load_behaviour
-from evalharness.analysis.comparison import compare_runs
-from evalharness.analysis.leaderboards import require_one_table
-from evalharness.analysis.scored_run import load_scored_run
+from evalharness.base.errors import UserError
 from evalharness.config import RunConfig, make_config
-from evalharness.engine.evaluation import evaluate
-from evalharness.errors import UserError
-from evalharness.exports import inspect_log, openai_chat
-from evalharness.exports.conversation import Protocol, conversation
-from evalharness.policy.resolve import prepare
+from evalharness.envs import specs
+from evalharness.models.resolve import prepare
 from evalharness.protocol.react import FormatError
 from evalharness.protocol.tools import TOOL, ToolCall, correction, parse_calls
 from evalharness.records.store import read_episodes, read_manifest
+from evalharness.results.behaviour import difference_rows, load_behaviour
+from evalharness.results.comparison import compare_runs
+from evalharness.results.exports import inspect_log, openai_chat
+from evalharness.results.exports.conversation import Protocol, conversation
+from evalharness.results.leaderboard.leaderboards import require_one_table
+from evalharness.results.leaderboard.standing_rows import Benchmark
+from evalharness.results.scored_run import load_scored_run
+from evalharness.runs.evaluation import evaluate
 
 LEFT = ToolCall("c1", "act", '{"command": "turn left"}')
 
@@ -85,7 +87,7 @@ def calling(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def options(server: ChatServer, folder: Path) -> RunConfig:
-    return RunConfig(
+    return RunConfig.of(
         model=server.url, model_name="toy", suite="open", tasks="babyai:0", max_turns=3, output=folder,
         action_interface="tools",
     )  # fmt: skip
@@ -113,7 +115,7 @@ async def test_a_run_by_tool_calls(clean_home: Path, tmp_path: Path) -> None:
     assert (alone["content"], told["role"]) == ("Action: turn left", "user")
     assert "it calls no tool" in told["content"]
     manifest = read_manifest(folder)
-    assert manifest["identity"]["config"]["action_interface"] == "tools"
+    assert manifest.config.action_interface == "tools"
     protocol = Protocol.of(manifest)
     assert conversation(episode, protocol)[:6] == first
     assert json.loads(openai_chat.line(episode, protocol))["messages"][:6] == first
@@ -135,7 +137,7 @@ def test_what_cannot_call_tools_is_refused(tmp_path: Path) -> None:
         make_config({"model": "oracle", "action_interface": "tools"})
     config = make_config({"model": str(make_empty_checkpoint(tmp_path / "m")), "action_interface": "tools"})
     with pytest.raises(UserError, match="--tool-call-parser"):
-        prepare(config, {}, lambda text: None)
+        prepare(config.policy, {}, lambda text: None, agent=config.agent)
 
 
 def test_both_interfaces_are_never_in_one_table(tmp_path: Path) -> None:
@@ -146,9 +148,9 @@ def test_both_interfaces_are_never_in_one_table(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="action interface"):
         compare_runs(runs)
     with pytest.raises(UserError, match="action interface"):
-        require_one_table(runs, published=False)
+        require_one_table(runs, None)
     with pytest.raises(UserError, match="action interface"):
         difference_rows(*(load_behaviour(run.folder) for run in runs))
     tools = runs[1]
     with pytest.raises(UserError, match="acts by tool calls"):
-        require_one_table([tools], published=True)
+        require_one_table([tools], Benchmark.of(specs()))

@@ -16,15 +16,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_runs import make_run
 
-from evalharness.analysis.scored_run import load_scored_run
-from evalharness.analysis.summary import write_summary
+from evalharness.base.errors import DamageWarning, UserError
 from evalharness.cli import main
-from evalharness.config import RunConfig
-from evalharness.errors import DamageWarning, UserError
-from evalharness.exports import trackers
-from evalharness.policy.resolve import prepare
-from evalharness.report.viewer.live import Viewed
-from evalharness.report.viewer.prompts import Prompts
+from evalharness.config import PolicyConfig
+from evalharness.models.resolve import prepare
+from evalharness.records.store import RunStore
+from evalharness.records.summary import Timing
+from evalharness.results.exports import trackers
+from evalharness.results.scored_run import load_scored_run
+from evalharness.results.summary import write_summary
+from evalharness.results.viewer.prompts import Prompts
+from evalharness.runs.watch_page import Viewed
 
 SOLVED, HALF = (True, 1.0), (False, 0.5)
 OUTCOMES = {"babyai": [[SOLVED, HALF], [HALF, HALF]], "pddl": [[HALF, HALF]]}
@@ -55,7 +57,7 @@ def view(run: Path) -> int:
 
 def replay(run: Path) -> int:
     """`evalharness run --model replay:RUN` up to where it plays."""
-    prepare(RunConfig(model=f"replay:{run}"), {}, lambda text: None)
+    prepare(PolicyConfig(model=f"replay:{run}"), {}, lambda text: None)
     return 0
 
 
@@ -95,7 +97,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("damaged")
     for name in ("whole", "other"):
         make_run(folder / name, OUTCOMES, suite="open", samples=2, temperature=1.0)
-    write_summary(folder / "whole", TIMING)
+    write_summary(folder / "whole", Timing.of(TIMING))
     failure = {"time": 1.0, "task_id": "pddl/open/000", "sample": 1, "attempt": 1, "kind": "K", "error": "e"}
     (folder / "whole" / "errors.jsonl").write_text(json.dumps({**failure, "final": True}) + "\n")
     return folder
@@ -322,3 +324,28 @@ def test_a_damaged_study_is_not_continued(tmp_path: Path, environment: dict[str,
                 assert done.returncode == 2
                 assert "is damaged at line 1 (progress: " in done.stderr
             file.write_bytes(whole)
+
+
+@pytest.mark.parametrize("reader", [*READERS, "verify", "leaderboard", "continue"])
+def test_a_later_format_is_refused_in_one_line(
+    reader: str, inside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    manifest = json.loads((inside / "whole" / "manifest.json").read_text())
+    run = damaged_copy(inside, "manifest.json", json.dumps({**manifest, "schema": 99}).encode())
+    more = {
+        "verify": command("verify", "RUN"),
+        "leaderboard": command("leaderboard", "RUN"),
+        "continue": resume,
+    }
+    status, lines = read((READERS | more)[reader], run, capsys)
+    assert status == 2
+    assert len(lines) == 1, lines
+    assert "is of format 99, from a later version of evalharness" in lines[0]
+    assert lines[0].endswith("update evalharness")
+
+
+def resume(run: Path) -> int:
+    """`evalharness run -o RUN` up to where it plays."""
+    with RunStore(run) as store:
+        store.resume(store.manifest())
+    return 0

@@ -14,15 +14,15 @@ import pytest
 from chat_server import ChatServer
 from empty_checkpoint import make_empty_checkpoint, write_safetensors
 
-from envs import specs
+from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.config import RunConfig
-from evalharness.engine.evaluation import evaluate
-from evalharness.errors import UserError
-from evalharness.policy.endpoint import ChatEndpoint, Sampling
-from evalharness.policy.resolve import prepare
-from evalharness.policy.served import one_model, served_model
+from evalharness.envs import specs
+from evalharness.models.endpoint import ChatEndpoint, Sampling
+from evalharness.models.resolve import prepare
+from evalharness.models.served import one_model, served_model
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
+from evalharness.runs.evaluation import evaluate
 
 A = {"root": "/ckpt/a", "max_model_len": 4096, "created": 1, "owned_by": "vllm"}
 B = {**A, "root": "/ckpt/b"}
@@ -55,7 +55,7 @@ async def test_a_finished_run_is_shown_only_while_its_model_is_served(
         assert "nothing to play" not in capsys.readouterr().out
     [folder] = folders_in(tmp_path / "results")
     folder = folder.relative_to(tmp_path)
-    assert read_manifest(folder)["identity"]["model"] == {
+    assert read_manifest(folder).identity.model == {
         "kind": "endpoint", "name": "toy", "served": {"id": "toy", "root": "/ckpt/a", "max_model_len": 4096}
     }  # fmt: skip
     server.requests.clear()
@@ -160,8 +160,8 @@ async def test_where_a_server_tells_only_a_name_its_address_counts() -> None:
     folders, identities = [], []
     for _ in range(2):
         async with ChatServer().running() as server:
-            config = RunConfig(model=server.url, model_name="toy")
-            prepared = await asyncio.to_thread(prepare, config, specs(), lambda text: None)
+            config = RunConfig.of(model=server.url, model_name="toy")
+            prepared = await asyncio.to_thread(prepare, config.policy, specs(), lambda text: None)
             assert prepared.identity["url"] == server.url
             identities.append(prepared.identity)
             folders.append(config.folder(prepared.address))
@@ -171,8 +171,8 @@ async def test_where_a_server_tells_only_a_name_its_address_counts() -> None:
 
 async def test_a_server_without_a_list_of_models_is_known_by_its_address() -> None:
     async with ChatServer(list_fault=cs.status(404)).running() as server:
-        config = RunConfig(model=server.url + "/", model_name="toy")
-        prepared = await asyncio.to_thread(prepare, config, specs(), lambda text: None)
+        config = RunConfig.of(model=server.url + "/", model_name="toy")
+        prepared = await asyncio.to_thread(prepare, config.policy, specs(), lambda text: None)
     assert prepared.identity == {"kind": "endpoint", "name": "toy", "url": server.url}
 
 
@@ -199,8 +199,8 @@ async def test_a_date_of_the_model_counts_and_the_time_of_the_request_does_not()
         ChatServer(says={"created": 1_700_000_000, "root": "/ckpt/a"}),
     ):
         async with server.running():
-            config = RunConfig(model=server.url, model_name="toy")
-            prepared = await asyncio.to_thread(prepare, config, specs(), lambda text: None)
+            config = RunConfig.of(model=server.url, model_name="toy")
+            prepared = await asyncio.to_thread(prepare, config.policy, specs(), lambda text: None)
             found.append((prepared.identity["served"].get("created"), prepared.address is None))
     assert found == [(1_700_000_000, True), (2_000_000_000, True), (None, False), (None, True)]
 
@@ -221,12 +221,12 @@ def test_other_weights_in_the_same_checkpoint_folder_are_refused(
     vllm.write_text("#!/bin/sh\nexit 1\n")
     vllm.chmod(0o755)
     # A run of this checkpoint as it is after its end, made with the oracle's episodes.
-    config = RunConfig(model=str(checkpoint), vllm=str(vllm), suite="open", tasks="babyai:0", max_turns=64)
-    scripted = config.model_copy(update={"model": "oracle", "output": folder})
+    config = RunConfig.of(model=str(checkpoint), vllm=str(vllm), suite="open", tasks="babyai:0", max_turns=64)
+    scripted = config.changed(model="oracle", output=folder)
     evaluate(scripted)
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder).to_json()
     manifest["identity"]["config"] = config.identity()
-    manifest["identity"]["model"] = dict(prepare(config, specs(), lambda text: None).identity)
+    manifest["identity"]["model"] = dict(prepare(config.policy, specs(), lambda text: None).identity)
     (folder / MANIFEST).write_text(json.dumps(manifest))
     command = [
         "run", "--model", str(checkpoint), "--vllm", str(vllm), "--suite", "open", "--tasks", "babyai:0",

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.analysis.tables import sorted_episodes, write_parquet
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
 from evalharness.records.episode import Episode, Trim, Turn
 from evalharness.records.store import EPISODES, RunStore, read_episodes
+from evalharness.results.tables import sorted_episodes, write_parquet
 
 CONFIG = {"limit": 4, "samples": 1, "suite_seed": 0, "max_turns": 30, "temperature": 0.0}
 IDENTITY = {"config": CONFIG, "model": {"name": "m"}, "tasks_sha256": {}, "prompts_sha256": {}}
@@ -124,7 +124,8 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 from tests.records.test_store import MANIFEST, make_episode
-from evalharness.records.store import RunStore, StoreError
+from evalharness.records.lines import StoreError
+from evalharness.records.store import RunStore
 with RunStore(Path(sys.argv[1])) as store:
     store.resume(MANIFEST)
     store.append(make_episode(1))

@@ -12,11 +12,11 @@ from chat_server import ChatServer, completion
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalharness.base.errors import UserError
 from evalharness.config import RunConfig
-from evalharness.engine.evaluation import evaluate
-from evalharness.errors import UserError
 from evalharness.records.store import read_episodes
 from evalharness.records.tokens import TurnTokens, pack, unpack
+from evalharness.runs.evaluation import evaluate
 
 TEXT = "Thought: t\nAction: turn left"
 
@@ -41,7 +41,7 @@ def test_what_is_packed_comes_back_whole(turns: list[TurnTokens | None]) -> None
 
 
 async def run(server: ChatServer, folder: Path, **options: Any) -> None:
-    config = RunConfig(
+    config = RunConfig.of(
         model=server.url,
         model_name="toy",
         suite="open",

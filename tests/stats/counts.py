@@ -9,24 +9,16 @@ from scipy.special import gammaln
 Counts = NDArray[np.float64]
 
 
-def tables(n: int) -> tuple[Counts, Counts, Counts, Counts]:
-    """Every way in which n paired tasks can fall into (both, gained, lost, neither)."""
-    listed = np.array(
-        [
-            (a, b, c, n - a - b - c)
-            for a in range(n + 1)
-            for b in range(n + 1 - a)
-            for c in range(n + 1 - a - b)
-        ]
-    )
-    return tuple(listed.T.astype(float))  # type: ignore[return-value]
+def changes(n: int) -> tuple[Counts, Counts]:
+    """Every (gained, lost) of n paired tasks."""
+    listed = np.array([(gained, m - gained) for m in range(n + 1) for gained in range(m + 1)])
+    return listed[:, 0].astype(float), listed[:, 1].astype(float)
 
 
-def probabilities(cells: tuple[Counts, ...], shares: tuple[float, ...]) -> Counts:
-    """Multinomial probability of each table."""
-    n = sum(cell[0] for cell in cells)
+def probabilities(n: int, gained: Counts, lost: Counts, gains: float, losses: float) -> Counts:
+    """Trinomial probability of each, a task being gained or lost with these probabilities."""
     log = gammaln(n + 1)
-    for cell, share in zip(cells, shares, strict=True):
+    for cell, share in ((gained, gains), (lost, losses), (n - gained - lost, 1 - gains - losses)):
         log = log - gammaln(cell + 1) + np.where(cell > 0, cell * np.log(max(share, 1e-300)), 0.0)
     return np.exp(log)
 

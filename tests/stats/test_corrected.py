@@ -12,11 +12,11 @@ import pytest
 from made_runs import made_episode, make_run, make_task
 
 from evalharness import stats
-from evalharness.analysis.task_range import TaskRange, corrected_rates, load_ranges, write_ranges
+from evalharness.checks.audit import judge
 from evalharness.cli import main
-from evalharness.engine.audit import judge
-from tests.analysis.test_leaderboard import SIZES, board, complete_run
-from tests.engine.test_audit import row
+from evalharness.results.task_range import TaskRange, corrected_rates, load_ranges, write_ranges
+from tests.checks.test_audit import row
+from tests.results.leaderboard.test_leaderboard import SIZES, board, complete_run
 
 
 def family(name: str) -> list[TaskRange]:
@@ -25,16 +25,14 @@ def family(name: str) -> list[TaskRange]:
 
 def test_the_floors_standard_error_comes_from_its_attempts() -> None:
     """Worked out from p (1 - p) / 4 of each task: 1.54 points in BabyAI, 0.65 in the held-out score."""
-    assert corrected_rates(family("babyai"), {})["floor_se"]["success_rate"] == pytest.approx(
-        0.0154, abs=5e-5
-    )
+    assert corrected_rates(family("babyai"), {}).floor_se["success_rate"] == pytest.approx(0.0154, abs=5e-5)
     held_out = [r for name in ("babyai", "sciworld", "pddl", "jericho") for r in family(name)]
-    assert corrected_rates(held_out, {})["floor_se"]["success_rate"] == pytest.approx(0.0065, abs=5e-5)
+    assert corrected_rates(held_out, {}).floor_se["success_rate"] == pytest.approx(0.0065, abs=5e-5)
 
 
 def test_samples_of_a_task_do_not_make_its_floor_more_certain() -> None:
     rows = family("babyai")
-    once, thrice = (corrected_rates(rows * times, {})["floor_se"] for times in (1, 3))
+    once, thrice = (corrected_rates(rows * times, {}).floor_se for times in (1, 3))
     assert thrice == pytest.approx(once)
 
 
@@ -61,7 +59,7 @@ def test_the_audit_notes_how_much_the_attempts_varied(
     made = judge([made_episode(task, 0, (True, 1.0))], attempts)
     assert made.floor_progress_sd == pytest.approx(stdev(progress))
     write_ranges(tmp_path / "toy.csv", [made])
-    monkeypatch.setattr("evalharness.analysis.task_range.ranges_folder", lambda: tmp_path)
+    monkeypatch.setattr("evalharness.results.task_range.ranges_folder", lambda: tmp_path)
     load_ranges.cache_clear()
     [read] = load_ranges("toy").values()
     load_ranges.cache_clear()
@@ -114,10 +112,11 @@ def test_published_rows_have_a_derived_interval_of_held_out_success(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     [found] = [r for r in board(capsys=capsys) if (r["series"], r["name"]) == ("LLaMA-3-8B", "AgentRefine")]
-    low, high = stats.wilson(67, 282)  # 23.73 % of 282
+    solved = {112: 42, 90: 13, 60: 10, 20: 2}
+    low, high = stats.stratified_score([[1.0] * k + [0.0] * (n - k) for n, k in solved.items()])
     assert (float(found["held_out_success_ci95_low"]), float(found["held_out_success_ci95_high"])) == (
-        low,
-        high,
+        pytest.approx(low),
+        pytest.approx(high),
     )
     assert found["held_out_progress_ci95_low"] == ""
     assert found["ci95_from"] == "printed rates"
@@ -126,13 +125,13 @@ def test_published_rows_have_a_derived_interval_of_held_out_success(
     )
     assert main(["leaderboard"]) == 0
     text = capsys.readouterr().out
-    assert "23.7 [19.2, 29.1]~" in text
+    assert "23.7 [19.3, 28.9]~" in text
     assert "~ derived from the printed rates" in text
-    assert "which it is handed" in " ".join(text.split())
+    assert "it sees the list, your model does not" in " ".join(text.split())
     for form in ("md", "html"):
         assert main(["leaderboard", "--format", form]) == 0
         assert "derived" in (text := capsys.readouterr().out)
-        assert "19.2" in text
+        assert "19.3" in text
 
 
 @pytest.mark.slow
@@ -147,7 +146,7 @@ def test_our_rows_have_corrected_intervals_and_marked_cells(
         for name, n in SIZES.items()
         for i in range(n)
     }
-    monkeypatch.setattr("evalharness.analysis.standing_rows.load_ranges", lambda *_: ranges)
+    monkeypatch.setattr("evalharness.results.leaderboard.standing_rows.load_ranges", lambda *_: ranges)
     [mine] = [r for r in board(folder, capsys=capsys) if r["name"] == "mine"]
     assert mine["ci95_from"] == "episodes"
     for column in ("babyai_success", "jericho_progress", "held_out_success", "held_out_progress"):
@@ -180,7 +179,7 @@ def test_show_tells_the_corrected_interval_and_what_the_floor_is_handed(
         (task := make_task("babyai", i)).id: replace(row(task.id, 0.2, 1.0), task_hash=task.content_hash)
         for i in range(10)
     }
-    monkeypatch.setattr("evalharness.analysis.summary.load_ranges", lambda *_: ranges)
+    monkeypatch.setattr("evalharness.results.summary.load_ranges", lambda *_: ranges)
     monkeypatch.setenv("COLUMNS", "200")
     assert main(["show", str(folder), "--json", str(tmp_path / "s.json")]) == 0
     found = json.loads((tmp_path / "s.json").read_text())["families"]["babyai"]["reference"]
@@ -188,4 +187,4 @@ def test_show_tells_the_corrected_interval_and_what_the_floor_is_handed(
     assert low < 0.5 < high
     text = " ".join(capsys.readouterr().out.split())
     assert f"50.0 [{100 * low:.1f},{100 * high:.1f}]" in text
-    assert "a random choice among the valid actions, which it is handed" in text
+    assert "random valid action (it sees the list" in text

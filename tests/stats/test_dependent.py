@@ -26,8 +26,8 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("family", LAYOUTS)
 def test_kinds_that_are_alike_do_not_make_a_difference_significant(family: str) -> None:
-    """Kinds that gain and kinds that lose, equal on the whole: over tasks McNemar rejects 9 to 31 %, its interval
-    covers 62 to 88 %; over kinds at most 5 % (and sampling error), and 94 % or more."""
+    """Kinds that gain and kinds that lose, equal on the whole: over tasks McNemar rejects 9 to 33 %; over kinds at most
+    6 % (and sampling error), and the interval covers 94 % or more."""
     generator = np.random.default_rng(10)
     kinds = np.repeat(np.arange(len(LAYOUTS[family])), LAYOUTS[family])
     values = np.zeros((400, len(kinds)))
@@ -35,18 +35,14 @@ def test_kinds_that_are_alike_do_not_make_a_difference_significant(family: str) 
         tilt = np.clip(generator.normal(0.5, 0.5, len(LAYOUTS[family])), 0, 1)[kinds]
         signs = np.where(generator.random(len(kinds)) < tilt, 1.0, -1.0)
         row[:] = np.where(generator.random(len(kinds)) < 0.4, signs, 0.0)
-    mcnemar = stats.mcnemar_exact((values > 0).sum(axis=1), (values < 0).sum(axis=1))
+    mcnemar = stats.mcnemar_midp((values > 0).sum(axis=1), (values < 0).sum(axis=1))
     assert np.mean(mcnemar <= 0.05) > 0.07
     grouping = Grouping.of(kinds.tolist())
     inflation, freedom = inflation_by_kind([values], [grouping])
     places = [(values + 1) / 2]
     wide = limits(places, inflation=inflation, freedom=freedom, unseen=unseen_pairs(places))
     assert coverage(wide, 0.5) >= 0.93
-    assert coverage(limits(places, unseen=unseen_pairs(places)), 0.5) < 0.92
-    if grouping.kinds >= stats.ENOUGH_KINDS:
-        p = [stats.permutation_test(row.tolist(), flips=499) for row in values @ grouping.member]
-    else:
-        p = p_of_no_difference([values], inflation=inflation, freedom=freedom)
+    p = p_of_no_difference([values], inflation=inflation, freedom=freedom)
     assert np.mean(np.asarray(p) <= 0.05) <= 0.075
 
 
@@ -55,17 +51,31 @@ def test_degrees_of_freedom_are_kinds_less_one_and_fewer_where_few_kinds_have_mo
     assert 1 < Grouping.of(["a"] * 50 + ["b"] * 5 + ["c"] * 5).freedom < 2
 
 
-def test_few_kinds_get_a_t_test_and_one_kind_none() -> None:
+def test_a_stratum_of_one_kind_has_no_answer_by_kind() -> None:
     deltas = [0.0, 0.5, 0.25, 0.5, 0.0, 0.5, 0.25, 0.75]
-    assert stats.difference_test_by_kind([deltas], [["a"] * 8]) is None
+    assert stats.difference_p_by_kind([deltas], [["a"] * 8]) is None
     assert stats.score_difference_by_kind([deltas], [["a"] * 8]) is None
     assert stats.score_mean_by_kind([deltas, deltas], [["a"] * 8, list("abababab")]) is None
-    p, test = stats.difference_test_by_kind([deltas], [list("aabbccdd")]) or (0, "")
-    assert test == "t"
-    low, high = stats.score_difference_by_kind([deltas], [list("aabbccdd")]) or (0, 0)
-    assert (p < 0.05) == (not low <= 0 <= high)
-    p, test = stats.difference_test_by_kind([deltas], [list("abcdefgh")]) or (0, "")
-    assert (p, test) == (stats.permutation_test(deltas), "permutation")
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), st.sampled_from("abcdef")), min_size=2)
+)
+def test_by_kind_interval_and_p_agree(pairs: list[tuple[float, str]]) -> None:
+    strata, kinds = [[d for d, _ in pairs]], [[kind for _, kind in pairs]]
+    p, interval = stats.difference_p_by_kind(strata, kinds), stats.score_difference_by_kind(strata, kinds)
+    assert (p is None) == (interval is None)
+    if p is not None and interval is not None:
+        assert (p < 0.05) == (not interval[0] <= 0 <= interval[1])
+
+
+def test_six_kinds_can_be_significant() -> None:
+    """ALFWorld: flipping the signs of six kinds has no p below 0.031, and none below 0.05 after Holm's correction."""
+    kinds = [kind for kind, n in enumerate((17, 18, 21, 23, 24, 31)) for _ in range(n)]
+    gained = [1.0 if i % 2 else 0.0 for i in range(134)]
+    p = stats.difference_p_by_kind([gained], [kinds])
+    assert p is not None
+    assert p < 0.001
 
 
 @given(st.randoms())
@@ -78,7 +88,7 @@ def test_by_kind_nothing_depends_on_the_order_of_the_tasks(random: Random) -> No
         return (
             stats.score_mean_by_kind(strata, kinds),
             stats.score_difference_by_kind(strata, kinds),
-            stats.difference_test_by_kind(strata, kinds),
+            stats.difference_p_by_kind(strata, kinds),
         )
 
     assert found(pairs) == found(shuffled)

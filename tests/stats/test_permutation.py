@@ -17,13 +17,20 @@ def test_permutation_test_agrees_with_scipy() -> None:
     expected = reference.permutation_test(
         (differences,), lambda x: np.sum(x), permutation_type="samples", n_resamples=np.inf
     )
-    assert stats.permutation_test(differences) == pytest.approx(expected.pvalue)
+    sums = np.abs(expected.null_distribution)
+    observed = abs(sum(differences))
+    mid = (np.mean(sums > observed + 1e-9) + np.mean(sums >= observed - 1e-9)) / 2
+    assert stats.permutation_test(differences) == pytest.approx(mid)
+    assert mid < expected.pvalue
 
 
 def test_permutation_test_by_chance_agrees_with_the_exact_one() -> None:
     """20 differences, over the limit of enumeration: the Monte Carlo p is within its error of the exact one."""
-    differences = [0.5] * 14 + [-0.5] * 6
-    exact = reference.binomtest(14, 20).pvalue  # equal sizes: the signs alone count
+    differences = [0.5] * 13 + [0.75] + [-0.5] * 6
+    upwards = np.arange(20)
+    sums = np.abs(0.5 * (2 * upwards[:, None] - 19) + 0.75 * np.array([[-1, 1]]))
+    beyond = (sums > 4.25 + 1e-9).mean(axis=1) / 2 + (sums >= 4.25 - 1e-9).mean(axis=1) / 2
+    exact = float(reference.binom.pmf(upwards, 19, 0.5) @ beyond)
     error = 4 * (exact * (1 - exact) / 99_999) ** 0.5
     assert stats.permutation_test(differences) == pytest.approx(exact, abs=error)
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from progress_shapes import DIFFERENCES, FAMILIES, PROGRESS, RARE, SHAPES
+from progress_shapes import FAMILIES, PROGRESS, RARE, SHAPES
 from scipy import stats as reference
 
 from evalharness import stats
-from evalharness.stats.score_interval import limits, unseen_pairs
+from evalharness.stats.score_interval import limits
 
 from .counts import coverage
 
@@ -49,40 +49,30 @@ def test_the_held_out_interval_covers_at_the_edge(rate: float) -> None:
     covered = 0
     for _ in range(600):
         strata = [(generator.random(n) < rate).astype(float).tolist() for n in (112, 90, 60, 20)]
-        for low, high in (stats.held_out_interval(strata, binary=True), stats.stratified_score(strata)):
-            assert low < high
-            covered += low <= rate <= high
-    assert covered / 1200 >= 0.925
+        low, high = stats.stratified_score(strata)
+        assert low < high
+        covered += low <= rate <= high
+    assert covered / 600 >= 0.925
 
 
-def test_the_held_out_interval_of_success_counts_all_tasks_together() -> None:
-    strata = [[1.0] * 51 + [0.0] * 61, [1.0] * 7 + [0.0] * 83, [1.0] * 6 + [0.0] * 54, [0.0] * 20]
-    assert stats.held_out_interval(strata, binary=True) == stats.wilson(64, 282)
-    assert stats.held_out_interval([[0.0] * 90, [0.0] * 20], binary=True) == stats.wilson(0, 110)
+@pytest.mark.parametrize(
+    "rates", [(0, 0, 0.5, 0), (0, 0, 0.9, 0), (0.9, 0.1, 0.9, 0.1), (0, 0, 0, 0.5), (1, 1, 0.5, 1)]
+)
+def test_the_held_out_interval_knows_that_families_differ(rates: tuple[float, ...]) -> None:
+    """Taken as 282 tasks of one kind these cover 99.3 to 100 %: what differs between families is no error."""
+    generator = np.random.default_rng(8)
+    sizes = (112, 90, 60, 20)
+    strata = [
+        (generator.random((4000, n)) < rate).astype(float) for n, rate in zip(sizes, rates, strict=True)
+    ]
+    truth = sum(n * rate for n, rate in zip(sizes, rates, strict=True)) / 282
+    assert 0.93 <= coverage(limits(strata), truth) <= 0.97
 
 
 def test_differences_between_families_are_no_error_of_the_held_out_score() -> None:
     strata = [[0.0, 0.1] * 50, [0.9, 1.0] * 50]
     apart, mixed = stats.stratified_score(strata), stats.score_mean([v for s in strata for v in s])
     assert apart[1] - apart[0] < 0.5 * (mixed[1] - mixed[0])
-
-
-@pytest.mark.parametrize("n", [20, 60, 90, 112, 134, 282])
-@pytest.mark.parametrize("shape", DIFFERENCES)
-def test_the_interval_of_a_difference_covers_95_percent(n: int, shape: str) -> None:
-    values, shares = DIFFERENCES[shape]
-    places = [(np.random.default_rng(9).choice(values, (3000, n), p=shares) + 1) / 2]
-    found = coverage(limits(places, unseen=unseen_pairs(places)), (float(values @ shares) + 1) / 2)
-    assert 0.92 <= found <= (0.972 if n * (1 - max(shares)) > 40 else 1.0)
-
-
-def test_runs_that_do_not_differ_leave_room_for_tasks_that_would() -> None:
-    for n, reach in ((20, 0.13), (282, 0.01)):
-        low, high = stats.score_difference([[0.0] * n])
-        assert -low == pytest.approx(high)
-        assert high == pytest.approx(reach, rel=0.1)
-    low, high = stats.score_difference([[1.0] * 20])
-    assert 0.6 < low < high == 1.0
 
 
 def test_the_interval_of_progress_is_wilsons_for_many_tasks_solved_or_not() -> None:

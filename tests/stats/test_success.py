@@ -12,18 +12,6 @@ from scipy import stats as reference
 
 from evalharness import stats
 
-from .counts import probabilities, tables
-
-PAIRED = [
-    (0.30, 0.10, 0.10, 0.50),
-    (0.20, 0.25, 0.10, 0.45),
-    (0.40, 0.30, 0.05, 0.25),
-    (0.10, 0.20, 0.20, 0.50),
-    (0.25, 0.25, 0.25, 0.25),
-    (0.15, 0.35, 0.15, 0.35),
-]
-"""Probabilities of (both, gained, lost, neither)."""
-
 
 @settings(deadline=None)
 @given(st.integers(0, 60), st.integers(0, 60))
@@ -32,48 +20,28 @@ def test_mcnemar_is_the_binomial_test_of_the_tasks_that_differ(gained: int, lost
     assert stats.mcnemar_exact(gained, lost) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("n", [20, 60, 112])
-def test_mcnemar_rejects_at_most_five_percent_of_equal_runs(n: int) -> None:
-    """Exact, over all numbers of differing tasks: the size under the null is never above the level."""
-    for discordant in (0.05, 0.2, 0.4, 0.8):
-        m = np.arange(n + 1)
-        size = 0.0
-        for differing, weight in zip(m, reference.binom.pmf(m, n, discordant), strict=True):
-            gained = np.arange(differing + 1)
-            rejected = stats.mcnemar_exact(gained, differing - gained) <= 0.05
-            size += weight * reference.binom.pmf(gained[rejected], differing, 0.5).sum()
-        assert size <= 0.05
+@settings(deadline=None)
+@given(st.integers(0, 60), st.integers(0, 60))
+def test_mid_p_counts_half_of_what_was_observed(gained: int, lost: int) -> None:
+    m = gained + lost
+    expected = stats.mcnemar_exact(gained, lost) - reference.binom.pmf(gained, m, 0.5)
+    assert stats.mcnemar_midp(gained, lost) == pytest.approx(1.0 if gained == lost else expected)
+    assert stats.mcnemar_midp(lost, gained) == stats.mcnemar_midp(gained, lost)
+
+
+@pytest.mark.parametrize("n", [20, 60, 112, 282])
+def test_mcnemar_mid_p_rejects_five_percent_of_equal_runs_at_most(n: int) -> None:
+    """Exact, over all numbers of differing tasks; Fagerland et al. 2013 found the same in 9,595 settings.
+    5.02 % in 20 tasks of which 80 % change."""
+    for discordant in (0.01, 0.03, 0.05, 0.1, 0.2, 0.4, 0.8):
+        size = sum(
+            weight * reference.binom.pmf(gained[rejected], m, 0.5).sum()
+            for m, weight in enumerate(reference.binom.pmf(np.arange(n + 1), n, discordant))
+            for gained in [np.arange(m + 1)]
+            for rejected in [stats.mcnemar_midp(gained, m - gained) <= 0.05]
+        )
+        assert size <= 0.0503
         assert stats.mcnemar_power(n, discordant, 0.0) == pytest.approx(size, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("cells", "low", "high"),
-    [((36, 12, 2, 0), 0.0569, 0.3404), ((36, 14, 0, 0), 0.1528, 0.4167), ((0, 0, 0, 30), -0.1135, 0.1135)],
-)
-def test_newcombe_gives_the_published_examples(
-    cells: tuple[int, int, int, int], low: float, high: float
-) -> None:
-    """Newcombe 1998, table II, method 10."""
-    assert stats.newcombe_paired(*cells) == (pytest.approx(low, abs=6e-5), pytest.approx(high, abs=6e-5))
-
-
-def test_newcombe_turns_round_when_the_runs_are_exchanged() -> None:
-    low, high = stats.newcombe_paired(9, 7, 2, 2)
-    assert stats.newcombe_paired(9, 2, 7, 2) == (pytest.approx(-high), pytest.approx(-low))
-
-
-@pytest.mark.parametrize("n", [20, 40])
-def test_newcombe_covers_95_percent_at_small_n(n: int) -> None:
-    """Exact coverage, over every possible table: 93 to 97 % on average, and never far off."""
-    cells = tables(n)
-    low, high = stats.newcombe_paired(*cells)
-    coverages = []
-    for shares in PAIRED:
-        difference = shares[1] - shares[2]
-        covered = (low <= difference + 1e-12) & (difference - 1e-12 <= high)
-        coverages.append(float(probabilities(cells, shares)[covered].sum()))
-    assert 0.93 <= fmean(coverages) <= 0.97
-    assert all(0.93 <= coverage <= 0.98 for coverage in coverages), coverages
 
 
 @pytest.mark.parametrize("n", [20, 60])

@@ -7,23 +7,23 @@ from functools import cache
 
 import pytest
 
-from envs import specs
-from envs.base import Task
+from evalharness.envs import specs
+from evalharness.envs.base import Task
 from evalharness.suites.open import check_frozen, frozen_proofs
 from tests.support.contracts import FAMILIES, contract
 
 
 @cache
 def suite(family: str) -> list[Task]:
-    return specs()[family].load_tasks("open", None, 0)
+    return specs()[family].suites.load_tasks("open", None, 0)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_there_are_as_many_tasks_as_the_family_says(family: str) -> None:
     tasks, expected = suite(family), contract(family).open_tasks
     assert [task.id for task in tasks] == [f"{family}/open/{i:03d}" for i in range(expected)]
-    assert specs()[family].expected["open"] == expected
-    assert specs()[family].expected.get("agentboard", expected) == expected
+    assert specs()[family].suites.expected["open"] == expected
+    assert specs()[family].suites.expected.get("agentboard", expected) == expected
     assert {task.difficulty for task in tasks} == {"easy", "hard"}
     for task in tasks:
         assert Task.from_json(json.loads(json.dumps(task.to_json()))).content_hash == task.content_hash

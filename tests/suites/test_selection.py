@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from envs import specs
-from envs.base import Task
+from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.config import make_config
-from evalharness.errors import UserError
+from evalharness.envs import specs
+from evalharness.envs.base import Task
 from evalharness.suites.draws import spread_sample
 from evalharness.suites.selection import select
 
@@ -77,8 +77,8 @@ def test_a_file_of_tasks_is_known_by_what_is_in_it(tmp_path: Path) -> None:
     file = tmp_path / "tasks.txt"
     file.write_text("# for a try\nbabyai:0-3\n\npddl/open/007  # a gripper\n")
     config = make_config({"model": "oracle", "suite": "open", "tasks": f"@{file}"})
-    assert config.tasks == "babyai:0-3,pddl/open/007"
-    assert [task.id for task in chosen(config.tasks)][-1] == "pddl/open/007"
+    assert config.selection.tasks == "babyai:0-3,pddl/open/007"
+    assert [task.id for task in chosen(config.selection.tasks)][-1] == "pddl/open/007"
 
 
 def test_first_tasks_and_drawn_ones_exclude_each_other(
@@ -99,3 +99,9 @@ def test_first_tasks_and_drawn_ones_exclude_each_other(
     ]
     assert main(words) == 2
     assert "give one of them" in capsys.readouterr().err
+
+
+def test_a_very_long_name_of_a_family_is_answered_in_a_short_line() -> None:
+    with pytest.raises(UserError, match=r"unknown family") as error:
+        select(specs(), "x" * 100_000, "open", data=None)
+    assert len(str(error.value)) < 400

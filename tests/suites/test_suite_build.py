@@ -7,19 +7,24 @@ import logging
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import evalharness, surroundings
 
-from envs import specs
-from envs.base import Task, tasks_hash
-from envs.pddl.problem import make_task
-from evalharness.errors import UserError
+from evalharness.base.errors import UserError
+from evalharness.envs import specs
+from evalharness.envs.base import EnvSpec, Task, tasks_hash
+from evalharness.envs.pddl.problem import make_task
 from evalharness.suites import open as suites
 from evalharness.suites.selection import family_tasks
 
 ALFWORLD = specs()["alfworld"]
 SEED = 11
+
+
+def with_suites(spec: EnvSpec, **changed: Any) -> EnvSpec:
+    return replace(spec, suites=replace(spec.suites, **changed))
 
 
 @pytest.fixture(scope="module")
@@ -107,19 +112,19 @@ def test_a_suite_of_an_earlier_version_is_made_again(
     target = suites.suite_file("alfworld", SEED)
     target.parent.mkdir(parents=True)
     target.write_text("\n".join([json.dumps(unversioned), *lines]) + "\n")
-    assert len(family_tasks(ALFWORLD, "open", None, SEED)) == 134
+    assert len(family_tasks(with_suites(ALFWORLD, open_version=1), "open", None, SEED)) == 134
     with pytest.raises(UserError, match=r"version 1 of the open ALFWorld suite.*--tasks alfworld --force"):
-        family_tasks(replace(ALFWORLD, open_version=2), "open", None, SEED)
+        family_tasks(ALFWORLD, "open", None, SEED)
 
 
 def test_a_suite_that_is_not_there_is_made_and_told(
     clean_home: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(logging.getLogger("evalharness"), "propagate", True)
-    few = replace(
+    few = with_suites(
         ALFWORLD,
         expected={"open": 2},
-        generate=lambda seed: ALFWORLD.load_tasks("open", None, seed)[:2],
+        generate=lambda seed: ALFWORLD.suites.load_tasks("open", None, seed)[:2],
     )
     with caplog.at_level("INFO", logger="evalharness"):
         made = family_tasks(few, "open", None, 3)
@@ -133,7 +138,7 @@ def test_a_suite_that_is_not_there_is_made_and_told(
 def test_a_task_without_a_proof_ends_the_build() -> None:
     """A planning problem that one action solves, and a suite that lacks a task."""
     pddl = specs()["pddl"]
-    good = pddl.load_tasks("open", None, 0)[0]
+    good = pddl.suites.load_tasks("open", None, 0)[0]
     problem = good.payload["problem"].partition("(:goal")[0]
     here = re.search(r"\(at-robby (\w+)\)", problem)
     assert here is not None
@@ -141,16 +146,16 @@ def test_a_task_without_a_proof_ends_the_build() -> None:
     trivial = make_task(
         "open", 0, good.kind, "easy", good.payload["domain"], f"{problem}(:goal (and (at-robby {there}))))"
     )
-    one = replace(pddl, expected={"open": 1}, generate=lambda seed: [good])
+    one = with_suites(pddl, expected={"open": 1}, generate=lambda seed: [good])
     assert len(suites.build(one, 3)) == 1
     with pytest.raises(suites.UnprovenTaskError, match="a plan of 1 turns"):
-        suites.build(replace(one, generate=lambda seed: [trivial]), 3)
+        suites.build(with_suites(one, generate=lambda seed: [trivial]), 3)
     with pytest.raises(suites.UnprovenTaskError, match="1 tasks, not 2"):
-        suites.build(replace(one, expected={"open": 2}), 3)
+        suites.build(with_suites(one, expected={"open": 2}), 3)
 
 
 def test_a_changed_task_of_seed_0_is_noticed() -> None:
-    tasks = ALFWORLD.load_tasks("open", None, 0)
+    tasks = ALFWORLD.suites.load_tasks("open", None, 0)
     suites.check_frozen(ALFWORLD, tasks)
     for changed in (tasks[:-1], [replace(tasks[0], goal="put two mugs in bed"), *tasks[1:]]):
         with pytest.raises(UserError, match="reinstall"):

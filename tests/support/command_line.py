@@ -8,9 +8,13 @@ import pty
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import loaded
 import pandas as pd
+
+from evalharness.base.reading import read_object
+from evalharness.records.lines import read_lines
 
 EXAMPLE = Path(__file__).parent / "example_environment"
 Started = asyncio.subprocess.Process | loaded.Command
@@ -100,3 +104,8 @@ def _read(reader: object) -> bytes:
         return os.read(reader.fileno(), 65536)  # type: ignore[attr-defined]
     except OSError:  # the other side has closed
         return b""
+
+
+def read_records(path: Path) -> list[dict[str, Any]]:
+    """The whole lines of a file of records."""
+    return list(read_lines(path, "", read_object))

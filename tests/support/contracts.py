@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hypothesis.strategies import SearchStrategy
 
-from envs.base import Task, TextEnv
+from evalharness.envs.base import Task, TextEnv
 
 _PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
 FAMILIES: tuple[str, ...] = tuple(sorted(_PROJECT["project"]["entry-points"]["evalharness.environments"]))

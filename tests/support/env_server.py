@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,13 +32,22 @@ def notes(environment: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def serving(environment: Mapping[str, str], *options: object, survives: bool = True) -> Iterator[EnvServer]:
-    """SIGTERM ends it, and it must end well. (Ctrl-C is ignored by what a shell started in the background.)"""
+def serving(
+    environment: Mapping[str, str], *options: object, survives: bool = True, folder: Path | None = None
+) -> Iterator[EnvServer]:
+    """SIGTERM ends it, and it must end well. (Ctrl-C is ignored by what a shell started in the background.)
+
+    `folder`: the current one, with the command `evalharness` in place of `python -m`.
+    """
+    start = command("env", "serve", *options, "--port", 0)
+    if folder is not None:
+        start[:3] = [str(Path(sys.executable).with_name("evalharness"))]
     # What it notes goes to a file: a pipe that nobody reads would fill up.
     log = notes(environment)
     with log.open("ab") as errors:
         server = subprocess.Popen(
-            command("env", "serve", *options, "--port", 0),
+            start,
+            cwd=folder,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,

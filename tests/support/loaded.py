@@ -25,7 +25,7 @@ from itertools import count
 from pathlib import Path
 
 LIBRARIES = (
-    "aiohttp", "asyncio", "encodings.idna", "gymnasium", "httptools", "numpy", "packaging.version", "pandas",
+    "aiohttp", "asyncio", "encodings.idna", "gymnasium", "numpy", "packaging.version", "pandas",
     "platformdirs", "psutil", "pyarrow", "pyarrow.pandas_compat", "pyarrow.parquet", "pydantic.dataclasses",
     "pydantic.main", "pydantic.plugin._loader", "pydantic.type_adapter", "regex", "rich.console", "rich.live",
     "rich.progress", "rich.table", "scipy.optimize", "scipy.special", "scipy.stats", "sqlite3", "uvloop", "yaml",

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from envs import specs
-from envs.base import Task
 from evalharness.config import RunConfig
+from evalharness.envs import specs
+from evalharness.envs.base import Task
 from evalharness.protocol.prompt import load_prompt
 from evalharness.records.episode import Episode, Turn
-from evalharness.records.manifest import make_manifest
+from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import RunStore
 
 Outcome = tuple[bool, float]
@@ -83,13 +83,13 @@ def make_run(
     """`outcomes`: family -> the outcome of each task, or the outcomes of its samples; `kinds`: of each task;
     `labels`: family -> whose they are, of all its tasks or of each. `prompts`:
     family -> hash of its prompt file, for those that are not the harness's own."""
-    config = RunConfig(model="http://127.0.0.1:1/v1", model_name=name, **options)
+    config = RunConfig.of(model="http://127.0.0.1:1/v1", model_name=name, **options)
     whose = dict(labels or {})
     tasks = [
         make_task(
             family,
             i,
-            suite=config.suite,
+            suite=config.selection.suite,
             labels=said if isinstance(said := whose.get(family, "official"), str) else said[i],
             goal=(goals or {}).get(family, ""),
             kind=kinds[family][i] if kinds else "made",
@@ -100,10 +100,10 @@ def make_run(
     own = {family: load_prompt(specs()[family]).sha256 for family in outcomes}
     manifest = make_manifest(config, tasks, specs(), own | dict(prompts or {}), {"name": name})
     with RunStore(folder) as store:
-        store.begin(manifest)
+        store.begin(manifest.to_json())
         for task in tasks:
             given = outcomes[task.family][task.index]
             samples = [given] if isinstance(given[0], bool) else given
             for sample, outcome in enumerate(samples):
-                store.append(made_episode(task, sample, outcome, config.perturb))  # type: ignore[arg-type]
+                store.append(made_episode(task, sample, outcome, config.agent.perturb))  # type: ignore[arg-type]
     return folder

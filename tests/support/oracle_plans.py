@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envs.base import Task, TextEnv
+from evalharness.envs.base import Task, TextEnv
 
 _plans: dict[str, list[str]] = {}
 

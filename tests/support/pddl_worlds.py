@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from envs.base import Task
-from envs.pddl.engine import World
-from envs.pddl.problem import domain_text, make_task
-from envs.pddl.syntax import parse_domain, parse_problem
+from evalharness.envs.base import Task
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.problem import domain_text, make_task
+from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 
 
 def world(kind: str, problem: str) -> World:

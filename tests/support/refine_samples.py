@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.refine.sample import Sample, SampleMessage
+from evalharness.training.datasets.sample import Sample, SampleMessage
 
 
 def said(thought: str, action: str, *, error: tuple[str, ...] = (), refine: bool = False) -> SampleMessage:

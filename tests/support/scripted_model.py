@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from evalharness.refine.synthesis_prompts import load_prompts
+from evalharness.training.synthesis.synthesis_prompts import load_prompts
 
 PROMPTS = load_prompts()
 SCRIPT: dict[str, Any] = PROMPTS.script.examples[0].script

@@ -25,7 +25,7 @@ def _uv() -> list[str]:
     """uv installs seventy packages in the time that pip takes for five; it is in the extra `dev`."""
     beside = Path(sys.executable).with_name("uv")
     found = str(beside) if beside.exists() else shutil.which("uv")
-    assert found, "uv is missing: pip install -r constraints-dev.txt"
+    assert found, "uv is missing: pip install -r requirements/dev.txt"
     return [found]
 
 
@@ -63,10 +63,17 @@ def layered(folder: Path, below: Path, *packages: str) -> Path:
     _run(*_uv(), "venv", "-q", "--python", below, folder)
     interpreter = folder / "bin" / "python"
     _run(*_uv(), "pip", "install", "-q", "--no-deps", "--python", interpreter, *packages)
-    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    shown = [
-        subprocess.run([python, "-I", "-c", where], capture_output=True, text=True, check=True).stdout.strip()
+    where = "import sys; print(*[path for path in sys.path if path.endswith('-packages')], sep='\\n')"
+    own, those_below = (
+        subprocess.run([python, "-I", "-c", where], capture_output=True, text=True, check=True).stdout
         for python in (interpreter, below)
-    ]
-    (Path(shown[0]) / "below.pth").write_text(shown[1] + "\n")
+    )
+    (Path(own.splitlines()[0]) / "below.pth").write_text(those_below)
     return interpreter
+
+
+def build(folder: Path, *what: object) -> Path:
+    """The one file that `uv build WHAT` makes."""
+    _run(*_uv(), "build", "-q", "-o", folder, *what)
+    (made,) = (path for path in folder.iterdir() if path.name != ".gitignore")
+    return made

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from envs.base import EnvSpec, Suite, Task, TextEnv
+from evalharness.envs.base import Actions, EnvSpec, Suite, Task, TaskSuites, TextEnv, WorkerNeeds
 
 TASKS = 416
 
@@ -27,12 +27,10 @@ SPEC = EnvSpec(
     family="ring",
     title="Ring",
     gym_id="benchmark/Ring-v0",
-    expected={"open": TASKS},
     held_out=True,
-    load_tasks=load_tasks,
     make=make,
-    actions={"go": "go {direction}"},
-    help_action=None,
+    suites=TaskSuites({"open": TASKS}, load_tasks),
+    actions=Actions({"go": "go {direction}"}),
+    worker=WorkerNeeds(envs_per_worker=64),
     prompt_file=Path(__file__).with_name("ring.yaml"),
-    envs_per_worker=64,
 )

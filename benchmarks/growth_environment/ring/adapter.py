@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from envs.base import TextEnv, task_of
+from evalharness.envs.base import TextEnv, task_of
 
 STEPS = {"go right": 1, "go left": -1}
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from envs.pddl.engine import World
-from envs.pddl.oracle import barman, blockworld, gripper, tyreworld
-from envs.pddl.oracle.search import Bound, Plan, search
-from envs.pddl.oracle.symmetry import canonical_key
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.oracle import barman, blockworld, gripper, tyreworld
+from evalharness.envs.pddl.oracle.search import Bound, Plan, search
+from evalharness.envs.pddl.oracle.symmetry import canonical_key
 
 MOST_EXPANDED = 100_000
 

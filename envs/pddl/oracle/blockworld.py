@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from envs.pddl.engine import World
-from envs.pddl.oracle.facts import among, naming
-from envs.pddl.oracle.search import Bound
-from envs.pddl.syntax import Atom
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.oracle.facts import among, naming
+from evalharness.envs.pddl.oracle.search import Bound
+from evalharness.envs.pddl.syntax import Atom
 
 TABLE = ""
 HAND = "hand"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from envs.pddl.engine import World
-from envs.pddl.syntax import Atom
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.syntax import Atom
 
 T = TypeVar("T")
 

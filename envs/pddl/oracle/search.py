@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from envs.pddl.engine import GroundAction, World
+from evalharness.envs.pddl.engine import GroundAction, World
 
 DEAD = 1_000_000
 """A bound this large says that the goal is out of reach."""

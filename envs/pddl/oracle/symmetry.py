@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from itertools import permutations
 
-from envs.pddl.engine import World
-from envs.pddl.syntax import Atom
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.syntax import Atom
 
 MOST_PERMUTED = 3
 """Classes up to this size may be renamed by trying every order; a larger one only by sorting."""

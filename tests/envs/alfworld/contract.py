@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from envs.alfworld import SPEC
-from envs.alfworld.households import Household
-from envs.base import Task, TextEnv
+from evalharness.envs.alfworld import SPEC
+from evalharness.envs.alfworld.households import Household
+from evalharness.envs.base import Task, TextEnv
 from tests.support.contracts import Contract
 
 

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from envs.alfworld import SPEC
-from envs.alfworld.adapter import ALFWorldEnv
-from envs.alfworld.households import Household, build_game
-from envs.alfworld.tasks import read_game
-from envs.alfworld.textworld_world import TextWorldWorld
-from envs.alfworld.world import World
-from envs.base import InvalidTaskError, Task
+from evalharness.envs.alfworld import SPEC
+from evalharness.envs.alfworld.adapter import ALFWorldEnv
+from evalharness.envs.alfworld.households import Household, build_game
+from evalharness.envs.alfworld.tasks import read_game
+from evalharness.envs.alfworld.textworld_world import TextWorldWorld
+from evalharness.envs.alfworld.world import World
+from evalharness.envs.base import InvalidTaskError, Task
 
 reference = pytest.mark.skipif(
     sys.version_info >= (3, 13) or find_spec("textworld") is None,
@@ -58,7 +58,7 @@ def household_game(task: Task) -> Mapping[str, Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["put", "clean", "heat", "cool", "examine", "puttwo"])
 def test_generated_households_play_the_same_on_textworld(kind: str) -> None:
-    task = next(task for task in SPEC.load_tasks("open", None, 3) if task.kind == kind)
+    task = next(task for task in SPEC.suites.load_tasks("open", None, 3) if task.kind == kind)
     walk_both(household_game(task), task.id, 40)
 
 
@@ -67,7 +67,7 @@ def test_generated_households_play_the_same_on_textworld(kind: str) -> None:
 @pytest.mark.data
 @pytest.mark.parametrize("kind", ["put", "clean", "heat", "cool", "examine", "puttwo"])
 def test_published_games_play_the_same_on_textworld(kind: str, published_data: Path) -> None:
-    tasks = [task for task in SPEC.load_tasks("agentboard", published_data, 0) if task.kind == kind]
+    tasks = [task for task in SPEC.suites.load_tasks("agentboard", published_data, 0) if task.kind == kind]
     task = random.Random(kind).choice(tasks)
     walk_both(json.loads(read_game(published_data, task.payload["game"])), task.id, 40)
 
@@ -75,7 +75,7 @@ def test_published_games_play_the_same_on_textworld(kind: str, published_data: P
 @pytest.mark.slow
 @reference
 def test_the_adapter_answers_alike_on_either_engine_up_to_the_goal() -> None:
-    task = next(task for task in SPEC.load_tasks("open", None, 3) if task.kind == "heat")
+    task = next(task for task in SPEC.suites.load_tasks("open", None, 3) if task.kind == "heat")
     ours, theirs = ALFWorldEnv(), ALFWorldEnv(engine="textworld")
     assert ours.reset(options={"task": task}) == theirs.reset(options={"task": task})
     plan = ours.oracle()
@@ -87,7 +87,7 @@ def test_the_adapter_answers_alike_on_either_engine_up_to_the_goal() -> None:
 
 @pytest.mark.parametrize("missing", ["pddl_domain", "grammar", "pddl_problem"])
 def test_what_is_not_a_game_is_named_as_such(missing: str) -> None:
-    game = dict(household_game(SPEC.load_tasks("open", None, 3)[0]))
+    game = dict(household_game(SPEC.suites.load_tasks("open", None, 3)[0]))
     del game[missing]
     with pytest.raises(InvalidTaskError, match=missing):
         World(game)

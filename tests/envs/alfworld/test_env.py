@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import envs
-from envs.alfworld import SPEC
-from envs.alfworld.actions import repaired
-from envs.base import InvalidTaskError, NoEpisodeError, Task, TextEnv
+from evalharness.envs import specs
+from evalharness.envs.alfworld import SPEC
+from evalharness.envs.alfworld.actions import repaired
+from evalharness.envs.base import InvalidTaskError, NoEpisodeError, Task, TextEnv
 
-TASKS = SPEC.load_tasks("open", None, 7)
+TASKS = SPEC.suites.load_tasks("open", None, 7)
 ENV = SPEC.make(None)
 
 odd_text = st.one_of(
@@ -101,7 +101,7 @@ def test_everything_offered_is_sorted_and_accepted(index: int, rng: random.Rando
 def test_every_offered_action_is_worded_by_exactly_one_template() -> None:
     patterns = {
         name: re.compile(re.sub(r"\\\{\w+\\\}", r"[a-z]+ \\d+", re.escape(template)))
-        for name, template in SPEC.actions.items()
+        for name, template in SPEC.actions.templates.items()
     }
     used = set()
     for task in TASKS[::4]:
@@ -112,7 +112,7 @@ def test_every_offered_action_is_worded_by_exactly_one_template() -> None:
                 assert len(names) == 1, offered
                 used.update(names)
             ENV.step(action)
-    assert used == set(SPEC.actions)
+    assert used == set(SPEC.actions.templates)
 
 
 def test_reward_is_the_gain_in_progress_and_looking_repeats_the_latest_sight() -> None:
@@ -150,7 +150,7 @@ def test_the_published_repairs_of_an_action() -> None:
 
 
 def test_it_is_registered_with_gymnasium_and_asks_for_a_task() -> None:
-    assert envs.specs()["alfworld"] is SPEC
+    assert specs()["alfworld"] is SPEC
     env = gymnasium.make(SPEC.gym_id)
     with pytest.raises(InvalidTaskError):
         env.reset()

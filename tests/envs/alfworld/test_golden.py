@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from envs.alfworld import SPEC
+from evalharness.envs.alfworld import SPEC
 
 pytestmark = pytest.mark.data
 
@@ -21,7 +21,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 @pytest.mark.slow
 def test_every_recorded_step_is_reproduced(published_data: Path, golden_dir: Path) -> None:
     """Observation, progress, done and grounding of each step; goal, first observation and final scores."""
-    tasks = SPEC.load_tasks("agentboard", published_data, 0)
+    tasks = SPEC.suites.load_tasks("agentboard", published_data, 0)
     env = SPEC.make(published_data)
     transcripts = _lines(golden_dir / "alfworld.jsonl")
     differences: list[str] = []
@@ -49,7 +49,7 @@ def test_every_recorded_step_is_reproduced(published_data: Path, golden_dir: Pat
 def test_the_commands_offered_at_the_start_are_the_recorded_ones(
     published_data: Path, golden_dir: Path
 ) -> None:
-    tasks = SPEC.load_tasks("agentboard", published_data, 0)
+    tasks = SPEC.suites.load_tasks("agentboard", published_data, 0)
     env = SPEC.make(published_data)
     for recorded in _lines(golden_dir / "alfworld.actions.jsonl"):
         env.reset(options={"task": tasks[recorded["id"]]})

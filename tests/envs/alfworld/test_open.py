@@ -13,14 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracle_plans import oracle_plan
 
-from envs.alfworld import SPEC
-from envs.alfworld.generator import HARD_BITS, QUOTA, generate
-from envs.alfworld.households import Household, build_game
-from envs.alfworld.oracle import errand
-from envs.alfworld.rooms import ROOMS
-from envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
+from evalharness.envs.alfworld import SPEC
+from evalharness.envs.alfworld.generator import HARD_BITS, QUOTA, generate
+from evalharness.envs.alfworld.households import Household, build_game
+from evalharness.envs.alfworld.oracle import errand
+from evalharness.envs.alfworld.rooms import ROOMS
+from evalharness.envs.base import MAX_TURNS, MIN_TURNS, InvalidTaskError, Task
+from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import load_prompt
-from evalharness.protocol.surface import ActionSurface
 
 SUITE_0 = "8e3ce84bfe53cbb291ad0879f60ef022a78bd6381e1b110b70c73982bbf9ac9b"
 """SHA-256 over the content hashes of the tasks of suite seed 0. A change here is a change of the benchmark."""
@@ -37,7 +37,7 @@ def household_of(task: Task) -> Household:
 
 @pytest.fixture(scope="module")
 def suite() -> list[Task]:
-    return SPEC.load_tasks("open", None, 0)
+    return SPEC.suites.load_tasks("open", None, 0)
 
 
 def test_the_suite_of_seed_0_is_frozen(suite: list[Task]) -> None:
@@ -48,7 +48,7 @@ def test_the_suite_of_seed_0_is_frozen(suite: list[Task]) -> None:
 @given(st.integers(0, 10**9))
 def test_every_seed_gives_134_different_tasks_in_the_published_proportions(seed: int) -> None:
     tasks = list(generate(seed))
-    assert len(tasks) == SPEC.expected["open"] == 134
+    assert len(tasks) == SPEC.suites.expected["open"] == 134
     assert [task.id for task in tasks] == [f"alfworld/open/{i:03d}" for i in range(134)]
     households = [household_of(task) for task in tasks]
     assert Counter((h.kind, h.room) for h in households) == QUOTA
@@ -230,7 +230,7 @@ def test_every_kind_of_task_has_an_example_of_its_own() -> None:
     assert (
         len(
             {
-                prompt.for_kind(kind).messages(ActionSurface(SPEC.actions), "", "")[1]["content"]
+                prompt.for_kind(kind).messages(ActionSurface(SPEC.actions.templates), "", "")[1]["content"]
                 for kind in kinds
             }
         )
@@ -259,13 +259,13 @@ def test_a_worked_example_is_what_the_world_answers_and_belongs_to_no_suite(hous
 
 @pytest.mark.data
 def test_no_published_task_has_the_goal_of_a_worked_example(published_data: Path) -> None:
-    goals = {task.goal for task in SPEC.load_tasks("agentboard", published_data, 0)}
+    goals = {task.goal for task in SPEC.suites.load_tasks("agentboard", published_data, 0)}
     assert not goals & {household.goal for household in EXAMPLES}
 
 
 def test_the_prompt_is_short() -> None:
     """About 1,200 tokens at four characters a token."""
-    surface = ActionSurface(SPEC.actions)
+    surface = ActionSurface(SPEC.actions.templates)
     for kind, _ in QUOTA:
         prompt = load_prompt(SPEC).for_kind(kind)
         assert sum(len(message["content"]) for message in prompt.messages(surface, "", "")) < 4 * 1200

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envs.alfworld.facts import FactBase
-from envs.alfworld.grammar import Entity, Symbol, parse_grammar
-from envs.alfworld.naming import readable_names
-from envs.alfworld.narration import Context, Scene, derive
-from envs.alfworld.pddl import (
+from evalharness.envs.alfworld.facts import FactBase
+from evalharness.envs.alfworld.grammar import Entity, Symbol, parse_grammar
+from evalharness.envs.alfworld.naming import readable_names
+from evalharness.envs.alfworld.narration import Context, Scene, derive
+from evalharness.envs.alfworld.pddl import (
     And,
     Atom,
     Condition,
@@ -23,8 +23,8 @@ from envs.alfworld.pddl import (
     parse_domain,
     parse_problem,
 )
-from envs.alfworld.query import Query
-from envs.base import InvalidTaskError
+from evalharness.envs.alfworld.query import Query
+from evalharness.envs.base import InvalidTaskError
 
 OBJECTS = {"ann": "person", "bob": "person", "hat": "thing", "cup": "thing", "jar": "thing"}
 MEMBERS = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from envs.alfworld import SPEC
+from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.errors import UserError
+from evalharness.envs.alfworld import SPEC
 from evalharness.protocol.perturb import UNKNOWN_WORD, Voice
 from evalharness.protocol.prompt import load_prompt
 from evalharness.records.store import read_episodes

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from envs.alfworld import SPEC
-from envs.alfworld.labels import KINDS, difficulty, subgoals
-from envs.alfworld.tasks import game_path
-from envs.base import InvalidTaskError, MissingDataError
+from evalharness.envs.alfworld import SPEC
+from evalharness.envs.alfworld.labels import KINDS, difficulty, subgoals
+from evalharness.envs.alfworld.tasks import game_path
+from evalharness.envs.base import InvalidTaskError, MissingDataError
 
 
 def test_without_data_the_message_names_the_command_that_brings_it(tmp_path: Path) -> None:
     for data in (None, tmp_path):
         with pytest.raises(MissingDataError, match="evalharness data import"):
-            SPEC.load_tasks("agentboard", data, 0)
+            SPEC.suites.load_tasks("agentboard", data, 0)
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "a/b", "put-A-None-B-1/trial_1/..", ""])
@@ -28,11 +28,11 @@ def test_a_name_that_leaves_the_data_folder_is_refused(tmp_path: Path, name: str
 
 @pytest.mark.data
 def test_the_table_holds_134_tasks_of_six_kinds_in_label_order(published_data: Path) -> None:
-    tasks = SPEC.load_tasks("agentboard", published_data, 0)
-    assert len(tasks) == SPEC.expected["agentboard"] == 134
+    tasks = SPEC.suites.load_tasks("agentboard", published_data, 0)
+    assert len(tasks) == SPEC.suites.expected["agentboard"] == 134
     assert [task.index for task in tasks] == list(range(134))
     assert {task.kind for task in tasks} == set(KINDS.values())
-    assert [task.content_hash for task in SPEC.load_tasks("agentboard", published_data, 1)] == [
+    assert [task.content_hash for task in SPEC.suites.load_tasks("agentboard", published_data, 1)] == [
         task.content_hash for task in tasks
     ]
     assert not any(str(published_data) in json.dumps(task.to_json()) for task in tasks)
@@ -41,7 +41,7 @@ def test_the_table_holds_134_tasks_of_six_kinds_in_label_order(published_data: P
 @pytest.mark.data
 def test_the_published_labels_follow_from_what_each_game_asks_for(published_data: Path) -> None:
     """Subgoals and difficulty rebuilt from `traj_data.json` equal the label file's, for every task."""
-    for task in SPEC.load_tasks("agentboard", published_data, 0):
+    for task in SPEC.suites.load_tasks("agentboard", published_data, 0):
         folder = game_path(published_data, task.payload["game"]).parent
         asked = json.loads((folder / "traj_data.json").read_text())
         parameters = asked["pddl_params"]
@@ -55,7 +55,7 @@ def test_the_published_labels_follow_from_what_each_game_asks_for(published_data
 @pytest.mark.data
 def test_the_oracle_solves_every_task_within_thirty_turns_and_meets_every_label(published_data: Path) -> None:
     env = SPEC.make(published_data)
-    for task in SPEC.load_tasks("agentboard", published_data, 0):
+    for task in SPEC.suites.load_tasks("agentboard", published_data, 0):
         env.reset(options={"task": task})
         plan = env.oracle()
         assert 1 <= len(plan) <= 30, task.id
@@ -75,7 +75,7 @@ def test_the_oracle_solves_every_task_within_thirty_turns_and_meets_every_label(
 def test_a_game_file_that_differs_from_the_task_table_is_refused(
     published_data: Path, tmp_path: Path
 ) -> None:
-    task = SPEC.load_tasks("agentboard", published_data, 0)[0]
+    task = SPEC.suites.load_tasks("agentboard", published_data, 0)[0]
     original = game_path(published_data, task.payload["game"])
     copy = game_path(tmp_path, task.payload["game"])
     copy.parent.mkdir(parents=True)
@@ -91,7 +91,7 @@ def test_a_game_file_that_differs_from_the_task_table_is_refused(
 
 @pytest.mark.data
 def test_playing_leaves_the_data_as_it_was(published_data: Path) -> None:
-    task = SPEC.load_tasks("agentboard", published_data, 0)[0]
+    task = SPEC.suites.load_tasks("agentboard", published_data, 0)[0]
     folder = game_path(published_data, task.payload["game"]).parent
     before = {path.name: (path.stat().st_mtime_ns, path.stat().st_size) for path in folder.iterdir()}
     env = SPEC.make(published_data)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from envs.babyai.actions import CHECK, UNKNOWN, available
-from envs.babyai.world import World
-from envs.base import Task, TextEnv
+from evalharness.envs.babyai.actions import CHECK, UNKNOWN, available
+from evalharness.envs.babyai.world import World
+from evalharness.envs.base import Task, TextEnv
 from tests.support.contracts import Contract
 
 COLOR = r"\b(red|green|blue|purple|yellow|grey)\b"

@@ -7,16 +7,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envs.babyai import SPEC
-from envs.babyai.actions import available, listing
-from envs.babyai.labels import LabelProgress, matches
-from envs.babyai.levels import LEVELS, make_level
-from envs.babyai.observation import COMPLETED, describe
-from envs.babyai.view import SIZE, look
-from envs.babyai.world import World
-from envs.base import InvalidTaskError, MissingDataError, Task
+from evalharness.envs.babyai import SPEC
+from evalharness.envs.babyai.actions import available, listing
+from evalharness.envs.babyai.labels import LabelProgress, matches
+from evalharness.envs.babyai.levels import LEVELS, make_level
+from evalharness.envs.babyai.observation import COMPLETED, describe
+from evalharness.envs.babyai.view import SIZE, look
+from evalharness.envs.babyai.world import World
+from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
+from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import load_prompt
-from evalharness.protocol.surface import ActionSurface
 
 
 def _task(level: str, seed: int, subgoals: tuple[str, ...] = ("You are carrying a ** key",)) -> Task:
@@ -73,7 +73,7 @@ def test_valid_actions_are_sorted_and_each_is_accepted() -> None:
 
 
 def test_every_valid_action_is_worded_by_the_action_table() -> None:
-    surface = ActionSurface(SPEC.actions)
+    surface = ActionSurface(SPEC.actions.templates)
     env = SPEC.make(None)
     for level in LEVELS:
         env.reset(options={"task": _task(level, 6)})
@@ -227,9 +227,9 @@ def test_the_listing_is_in_the_published_order() -> None:
 
 def test_missing_labels_name_the_command_that_gets_them(tmp_path: Any) -> None:
     with pytest.raises(MissingDataError, match=r"evalharness data fetch, .*evalharness data import DIR$"):
-        SPEC.load_tasks("agentboard", tmp_path, 0)
+        SPEC.suites.load_tasks("agentboard", tmp_path, 0)
     with pytest.raises(MissingDataError, match=r"evalharness data fetch, .*evalharness data import DIR$"):
-        SPEC.load_tasks("agentboard", None, 0)
+        SPEC.suites.load_tasks("agentboard", None, 0)
 
 
 def test_a_foreign_task_is_refused_in_words() -> None:

@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from envs.babyai import SPEC
-from envs.base import Task, TextEnv
+from evalharness.envs.babyai import SPEC
+from evalharness.envs.base import Task, TextEnv
 
 pytestmark = pytest.mark.data
 
 
 @pytest.fixture(scope="module")
 def tasks(published_data: Path) -> list[Task]:
-    return SPEC.load_tasks("agentboard", published_data, 0)
+    return SPEC.suites.load_tasks("agentboard", published_data, 0)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envs.babyai import SPEC
+from evalharness.envs.babyai import SPEC
 from evalharness.protocol.perturb import Voice
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from envs.hotpotqa.importer import import_file
+from evalharness.envs.hotpotqa.importer import import_file
 
 from .made_data import questions, silent, write
 

@@ -6,8 +6,8 @@ import re
 
 from hypothesis import strategies as st
 
-from envs.base import Task, TextEnv
-from envs.hotpotqa.world import make_world
+from evalharness.envs.base import Task, TextEnv
+from evalharness.envs.hotpotqa.world import make_world
 from tests.support.contracts import Contract
 
 

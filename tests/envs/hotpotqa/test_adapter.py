@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envs import specs
-from envs.base import InvalidTaskError, Task
-from envs.hotpotqa.actions import INVALID, parse
-from envs.hotpotqa.adapter import HotpotQAEnv
-from envs.hotpotqa.generator import generate
-from envs.hotpotqa.pages import Page, PageStore, PageStoreError, words_of
-from envs.hotpotqa.score import exact_match, f1
-from envs.hotpotqa.store_writer import write_small
+from evalharness.envs import specs
+from evalharness.envs.base import InvalidTaskError, Task
+from evalharness.envs.hotpotqa.actions import INVALID, parse
+from evalharness.envs.hotpotqa.adapter import HotpotQAEnv
+from evalharness.envs.hotpotqa.generator import generate
+from evalharness.envs.hotpotqa.pages import Page, PageStore, PageStoreError, words_of
+from evalharness.envs.hotpotqa.score import exact_match, f1
+from evalharness.envs.hotpotqa.store_writer import write_small
 from evalharness.protocol.perturb import Voice
 from evalharness.protocol.prompt import load_prompt
 
@@ -271,7 +271,7 @@ def test_another_store_than_the_task_was_made_with_is_refused(store: PageStore, 
 # --- wordings ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", sorted(SPEC.wording.perturbations))
+@pytest.mark.parametrize("name", sorted(SPEC.actions.wording.perturbations))
 def test_a_perturbed_episode_is_the_same_episode(name: str, store: PageStore, tmp_path: Path) -> None:
     voice = Voice(SPEC, name)
     environment, task = playing(store, tmp_path)
@@ -283,7 +283,9 @@ def test_a_perturbed_episode_is_the_same_episode(name: str, store: PageStore, tm
         environment.reset(options={"task": task})
         assert environment.step(voice.to_world("search[Milhouse]"))[0] == INVALID
     listed = voice.observation(INVALID)
-    assert all(voice.surface.templates[a].replace("{", "").replace("}", "") in listed for a in SPEC.actions)
+    assert all(
+        voice.surface.templates[a].replace("{", "").replace("}", "") in listed for a in SPEC.actions.templates
+    )
 
 
 def test_the_worked_example_is_what_the_world_of_its_seed_answers() -> None:
@@ -316,7 +318,7 @@ def test_the_prompt_says_the_turns_that_the_run_gives(turns: int) -> None:
 def test_common_words_that_no_title_holds_together_still_have_similar_titles(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("envs.hotpotqa.pages._MOST_MATCHES", 2)
+    monkeypatch.setattr("evalharness.envs.hotpotqa.pages._MOST_MATCHES", 2)
     path = tmp_path / "pages.sqlite"
     titles = [*(f"The {n}" for n in range(4)), *(f"Of {n}" for n in range(3))]
     write_small(path, [Page(title, ("x",)) for title in titles], [], "made for tests")

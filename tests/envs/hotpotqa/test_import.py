@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from envs import specs
-from envs.base import ImportRefusedError
-from envs.hotpotqa import importer
-from envs.hotpotqa.importer import import_file
-from envs.hotpotqa.pages import Page, PageStore, PageStoreError
-from envs.hotpotqa.store_writer import StoreWriter
-from envs.hotpotqa.tasks import data_files
 from evalharness.cli import main
+from evalharness.envs import specs
+from evalharness.envs.base import ImportRefusedError
+from evalharness.envs.hotpotqa import importer
+from evalharness.envs.hotpotqa.importer import import_file
+from evalharness.envs.hotpotqa.pages import Page, PageStore, PageStoreError
+from evalharness.envs.hotpotqa.store_writer import StoreWriter
+from evalharness.envs.hotpotqa.tasks import data_files
 
 from .made_data import abstracts, questions, silent, write
 
@@ -28,7 +28,7 @@ SPEC = SPECS["hotpotqa"]
 
 
 def test_the_distractor_file_brings_questions_and_their_paragraphs(data: Path) -> None:
-    tasks = SPEC.load_tasks("hotpotqa", data, 0)
+    tasks = SPEC.suites.load_tasks("hotpotqa", data, 0)
     assert len(tasks) == 400
     assert tasks[7].id == "hotpotqa/hotpotqa/0007"
     assert tasks[7].payload["supporting"] == ["Book 7", "Writer 7"]
@@ -60,7 +60,7 @@ def test_the_simplified_file_is_a_question_file_without_pages_or_supporting_fact
         '{"title": "Book 1", "text": "Mr. X is odd. It is by Writer 1! Really? Yes.", "redirects": ["B1"]}\n'
     )
     import_file(pages, tmp_path / "data", silent)
-    [task, *_] = SPEC.load_tasks("hotpotqa", tmp_path / "data", 0)
+    [task, *_] = SPEC.suites.load_tasks("hotpotqa", tmp_path / "data", 0)
     environment = SPEC.make(tmp_path / "data")
     environment.reset(options={"task": task})
     assert environment.step("search[b1]")[0].startswith("Mr. X is odd.")

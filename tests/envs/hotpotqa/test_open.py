@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from envs import specs
-from envs.base import InvalidTaskError, Task
-from envs.hotpotqa import oracle
-from envs.hotpotqa.actions import SHOWN_SENTENCES, parse
-from envs.hotpotqa.generator import generate
-from envs.hotpotqa.questions import BRIDGES, CLOSED, COMPARISONS, make_questions
-from envs.hotpotqa.score import exact_match, normal
-from envs.hotpotqa.world import make_world
+from evalharness.envs import specs
+from evalharness.envs.base import InvalidTaskError, Task
+from evalharness.envs.hotpotqa import oracle
+from evalharness.envs.hotpotqa.actions import SHOWN_SENTENCES, parse
+from evalharness.envs.hotpotqa.generator import generate
+from evalharness.envs.hotpotqa.questions import BRIDGES, CLOSED, COMPARISONS, make_questions
+from evalharness.envs.hotpotqa.score import exact_match, normal
+from evalharness.envs.hotpotqa.world import make_world
 from evalharness.suites.open import check_frozen, frozen_proofs, plan_hash, prove
 
 SPEC = specs()["hotpotqa"]
@@ -31,13 +31,13 @@ def suite(seed: int) -> list[Task]:
 
 
 def test_the_tasks_are_the_frozen_ones_with_their_proofs(clean_home: Path) -> None:
-    tasks = SPEC.load_tasks("open", None, 0)
+    tasks = SPEC.suites.load_tasks("open", None, 0)
     assert [task.id for task in tasks] == [f"hotpotqa/open/{i:03d}" for i in range(300)]
     check_frozen(SPEC, tasks)
     known = frozen_proofs()
     environment = SPEC.make(None)
     for task in tasks:
-        proof = prove(environment, task, SPEC.max_turns)
+        proof = prove(environment, task, SPEC.own.max_turns)
         assert proof == known[task.id].proof
         assert 3 <= proof.plan_turns <= 7
 
@@ -60,7 +60,7 @@ def test_the_oracle_answers_every_question_by_reading_alone(seed: int, clean_hom
             seen += "\n" + observation
         assert info["success"]
         assert info["figures"] == {"supporting_facts": 1.0, "joint": 1.0}
-        assert 3 <= len(plan) <= SPEC.max_turns
+        assert 3 <= len(plan) <= SPEC.own.max_turns
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -127,7 +127,8 @@ def test_worlds_of_other_seeds_have_other_facts() -> None:
 
 def test_a_world_is_the_same_in_another_process() -> None:
     code = (
-        "from envs.hotpotqa.generator import generate; print([task.content_hash for task in generate(3)][-1])"
+        "from evalharness.envs.hotpotqa.generator import generate; "
+        "print([task.content_hash for task in generate(3)][-1])"
     )
     found = {
         subprocess.run(

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from envs import specs
-from envs.hotpotqa.pages import PageStore
-from envs.hotpotqa.tasks import data_files
 from evalharness.cli import main
 from evalharness.config import RunConfig
-from evalharness.records.manifest import make_manifest, turn_limits
+from evalharness.envs import specs
+from evalharness.envs.hotpotqa.pages import PageStore
+from evalharness.envs.hotpotqa.tasks import data_files
+from evalharness.records.make_manifest import make_manifest
 from evalharness.suites.selection import families_of_all, select
 
 SPECS = specs()
@@ -31,12 +31,12 @@ def test_a_run_draws_300_questions_and_says_with_which_seed(data: Path) -> None:
     left_out = next(i for i in range(400) if i not in wanted)
     [task] = select(SPECS, f"hotpotqa/hotpotqa/{left_out:04d}", "hotpotqa", data=data)
     assert task.index == left_out
-    config = RunConfig(model="oracle", suite="hotpotqa", suite_seed=5, questions="10")
+    config = RunConfig.of(model="oracle", suite="hotpotqa", suite_seed=5, questions="10")
     manifest = make_manifest(config, other, SPECS, {"hotpotqa": "p"}, {}, data)
-    assert manifest["draw"] == {"hotpotqa": {"tasks": 10, "seed": 5}}
-    assert manifest["expected"] == {"hotpotqa": 10}
-    assert manifest["held_out"] == {}
-    assert manifest["provenance"]["hotpotqa"]["pages_sha256"] == PageStore(data_files(data)[1]).sha256
+    assert manifest.to_json()["draw"] == {"hotpotqa": {"tasks": 10, "seed": 5}}
+    assert manifest.expected == {"hotpotqa": 10}
+    assert manifest.held_out == {}
+    assert manifest.provenance["hotpotqa"]["pages_sha256"] == PageStore(data_files(data)[1]).sha256
 
 
 def test_all_means_the_416_tasks_and_the_family_is_added_by_name() -> None:
@@ -67,18 +67,18 @@ def test_what_cannot_be_played_is_said(
 
 def test_the_family_has_seven_turns_unless_the_user_says_otherwise() -> None:
     own, asked = (
-        RunConfig(model="oracle", suite="open"),
-        RunConfig(model="oracle", suite="open", max_turns=30),
+        RunConfig.of(model="oracle", suite="open"),
+        RunConfig.of(model="oracle", suite="open", max_turns=30),
     )
-    assert own.turn_limit(SPEC) == 7
-    assert own.turn_limit(SPECS["babyai"]) == 30
-    assert asked.turn_limit(SPEC) == 30
-    tasks = [SPECS[f].load_tasks("open", None, 0)[0] for f in ("babyai", "hotpotqa")]
+    assert own.agent.turn_limit(SPEC) == 7
+    assert own.agent.turn_limit(SPECS["babyai"]) == 30
+    assert asked.agent.turn_limit(SPEC) == 30
+    tasks = [SPECS[f].suites.load_tasks("open", None, 0)[0] for f in ("babyai", "hotpotqa")]
     manifests = [make_manifest(config, tasks, SPECS, {}, {}) for config in (own, asked)]
-    assert turn_limits(manifests[0]) == {"babyai": 30, "hotpotqa": 7}
-    assert turn_limits(manifests[1]) == {"babyai": 30, "hotpotqa": 30}
-    assert manifests[0]["digest"] != manifests[1]["digest"]
+    assert manifests[0].turn_limits == {"babyai": 30, "hotpotqa": 7}
+    assert manifests[1].turn_limits == {"babyai": 30, "hotpotqa": 30}
+    assert manifests[0].digest != manifests[1].digest
     assert own.folder() != asked.folder()
     # a run without the family is the same run whether the limit was asked for or not
-    alone = [make_manifest(config, tasks[:1], SPECS, {}, {})["digest"] for config in (own, asked)]
+    alone = [make_manifest(config, tasks[:1], SPECS, {}, {}).digest for config in (own, asked)]
     assert alone[0] == alone[1]

@@ -11,11 +11,12 @@ import pytest
 from made_runs import make_run
 from rich.console import Console
 
-from envs import specs
 from evalharness import api
+from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.errors import UserError
-from evalharness.report.table import kinds_table
+from evalharness.envs import specs
+from evalharness.records.summary import FamilyRow, FamilyScoreNames, Summary
+from evalharness.results.report.table import kinds_table
 
 SPECS = specs()
 SPEC = SPECS["hotpotqa"]
@@ -69,12 +70,12 @@ def test_kinds_and_repeats_say_em_and_f1(
 def test_kinds_of_families_with_other_names_say_which_are_which() -> None:
     rates = {f"{m}_rate{end}": value for m in ("success", "progress")
              for end, value in (("", 0.5), ("_ci95", [0.4, 0.6]), ("_ci95_by_kind", [0.3, 0.7]))}  # fmt: skip
-    entry = {**rates, "kinds": 3}
-    summary = {
-        "families": {"babyai": entry, "hotpotqa": entry},
-        "scores": {"hotpotqa": {"success": "EM", "progress": "F1"}},
-        "held_out": None,
-    }
+    entry = FamilyRow.model_construct(**rates, kinds=3)
+    summary = Summary.model_construct(
+        families={"babyai": entry, "hotpotqa": entry},
+        scores={"hotpotqa": FamilyScoreNames(success="EM", progress="F1")},
+        held_out=None,
+    )
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(kinds_table(summary, {"babyai": "BabyAI", "hotpotqa": "HotpotQA"}))
     header, *rows = console.export_text().splitlines()

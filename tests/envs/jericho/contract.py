@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from envs.base import Task, TextEnv
-from envs.jericho import SPEC
-from envs.jericho.generator import QUESTS
-from envs.jericho.interpreter import Interpreter
-from envs.jericho.open_suite import story_of
-from envs.jericho.quests import make_quest, themes
-from envs.jericho.tasks import published_story
+from evalharness.envs.base import Task, TextEnv
+from evalharness.envs.jericho import SPEC
+from evalharness.envs.jericho.interpreter import Interpreter
+from evalharness.envs.jericho.open_suite import story_of
+from evalharness.envs.jericho.quests import quests_of, themes
+from evalharness.envs.jericho.tasks import published_story
 from tests.support.contracts import Contract
 
 OPEN_TASKS = 20
@@ -21,19 +20,19 @@ OPEN_TASKS = 20
 
 def shape(task: Task) -> object:
     """A hand-written story is like no other; a quest is its map, gates and hiding places, whatever its theme says."""
-    number = task.index - (OPEN_TASKS - QUESTS)
-    if number < 0:
-        return tuple(task.payload["plan"])
-    quest = make_quest(0, number)
-    return (
-        tuple((room.region, tuple(sorted(room.exits.items()))) for room in quest.rooms),
-        quest.passages,
-        tuple(sorted((item.what, item.room, item.place) for item in quest.items.values())),
-    )
+    if "quest" in task.payload:
+        seed, number = task.payload["quest"]
+        return quests_of(seed)[number].shape
+    number = task.index - (OPEN_TASKS - len(quests_of(0)))
+    return tuple(task.payload["plan"]) if number < 0 else quests_of(0)[number].shape
 
 
 def goal_template(task: Task) -> str:
-    known = [words["name"] for theme in themes().values() for words in (theme["treasure"], theme["altar"])]
+    known = [
+        name
+        for theme in themes().values()
+        for name in (theme["treasure"]["name"], *(altar["name"] for altar in theme["altar"]))
+    ]
     return re.sub("|".join(map(re.escape, known)), "<>", task.goal)
 
 

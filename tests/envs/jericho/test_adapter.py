@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from envs import specs
-from envs.base import Task, TextEnv
-from envs.jericho.actions import ACTIONS, MAX_CHARACTERS, is_check, published_cut, typeable
-from envs.jericho.adapter import JerichoEnv
-from envs.jericho.interpreter import Interpreter
-from envs.jericho.observation import clean, known, refused, understood
-from envs.jericho.tasks import GAMES
-from evalharness.protocol.surface import ActionSurface
+from evalharness.envs import specs
+from evalharness.envs.base import Task, TextEnv
+from evalharness.envs.jericho.actions import ACTIONS, MAX_CHARACTERS, is_check, published_cut, typeable
+from evalharness.envs.jericho.adapter import JerichoEnv
+from evalharness.envs.jericho.interpreter import Interpreter
+from evalharness.envs.jericho.observation import clean, known, refused, understood
+from evalharness.envs.jericho.tasks import GAMES
+from evalharness.envs.surface import ActionSurface
 
 SPEC = specs()["jericho"]
 
@@ -45,7 +45,7 @@ def _open_files() -> int:
 
 
 def _task(data: Path, game: str) -> Task:
-    return SPEC.load_tasks("agentboard", data, 0)[GAMES.index(game)]
+    return SPEC.suites.load_tasks("agentboard", data, 0)[GAMES.index(game)]
 
 
 def _play(environment: TextEnv, task: Task, actions: list[str]) -> list[tuple[Any, ...]]:

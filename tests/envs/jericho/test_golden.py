@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from envs import specs
-from envs.base import Task
-from envs.jericho.observation import CHECK_PREFIX
+from evalharness.envs import specs
+from evalharness.envs.base import Task
+from evalharness.envs.jericho.observation import CHECK_PREFIX
 
 pytestmark = pytest.mark.data
 
@@ -56,7 +56,7 @@ def _differences(transcript: dict[str, Any], tasks: list[Task], data: Path) -> l
 
 
 def test_every_recorded_step_is_reproduced(published_data: Path, golden_dir: Path) -> None:
-    tasks = specs()["jericho"].load_tasks("agentboard", published_data, 0)
+    tasks = specs()["jericho"].suites.load_tasks("agentboard", published_data, 0)
     recorded = transcripts(golden_dir)
     assert len(recorded) >= 40
     differences = [
@@ -66,7 +66,7 @@ def test_every_recorded_step_is_reproduced(published_data: Path, golden_dir: Pat
 
 
 def test_a_labelled_recording_ends_with_its_recorded_score(published_data: Path, golden_dir: Path) -> None:
-    tasks = specs()["jericho"].load_tasks("agentboard", published_data, 0)
+    tasks = specs()["jericho"].suites.load_tasks("agentboard", published_data, 0)
     for transcript in transcripts(golden_dir):
         if not transcript["labelled"]:
             continue
@@ -85,7 +85,7 @@ def test_a_labelled_recording_ends_with_its_recorded_score(published_data: Path,
 @pytest.mark.slow
 def test_asking_for_actions_is_answered_as_in_the_recordings(published_data: Path, golden_dir: Path) -> None:
     """The same prefix, the help action listed, no turn of the game, and no progress."""
-    tasks = specs()["jericho"].load_tasks("agentboard", published_data, 0)
+    tasks = specs()["jericho"].suites.load_tasks("agentboard", published_data, 0)
     environment = specs()["jericho"].make(published_data)
     environment.reset(options={"task": tasks[0]})
     answers = set()

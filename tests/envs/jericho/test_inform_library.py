@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from envs.base import InvalidTaskError
-from envs.jericho.inform_library import VARIABLE, find_library
 from evalharness.cli import main
+from evalharness.envs.base import InvalidTaskError
+from evalharness.envs.jericho.inform_library import VARIABLE, find_library
 
 
 def test_without_the_library_another_suite_seed_says_what_to_install(

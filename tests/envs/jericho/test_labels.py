@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from envs import specs
-from envs.base import InvalidTaskError, MissingDataError, Task
-from envs.jericho.labels import game_labels
-from envs.jericho.observation import letters
-from envs.jericho.progress import Progress
-from envs.jericho.tasks import FOLDER, GAMES, GOALS, OFFICIAL
+from evalharness.envs import specs
+from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
+from evalharness.envs.jericho.labels import game_labels
+from evalharness.envs.jericho.observation import letters
+from evalharness.envs.jericho.progress import Progress
+from evalharness.envs.jericho.tasks import FOLDER, GAMES, GOALS, OFFICIAL
 
 SPEC = specs()["jericho"]
 
 
 def _tasks(data: Path) -> list[Task]:
-    return SPEC.load_tasks("agentboard", data, 0)
+    return SPEC.suites.load_tasks("agentboard", data, 0)
 
 
 @pytest.mark.data
@@ -66,7 +66,7 @@ def test_the_games_recorded_solutions_complete_our_subgoals(published_data: Path
 def test_each_game_has_the_known_number_of_subgoals(published_data: Path) -> None:
     rows = [json.loads(line) for line in (published_data / FOLDER / GOALS).read_text().splitlines()]
     tasks = _tasks(published_data)
-    assert len(tasks) == len(rows) == SPEC.expected["agentboard"]
+    assert len(tasks) == len(rows) == SPEC.suites.expected["agentboard"]
     for row, task in zip(rows, tasks, strict=True):
         assert (task.kind, task.goal, len(task.subgoals)) == (row["game"], row["goal"], row["n_subgoals"])
         assert task.labels == ("official" if row["subgoals"] else "ours")
@@ -130,7 +130,7 @@ def test_a_different_story_file_is_refused(published_data: Path, tmp_path: Path)
 def test_missing_data_names_the_command_that_mends_it(tmp_path: Path) -> None:
     for data in (None, tmp_path):
         with pytest.raises(MissingDataError, match="evalharness data import"):
-            SPEC.load_tasks("agentboard", data, 0)
+            SPEC.suites.load_tasks("agentboard", data, 0)
 
 
 def test_progress_is_the_published_rule() -> None:

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from envs import specs
-from envs.base import Task
-from envs.jericho.compiler import STORIES, compile_story
-from envs.jericho.generator import QUESTS, quest_story
-from envs.jericho.observation import letters
-from envs.jericho.quest_source import quest_source
-from envs.jericho.quests import make_quest
+from evalharness.envs import specs
+from evalharness.envs.base import InvalidTaskError, Task
+from evalharness.envs.jericho.compiler import STORIES, compile_story
+from evalharness.envs.jericho.generator import quest_story
+from evalharness.envs.jericho.observation import letters
+from evalharness.envs.jericho.quest_source import quest_source
+from evalharness.envs.jericho.quests import quests_of
 
 SPEC = specs()["jericho"]
-TASKS = SPEC.load_tasks("open", None, 0)
+TASKS = SPEC.suites.load_tasks("open", None, 0)
 
 
 def _won(task: Task, plan: list[str]) -> bool:
@@ -62,7 +63,9 @@ def test_the_plan_wins_and_every_subgoal_on_it_is_needed(task: Task) -> None:
 
 
 def test_the_suite_is_complete_and_needs_no_data() -> None:
-    assert [task.id for task in TASKS] == [f"jericho/open/{i:03d}" for i in range(SPEC.expected["open"])]
+    assert [task.id for task in TASKS] == [
+        f"jericho/open/{i:03d}" for i in range(SPEC.suites.expected["open"])
+    ]
     assert {task.labels for task in TASKS} == {"ours"}
     assert len({task.goal + str(task.subgoals) for task in TASKS}) == len(TASKS)
     assert {task.difficulty for task in TASKS} == {"easy", "hard"}
@@ -77,33 +80,49 @@ def test_the_shipped_story_is_what_its_source_compiles_to(source: Path) -> None:
 
 
 def test_the_quests_of_seed_0_are_frozen() -> None:
-    for number in range(QUESTS):
+    for number, quest in enumerate(quests_of(0)):
         source = (STORIES / quest_story(number)).with_suffix(".inf").read_text(encoding="ascii")
-        assert quest_source(make_quest(0, number)) == source, "run python -m envs.jericho.build_stories"
+        assert quest_source(quest) == source, "run python -m evalharness.envs.jericho.build_stories"
 
 
-def test_another_seed_keeps_the_written_stories_and_changes_the_others(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_another_seed_has_no_story_of_seed_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each has its goal, map, gates and hiding places for itself, and can be won only by its plan's steps."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    others = SPEC.load_tasks("open", None, 5)
-    written = len(TASKS) - QUESTS
-    assert others[:written] == TASKS[:written]
-    assert not {task.content_hash for task in others[written:]} & {task.content_hash for task in TASKS}
-    for task in others[written:]:
+    others = SPEC.suites.load_tasks("open", None, 5)
+    assert [task.id for task in others] == [task.id for task in TASKS]
+    assert not {task.goal for task in others} & {task.goal for task in TASKS}
+    assert not {tuple(task.payload["plan"]) for task in others} & {
+        tuple(task.payload["plan"]) for task in TASKS
+    }
+    assert len({task.goal for task in others}) == len({task.kind for task in others}) * 2 == 20
+    for task in others:
         _check_plan(task)
-    assert len(list((tmp_path / "evalharness" / "stories").glob("*.z5"))) == QUESTS
+    assert len(list((tmp_path / "evalharness" / "stories").glob("*.z5"))) == len(others)
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_a_quest_of_another_version_is_not_played() -> None:
+    """Its payload names the quest by seed and number, and the words of a theme can change."""
+    task = next(iter(SPEC.suites.generate(5))) if SPEC.suites.generate else None
+    assert task is not None
+    changed = replace(task, payload={**task.payload, "plan": ["north", *task.payload["plan"]]})
+    with pytest.raises(InvalidTaskError, match="another quest 0 of suite seed 5"):
+        SPEC.make(None).reset(options={"task": changed})
+
+
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(1, 10**9), number=st.integers(0, QUESTS - 1))
-def test_any_seed_gives_a_quest_whose_plan_is_short(seed: int, number: int) -> None:
-    quest = make_quest(seed, number)
-    assert quest == make_quest(seed, number)
-    assert 3 <= len(quest.subgoals) <= len(quest.plan) <= 30
-    assert len(set(quest.subgoals)) == len(quest.subgoals)
-    assert len({room.spot for room in quest.rooms}) == len(quest.rooms)
+@given(seed=st.integers(1, 10**9))
+def test_any_seed_gives_quests_with_short_plans_that_are_unlike_each_other(seed: int) -> None:
+    quests, frozen = quests_of(seed), quests_of(0)
+    assert len(quests) == SPEC.suites.expected["open"]
+    for of_each in (lambda quest: quest.goal, lambda quest: quest.shape):
+        own = {of_each(quest) for quest in quests}
+        assert len(own) == len(quests)
+        assert not own & {of_each(quest) for quest in frozen}
+    for quest in quests:
+        assert 3 <= len(quest.subgoals) <= len(quest.plan) <= 30
+        assert len(set(quest.subgoals)) == len(quest.subgoals)
+        assert len({room.spot for room in quest.rooms}) == len(quest.rooms)
 
 
 @pytest.mark.parametrize("text", ["qwerty", "with qwerty qwerty lamp", "take qwerty"])

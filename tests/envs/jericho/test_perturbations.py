@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envs.jericho import SPEC
+from evalharness.envs.jericho import SPEC
 from evalharness.protocol.perturb import UNKNOWN_WORD, Voice
 
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import envs.jericho
-from envs import specs
-from envs.jericho.actions import ACTIONS, published_cut
-from envs.jericho.interpreter import Interpreter
-from envs.jericho.observation import clean
+import evalharness.envs.jericho
+from evalharness.envs import specs
+from evalharness.envs.jericho.actions import ACTIONS, published_cut
+from evalharness.envs.jericho.interpreter import Interpreter
+from evalharness.envs.jericho.observation import clean
+from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import load_prompt
-from evalharness.protocol.surface import ActionSurface
 
 SPEC = specs()["jericho"]
-STORY = Path(envs.jericho.__file__).parent / "stories" / "example.z5"
+STORY = Path(evalharness.envs.jericho.__file__).parent / "stories" / "example.z5"
 
 
 def test_the_example_is_played_by_the_real_game() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from envs import specs
+from evalharness.envs import specs
 
 pytestmark = pytest.mark.data
 
@@ -33,7 +33,7 @@ def test_official_labels_and_source_texts_make_the_same_tasks_as_our_label_file(
         "game_goals": {keys[row["game"]]: row["goal"] for row in rows},
         "game_init_obs": {keys[row["game"]]: row["init_obs"] for row in rows},
     }
-    load = specs()["jericho"].load_tasks
+    load = specs()["jericho"].suites.load_tasks
     without = load("agentboard", tmp_path, 0)
     (folder / "game_texts.json").write_text(json.dumps(texts))
     assert load("agentboard", tmp_path, 0) == load("agentboard", published_data, 0)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from envs.base import Task, TextEnv
-from envs.pddl.adapter import UNCLEAR
-from envs.pddl.engine import World
-from envs.pddl.form import form
-from envs.pddl.syntax import parse_domain, parse_problem
+from evalharness.envs.base import Task, TextEnv
+from evalharness.envs.pddl.adapter import UNCLEAR
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.form import form
+from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from tests.support.contracts import Contract
 
 

@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pddl_worlds import EXAMPLES, barman, blockworld, gripper, task, tyreworld
 
-from envs.base import InvalidTaskError, MissingDataError
-from envs.pddl import SPEC
-from envs.pddl.actions import tokens
-from envs.pddl.adapter import NO_EFFECT, UNCLEAR
-from envs.pddl.syntax import PddlError
-from evalharness.protocol.surface import ActionSurface
+from evalharness.envs.base import InvalidTaskError, MissingDataError
+from evalharness.envs.pddl import SPEC
+from evalharness.envs.pddl.actions import tokens
+from evalharness.envs.pddl.adapter import NO_EFFECT, UNCLEAR
+from evalharness.envs.pddl.syntax import PddlError
+from evalharness.envs.surface import ActionSurface
 
 CARRY = task("gripper", gripper("(at ball1 roomb) (at ball2 roomb)", {"ball1": "rooma", "ball2": "rooma"}))
 TOWER = task("blockworld", blockworld("(on b1 b2) (on b2 b3)", "b1 b2", "b3"))
@@ -159,7 +159,7 @@ def test_an_applicable_action_that_changes_nothing_is_not_valid() -> None:
 
 @pytest.mark.parametrize("of", TASKS, ids=lambda of: of.kind)
 def test_every_valid_action_is_worded_by_one_template_and_accepted(of: Any) -> None:
-    surface = ActionSurface(SPEC.actions)
+    surface = ActionSurface(SPEC.actions.templates)
     env = start(of)
     for path in ([], env.oracle()[:1], env.oracle()[:3]):
         env.reset(options={"task": of})
@@ -171,7 +171,9 @@ def test_every_valid_action_is_worded_by_one_template_and_accepted(of: Any) -> N
             parsed = surface.parse(text)
             assert parsed is not None
             assert surface.render(parsed) == text
-            matching = [n for n, t in SPEC.actions.items() if ActionSurface({n: t}).parse(text) is not None]
+            matching = [
+                n for n, t in SPEC.actions.templates.items() if ActionSurface({n: t}).parse(text) is not None
+            ]
             assert matching == [parsed.name]
             env.reset(options={"task": of})
             for action in path:
@@ -225,7 +227,7 @@ def test_the_oracle_leaves_the_episode_as_it_was() -> None:
 
 
 def test_it_is_made_through_gymnasium() -> None:
-    env = gymnasium.make(f"envs:{SPEC.gym_id}")
+    env = gymnasium.make(f"evalharness.envs:{SPEC.gym_id}")
     observation, _ = env.reset(options={"task": TOWER})
     assert observation.startswith("B1 is on the table.")
     assert env.step("Pickup b3.")[0] != observation
@@ -234,7 +236,7 @@ def test_it_is_made_through_gymnasium() -> None:
 def test_missing_data_names_the_command_that_gets_it(tmp_path: Path) -> None:
     for data in (None, tmp_path):
         with pytest.raises(MissingDataError, match=r"evalharness data fetch, .*evalharness data import DIR$"):
-            SPEC.load_tasks("agentboard", data, 0)
+            SPEC.suites.load_tasks("agentboard", data, 0)
 
 
 def test_a_task_without_a_goal_cannot_be_made() -> None:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from envs.pddl.engine import GroundAction, World
-from envs.pddl.problem import DOMAINS, domain_text
-from envs.pddl.syntax import Atom, parse_domain, parse_problem
+from evalharness.envs.pddl.engine import GroundAction, World
+from evalharness.envs.pddl.problem import DOMAINS, domain_text
+from evalharness.envs.pddl.syntax import Atom, parse_domain, parse_problem
 
 if sys.version_info >= (3, 12):
     pytest.skip("pddlgym pins pillow<10, which ends at Python 3.11", allow_module_level=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from envs.pddl import SPEC
+from evalharness.envs.pddl import SPEC
 
 pytestmark = pytest.mark.data
 
@@ -38,7 +38,7 @@ def _rows(file: Path) -> list[dict[str, Any]]:
 
 
 def test_transcripts(published_data: Path, golden_dir: Path) -> None:
-    tasks = SPEC.load_tasks("agentboard", published_data, 0)
+    tasks = SPEC.suites.load_tasks("agentboard", published_data, 0)
     env: Any = SPEC.make(published_data)
     differences: list[str] = []
     steps = 0
@@ -65,7 +65,7 @@ def test_transcripts(published_data: Path, golden_dir: Path) -> None:
 
 
 def test_first_valid_actions(published_data: Path, golden_dir: Path) -> None:
-    tasks = SPEC.load_tasks("agentboard", published_data, 0)
+    tasks = SPEC.suites.load_tasks("agentboard", published_data, 0)
     env = SPEC.make(published_data)
     for row in _rows(golden_dir / "pddl.actions.jsonl"):
         env.reset(options={"task": tasks[row["id"]]})
@@ -73,9 +73,9 @@ def test_first_valid_actions(published_data: Path, golden_dir: Path) -> None:
 
 
 def test_tasks_are_the_published_ones(published_data: Path) -> None:
-    tasks = SPEC.load_tasks("agentboard", published_data, 0)
+    tasks = SPEC.suites.load_tasks("agentboard", published_data, 0)
     rows = _rows(published_data / "agentboard" / "pddl" / "test.jsonl")
-    assert len(tasks) == SPEC.expected["agentboard"]
+    assert len(tasks) == SPEC.suites.expected["agentboard"]
     for task, row in zip(tasks, rows, strict=True):
         assert list(task.subgoals) == sorted(row["subgoals"])
         assert task.difficulty == row["difficulty"]

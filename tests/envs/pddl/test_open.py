@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from oracle_plans import oracle_plan
 from pddl_worlds import EXAMPLES
 
-from envs.base import MAX_TURNS, Task
-from envs.pddl import SPEC
-from envs.pddl.form import form
-from envs.pddl.generator import HARD_BITS, excluded_forms, generate
-from envs.pddl.open_suite import frozen, table_row
-from envs.pddl.problem import DOMAINS, domain_text
-from envs.pddl.syntax import parse_domain, parse_problem
+from evalharness.envs.base import MAX_TURNS, Task
+from evalharness.envs.pddl import SPEC
+from evalharness.envs.pddl.form import form
+from evalharness.envs.pddl.generator import HARD_BITS, excluded_forms, frozen, generate
+from evalharness.envs.pddl.open_suite import table_row
+from evalharness.envs.pddl.problem import DOMAINS, domain_text
+from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 
-HELP = {SPEC.actions["check"], SPEC.actions["look"]}
+HELP = {SPEC.actions.templates["check"], SPEC.actions.templates["look"]}
 
 
 @pytest.fixture(scope="module")
 def tasks() -> list[Task]:
-    return SPEC.load_tasks("open", None, 0)
+    return SPEC.suites.load_tasks("open", None, 0)
 
 
 def form_of(task: Task) -> str:
@@ -38,7 +38,7 @@ def form_of(task: Task) -> str:
 def check_suite(tasks: list[Task]) -> None:
     """What every suite seed promises."""
     assert [task.kind for task in tasks] == [kind for kind, count in DOMAINS.items() for _ in range(count)]
-    assert [task.index for task in tasks] == list(range(SPEC.expected["open"]))
+    assert [task.index for task in tasks] == list(range(SPEC.suites.expected["open"]))
     forms = [form_of(task) for task in tasks]
     assert len(set(forms)) == len(forms)
     assert not set(forms) & excluded_forms()
@@ -95,7 +95,7 @@ def test_random_actions_win_at_most_15_percent(tasks: list[Task]) -> None:
 @pytest.mark.slow
 def test_generating_again_gives_the_frozen_suite_and_another_seed_another(tasks: list[Task]) -> None:
     assert list(generate(0)) == tasks
-    other = SPEC.load_tasks("open", None, 1)
+    other = SPEC.suites.load_tasks("open", None, 1)
     check_suite(other)
     assert not {form_of(task) for task in other} & {form_of(task) for task in tasks}
 
@@ -108,7 +108,7 @@ def test_the_prompts_examples_are_in_no_suite() -> None:
 
 @pytest.mark.data
 def test_no_open_task_is_a_published_one(published_data: Path, tasks: list[Task]) -> None:
-    published = {form_of(task) for task in SPEC.load_tasks("agentboard", published_data, 0)}
+    published = {form_of(task) for task in SPEC.suites.load_tasks("agentboard", published_data, 0)}
     assert published <= excluded_forms()
     assert not published & {form_of(task) for task in tasks}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from pddl_worlds import barman, blockworld, gripper, tyreworld, world
 
-from envs.pddl import SPEC
-from envs.pddl.engine import World
-from envs.pddl.oracle import bound_of, plan
-from envs.pddl.oracle.search import DEAD
-from envs.pddl.oracle.symmetry import canonical_key, interchangeable
+from evalharness.envs.pddl import SPEC
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.oracle import bound_of, plan
+from evalharness.envs.pddl.oracle.search import DEAD
+from evalharness.envs.pddl.oracle.symmetry import canonical_key, interchangeable
 
 TWO = {"ball1": "rooma", "ball2": "rooma", "ball3": "roomb"}
 ROOMS = "rooma roomb roomc"
@@ -128,7 +128,7 @@ def test_a_shot_spoilt_by_a_cocktail_is_known_to_be_dead() -> None:
 def test_all_published_tasks_are_solved_by_shortest_plans(published_data: Path) -> None:
     env = SPEC.make(published_data)
     lengths = {}
-    for task in SPEC.load_tasks("agentboard", published_data, 0):
+    for task in SPEC.suites.load_tasks("agentboard", published_data, 0):
         env.reset(options={"task": task})
         steps = [env.step(action) for action in env.oracle()]
         assert [done for _, _, done, _, _ in steps] == [False] * (len(steps) - 1) + [True]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from pddl_worlds import EXAMPLES, task
 
-from envs.pddl import SPEC
-from envs.pddl.problem import DOMAINS
+from evalharness.envs.pddl import SPEC
+from evalharness.envs.pddl.problem import DOMAINS
+from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import load_prompt
-from evalharness.protocol.surface import ActionSurface
 
 CHARACTERS_PER_TOKEN = 4
 
@@ -16,7 +16,7 @@ CHARACTERS_PER_TOKEN = 4
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_the_example_is_what_the_world_answers(kind: str) -> None:
     prompt = load_prompt(SPEC).for_kind(kind)
-    surface = ActionSurface(SPEC.actions)
+    surface = ActionSurface(SPEC.actions.templates)
     assert prompt.example is not None
     env = SPEC.make(None)
     observation, _ = env.reset(options={"task": task(kind, EXAMPLES[kind])})
@@ -34,7 +34,7 @@ def test_the_example_is_what_the_world_answers(kind: str) -> None:
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_a_domain_lists_its_own_actions_and_stays_short(kind: str) -> None:
     prompt = load_prompt(SPEC).for_kind(kind)
-    surface = ActionSurface(SPEC.actions)
+    surface = ActionSurface(SPEC.actions.templates)
     env = SPEC.make(None)
     env.reset(options={"task": task(kind, EXAMPLES[kind])})
     assert prompt.actions is not None

@@ -7,9 +7,9 @@ import re
 import pytest
 from pddl_worlds import EXAMPLES
 
-from envs.pddl.engine import World
-from envs.pddl.problem import DOMAINS, domain_text
-from envs.pddl.syntax import PddlError, parse_domain, parse_problem
+from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.problem import DOMAINS, domain_text
+from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
 
 DOMAIN = """
 ; a comment (with a parenthesis

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from envs.base import Task, TextEnv
-from envs.sciworld import SPEC
-from envs.sciworld.open_suite import FROZEN
+from evalharness.envs.base import Task, TextEnv
+from evalharness.envs.sciworld import SPEC
+from evalharness.envs.sciworld.generator import FROZEN
 from tests.support.contracts import Contract
 
 

@@ -10,20 +10,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import envs
-from envs.base import InvalidTaskError, MissingDataError, Task
-from envs.sciworld.actions import ACTIONS, CHECK, carried_out
-from envs.sciworld.adapter import ScienceWorldEnv
-from envs.sciworld.kinds import SIMPLIFICATIONS
-from envs.sciworld.oracle import fit_to_labels
-from envs.sciworld.progress import LabelProgress, score_progress
-from envs.sciworld.shorten import shorten
-from envs.sciworld.tasks import load_tasks
-from evalharness.protocol.surface import ActionSurface
+from evalharness.envs import specs
+from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
+from evalharness.envs.sciworld.actions import ACTIONS, CHECK, carried_out
+from evalharness.envs.sciworld.adapter import ScienceWorldEnv
+from evalharness.envs.sciworld.kinds import SIMPLIFICATIONS
+from evalharness.envs.sciworld.oracle import fit_to_labels
+from evalharness.envs.sciworld.progress import LabelProgress, score_progress
+from evalharness.envs.sciworld.shorten import shorten
+from evalharness.envs.sciworld.tasks import load_tasks
+from evalharness.envs.surface import ActionSurface
 
 pytestmark = pytest.mark.slow
 
-SPEC = envs.specs()["sciworld"]
+SPEC = specs()["sciworld"]
 
 
 def _task(name: str, variation: int, *subgoals: str, simplifications: str = SIMPLIFICATIONS) -> Task:

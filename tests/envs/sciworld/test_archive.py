@@ -9,8 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from envs.sciworld import archive, java, jvm
-from envs.sciworld.simulator import Simulator
+from evalharness.envs.sciworld import archive, java, jvm
+from evalharness.envs.sciworld.simulator import Simulator
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from envs.sciworld.kinds import SIMPLIFICATIONS
-from envs.sciworld.simulator import Simulator, SimulatorFault
+from evalharness.envs.sciworld.kinds import SIMPLIFICATIONS
+from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
 
 pytestmark = pytest.mark.slow
 

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-import envs
-from envs.base import Task, TextEnv
+from evalharness.envs import specs
+from evalharness.envs.base import Task, TextEnv
 
 pytestmark = [pytest.mark.data, pytest.mark.slow]
 
@@ -86,8 +86,8 @@ def _replay(env: TextEnv, task: Task, transcript: dict[str, Any]) -> tuple[list[
 
 @pytest.mark.timeout(900)
 def test_every_recorded_transcript_is_reproduced(published_data: Path, golden_dir: Path) -> None:
-    spec = envs.specs()["sciworld"]
-    tasks = spec.load_tasks("agentboard", published_data, 0)
+    spec = specs()["sciworld"]
+    tasks = spec.suites.load_tasks("agentboard", published_data, 0)
     lines = (golden_dir / "scienceworld.jsonl").read_text(encoding="utf-8").splitlines()
     transcripts = [json.loads(line) for line in lines]
     env = spec.make(published_data)
@@ -108,8 +108,8 @@ def test_every_recorded_transcript_is_reproduced(published_data: Path, golden_di
 def test_the_actions_offered_at_the_start_are_the_recorded_ones(
     published_data: Path, golden_dir: Path
 ) -> None:
-    spec = envs.specs()["sciworld"]
-    tasks = spec.load_tasks("agentboard", published_data, 0)
+    spec = specs()["sciworld"]
+    tasks = spec.suites.load_tasks("agentboard", published_data, 0)
     env = spec.make(published_data)
     compared = 0
     for line in (golden_dir / "scienceworld.actions.jsonl").read_text(encoding="utf-8").splitlines():
@@ -139,10 +139,10 @@ UNSOLVABLE = {
 
 
 def test_the_oracle_solves_every_published_task_that_can_be_solved_in_time(published_data: Path) -> None:
-    spec = envs.specs()["sciworld"]
+    spec = specs()["sciworld"]
     env = spec.make(published_data)
     turns: dict[int, int] = {}
-    for task in spec.load_tasks("agentboard", published_data, 0):
+    for task in spec.suites.load_tasks("agentboard", published_data, 0):
         env.reset(options={"task": task})
         plan = env.oracle()
         if not plan:

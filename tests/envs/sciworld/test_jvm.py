@@ -12,17 +12,17 @@ from pathlib import Path
 import psutil
 import pytest
 
-from envs.base import Task
-from envs.sciworld import jvm
-from envs.sciworld.adapter import ScienceWorldEnv
-from envs.sciworld.kinds import SIMPLIFICATIONS
+from evalharness.envs.base import Task
+from evalharness.envs.sciworld import jvm
+from evalharness.envs.sciworld.adapter import ScienceWorldEnv
+from evalharness.envs.sciworld.kinds import SIMPLIFICATIONS
 
 pytestmark = pytest.mark.slow
 
 _SCRIPT = """
 import sys
-from envs.sciworld.simulator import Simulator
-from envs.sciworld import jvm
+from evalharness.envs.sciworld.simulator import Simulator
+from evalharness.envs.sciworld import jvm
 simulator = Simulator()
 simulator.load("boil", 5, "openDoors")
 print(jvm._shared.pid, jvm._shared.executable, simulator.step("look around").splitlines()[0], sep="|", flush=True)

@@ -11,20 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from envs.base import InvalidTaskError
-from envs.difficulty import search_bits
-from envs.sciworld import SPEC
-from envs.sciworld.adapter import ScienceWorldEnv
-from envs.sciworld.generator import HARD_BITS, OpenCase, _of_kind
-from envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
-from envs.sciworld.open_suite import FROZEN
-from envs.sciworld.oracle import play
-from envs.sciworld.progress import score_progress
-from envs.sciworld.readings import spelled_out
-from envs.sciworld.simulator import Simulator
+from evalharness.envs.base import InvalidTaskError
+from evalharness.envs.difficulty import search_bits
+from evalharness.envs.sciworld import SPEC
+from evalharness.envs.sciworld.adapter import ScienceWorldEnv
+from evalharness.envs.sciworld.generator import FROZEN, HARD_BITS, OpenCase, _of_kind
+from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
+from evalharness.envs.sciworld.oracle import play
+from evalharness.envs.sciworld.progress import score_progress
+from evalharness.envs.sciworld.readings import spelled_out
+from evalharness.envs.sciworld.simulator import Simulator
 from evalharness.suites.open import frozen_proofs, prove
 
-TASKS = SPEC.load_tasks("open", None, 0)
+TASKS = SPEC.suites.load_tasks("open", None, 0)
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,7 @@ def env() -> Iterator[ScienceWorldEnv]:
 def test_there_are_90_pairs_of_26_kinds_none_of_them_published() -> None:
     assert Counter(task.kind for task in TASKS) == QUOTA
     pairs = {(task.payload["task"], task.payload["variation"]) for task in TASKS}
-    assert len(pairs) == len(TASKS) == SPEC.expected["open"] == 90
+    assert len(pairs) == len(TASKS) == SPEC.suites.expected["open"] == 90
     assert len(QUOTA) >= 26
     published = {(kind, variation) for kind, found in PUBLISHED.items() for variation in found}
     assert len(published) == 90
@@ -49,7 +48,7 @@ def test_there_are_90_pairs_of_26_kinds_none_of_them_published() -> None:
 def test_the_published_pairs_are_those_of_the_labels(published_data: Path) -> None:
     found = {
         (task.payload["task"], task.payload["variation"])
-        for task in SPEC.load_tasks("agentboard", published_data, 0)
+        for task in SPEC.suites.load_tasks("agentboard", published_data, 0)
     }
     assert found == {(kind, variation) for kind, listed in PUBLISHED.items() for variation in listed}
 
@@ -196,4 +195,4 @@ def test_what_is_frozen_is_what_writing_it_again_makes(tmp_path: Path) -> None:
     again = replace(FROZEN, file=tmp_path / "again.json")
     again.write(FROZEN.cases())
     assert again.file.read_bytes() == FROZEN.file.read_bytes()
-    assert json.loads(again.file.read_text())["version"] == SPEC.open_version == 2
+    assert json.loads(again.file.read_text())["version"] == SPEC.suites.open_version == 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from envs.sciworld import SPEC
+from evalharness.envs.sciworld import SPEC
 from evalharness.protocol.perturb import Voice
 
 

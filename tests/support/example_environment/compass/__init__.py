@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from envs.base import EnvSpec, Suite, Task, TextEnv
+from evalharness.envs.base import Actions, EnvSpec, Suite, Task, TaskSuites, TextEnv, WorkerNeeds
 
 GOALS = ("north", "east", "south", "west")
 
@@ -33,13 +33,10 @@ SPEC = EnvSpec(
     family="compass",
     title="Compass",
     gym_id="example/Compass-v0",
-    expected={"agentboard": 20, "open": 20},
     held_out=False,
-    load_tasks=load_tasks,
     make=make,
-    actions={"turn": "turn {direction}", "check": "check valid actions"},
-    help_action="check",
+    suites=TaskSuites({"agentboard": 20, "open": 20}, load_tasks),
+    actions=Actions({"turn": "turn {direction}", "check": "check valid actions"}, help_action="check"),
+    worker=WorkerNeeds(envs_per_worker=8, step_timeout=3.0),
     prompt_file=Path(__file__).with_name("compass.yaml"),
-    envs_per_worker=8,
-    step_timeout=3.0,
 )

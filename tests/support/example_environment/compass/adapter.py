@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from envs.base import Info, TextEnv, task_of
+from evalharness.envs.base import Info, TextEnv, task_of
 
 DIRECTIONS = ("north", "east", "south", "west")
 

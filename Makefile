@@ -1,0 +1,30 @@
+# `make` lists the commands. They install into .venv; vLLM goes into an environment of its own.
+# PATH: a build among the dependencies calls `python`.
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
+help:
+	@sed -n 's/^\([a-z]*\):.*##/make \1 /p' Makefile
+
+demo: venv ## install everything, then a small real model plays all five families
+	.venv/bin/pip install -q -r requirements/run.txt
+	.venv/bin/pip install -q --no-deps .
+	.venv/bin/evalharness server install
+	.venv/bin/evalharness run --model demo --suite open --tasks all --limit 4 --max-tokens 128
+
+test: system venv ## install everything, then run all tests
+	.venv/bin/pip install -q -r requirements/dev.txt
+	.venv/bin/pip install -q --no-deps -e .
+	.venv/bin/evalharness server install --cpu
+	.venv/bin/pytest -n 3 --dist loadfile
+
+docs: ## generate docs/cli.md
+	.venv/bin/python -m evalharness.cli.reference > docs/cli.md
+
+venv:
+	python3 -m venv .venv
+
+# Some tests use Chromium and the Inform 6 Library; on Debian and Ubuntu they come from apt.
+system:
+	-@([ -f /usr/share/inform6/library/parser.h ] && command -v chromium || ($$(command -v sudo) apt-get -qq update && $$(command -v sudo) apt-get -qq install -y chromium inform6-library)) >/dev/null
+
+.PHONY: help demo test docs venv system

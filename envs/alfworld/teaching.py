@@ -1,0 +1,271 @@
+"""ALFWorld: thoughts about where a thing may be, what must be done to it, where it belongs."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+
+from evalharness.envs.alfworld.households import Household
+from evalharness.envs.alfworld.oracle import kind_in
+from evalharness.envs.alfworld.searching import Searcher, places_in
+from evalharness.envs.base import Task
+from evalharness.envs.scene import Scene, mentions
+from evalharness.envs.teaching import Detour, Teaching, content_form, digest
+
+_MOVES = frozenset({"go", "open"})
+_DOES = {"clean": "cleans", "heat": "heats", "cool": "cools"}
+_DONE = {"clean": "cleaned", "heat": "heated", "cool": "cooled"}
+
+
+def _held(scene: Scene) -> str | None:
+    held = None
+    for step in scene.done:
+        action = scene.parse(step.action)
+        if action is not None and action.name == "take":
+            held = action.arguments["object"]
+        elif action is not None and action.name == "put":
+            held = None
+    return held
+
+
+def _last_place(scene: Scene, name: str) -> str | None:
+    """The receptacle of the last action of this name: that one was last gone to, or something was taken from."""
+    for step in reversed(scene.done):
+        action = scene.parse(step.action)
+        if action is not None and action.name == name:
+            return action.arguments["receptacle"]
+    return None
+
+
+def _seen_at(scene: Scene, thing: str, place: str) -> bool:
+    return any(mentions(s.observation, thing) and mentions(s.observation, place) for s in scene.done)
+
+
+def _thoughts(scene: Scene) -> list[str]:
+    kind, target = str(scene.task.payload["object"]), str(scene.task.payload["target"])
+    action, held = scene.next, _held(scene)
+    purpose = scene.ahead(_MOVES)[1]
+    state = _state(scene, held, target)
+    if action is None or purpose is None:
+        return [
+            f"The next step to the goal is: {scene.action}.",
+        ]
+    slots = action.arguments
+    match action.name:
+        case "go":
+            return _going(
+                scene, slots["receptacle"], purpose.name, dict(purpose.arguments), kind, target, held, state
+            )
+        case "open" if purpose.name == "take" and held is None:
+            place = slots["receptacle"]
+            return [
+                f"I look for {kind}, and {place} is closed. I open it.",
+                f"The {place} is closed. I open it to look for a {kind}.",
+                f"I cannot see into the {place}. A {kind} may be in it, so I open it.",
+            ]
+        case "open" if purpose.name == "use":
+            place = slots["receptacle"]
+            return [
+                f"I hold {held} and look for {target}, and {place} is closed. I open it.",
+            ]
+        case "open":
+            place = slots["receptacle"]
+            return [
+                f"I hold {held}, {state}, and {place} is closed. I open it.",
+                f"The {place} is closed. I open it before I put the {held} in.",
+                f"I have to open the {place} to put the {held} in.",
+            ]
+        case "take":
+            thing = slots["object"]
+            return [
+                f"I look for {thing}, and it is here. I take it.",
+                f"Here is {thing}, and the goal asks for a {kind}. I take it.",
+                f"I see {thing}. It is the {kind} that I need, so I take it.",
+                f"The {thing} is here. I need a {kind}, so I take it.",
+            ]
+        case "clean" | "heat" | "cool":
+            thing, place = slots["object"], slots["receptacle"]
+            return [
+                f"I hold {thing}, {state}, and am at {place}.",
+                f"I hold {thing} and am at {place}, which {_DOES[action.name]} it.",
+                f"The {thing} must be {_DONE[action.name]} first. I am at {place}, so I do it now.",
+            ]
+        case "put":
+            thing, place = slots["object"], slots["receptacle"]
+            return [
+                f"I hold {thing}, {state}, and am at {place}. I put it here.",
+                f"I am at {place} with {thing}. The goal wants it in a {target}, so I put it here.",
+                f"This is a {target}, where {thing} belongs. I put it down.",
+            ]
+        case "use":
+            lamp = slots["object"]
+            return [
+                f"I hold {held} and look for {lamp}, and it is here. I switch it on.",
+                f"I hold {held}, and {lamp} is here. I switch it on to look at the {kind}.",
+                f"Here is {lamp}. I use it to examine {held}.",
+            ]
+    return [
+        f"The next step to the goal is: {scene.action}.",
+    ]
+
+
+def _state(scene: Scene, held: str | None, target: str) -> str:
+    """`which must be heated`, until it is: `which is heated and belongs in a fridge`."""
+    kind = scene.task.kind
+    if kind not in _DONE:
+        return f"which belongs in a {target}"
+    if any(step.action.startswith(f"{kind} {held} ") for step in scene.done):
+        return f"which is {_DONE[kind]} and belongs in a {target}"
+    return f"which must be {_DONE[kind]}"
+
+
+def _going(
+    scene: Scene,
+    place: str,
+    purpose: str,
+    slots: dict[str, str],
+    kind: str,
+    target: str,
+    held: str | None,
+    state: str,
+) -> list[str]:
+    """The first wording of a search names the kind of thing before it says whether one is here: what a small model
+    says next is what it finds behind that word in the last observation, a number, or nothing."""
+    here = _last_place(scene, "go")
+    if purpose == "take" and held is None:
+        thing = slots["object"]
+        if _seen_at(scene, thing, place):
+            return [
+                f"I look for {thing}, which I saw at {place}. I go there.",
+                f"I saw {thing} at {place}. I go back for it.",
+                f"I need a {kind}, and {thing} is at {place}.",
+            ]
+        if here is not None and _looked_in_vain(scene, kind):
+            reasons = _onward(scene, here, place, kind)
+            return [f"{no} {why}" for why in reasons for no in (
+                f"I look for {kind}, and none is here.", f"There is no {kind} at {here}."
+            )]  # fmt: skip
+        if last := _last_place(scene, "take"):  # there the search goes on
+            return [
+                f"I look for {kind}, and no other is in sight. I was at {last}. {why}"
+                for why in _onward(scene, last, place, kind)
+            ]
+        return [
+            f"I look for {kind}, and I have seen none yet. It may be at {place}.",
+            f"I need a {kind}, and none is in sight. I look at {place}.",
+            f"I have no {kind} yet. A {kind} could be at {place}, so I go there.",
+        ]
+    if purpose in _DOES:
+        return [
+            f"I hold {held}, {state}, and {place} {_DOES[purpose]} things. I go there.",
+            f"I have {held}. It must be {_DONE[purpose]}, and {place} {_DOES[purpose]} things. I go there.",
+            f"Before I bring {held} away it must be {_DONE[purpose]}. I go to {place}.",
+        ]
+    if purpose == "use":
+        if _seen_at(scene, slots["object"], place):
+            return [
+                f"I hold {held} and look for {slots['object']}, which I saw at {place}. I go there.",
+            ]
+        last = here or place
+        return [
+            f"I hold {held} and look for {target}, and none is here. {why}"
+            for why in _onward(scene, last, place, target)
+        ]
+    return [
+        f"I hold {held}, {state}. I go to {place}.",
+        f"I have {held}. It belongs in a {target}, so I go to {place}.",
+        f"Now {held} goes into a {target}. I go to {place}.",
+    ]
+
+
+def _onward(scene: Scene, here: str, place: str, kind: str) -> list[str]:
+    """Why `place` is the next to look at. Where it follows in the first observation, as that has it: a model that was
+    not shown where the next place comes from went to and fro between the last two drawers."""
+    between = re.search(
+        rf"\ban? {re.escape(here)},(?: and)? an? {re.escape(place)}\b", scene.first_observation
+    )
+    if between:
+        return [
+            f"The room has {between[0]}, so I look at {place} next.",
+            f"After {here} the room has {place}, where I look next.",
+        ]
+    places = places_in(scene.first_observation)
+    if here in places and place in places and places.index(here) < places.index(place):
+        return [
+            f"Further on in the room is {place}, where a {kind} may be.",
+            f"A {kind} may be at {place}, which comes later in the room.",
+        ]
+    return [
+        f"No place is left after it. From the start of the room on, {place} is where a {kind} may be.",
+        f"All places after it are done, so I go on with {place}.",
+    ]
+
+
+def _looked_in_vain(scene: Scene, kind: str) -> bool:
+    """Whether the last step was to look somewhere, and no such thing was there."""
+    if not scene.at:
+        return False
+    action = scene.parse(scene.done[-1].action)
+    return action is not None and action.name in _MOVES and not _names_a(scene.last, kind)
+
+
+def _names_a(text: str, kind: str) -> bool:
+    return re.search(rf"\b{re.escape(kind)} \d", text) is not None
+
+
+def _idle(scene: Scene) -> list[str]:
+    here = _last_place(scene, "go")
+    return ["look", "inventory", *([f"examine {here}"] if here else [])]
+
+
+def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+    """Elsewhere, when the plan goes on from anywhere; into and out of the hand; shut again."""
+    found = []
+    action, here, held = scene.next, _last_place(scene, "go"), _held(scene)
+    if action is not None and action.name == "go":
+        places = sorted(set(places_in(scene.first_observation)))
+        wanted, kind = action.arguments["receptacle"], str(scene.task.payload["object"])
+        if held is not None:  # another place of the same kind would do as well
+            places = [place for place in places if kind_in(place) != kind_in(wanted)]
+        unless = kind if held is None else ""
+        found += [Detour(f"go to {place}", None, unless) for place in places if place not in (wanted, here)]
+    for text in valid:
+        parsed = scene.parse(text)
+        if parsed is None or here is None:
+            continue
+        if parsed.name == "put" and parsed.arguments["object"] == held:
+            found.append(Detour(text, f"take {held} from {parsed.arguments['receptacle']}"))
+        if parsed.name == "take" and held is None and text != scene.action:
+            found.append(
+                Detour(text, f"put {parsed.arguments['object']} in/on {parsed.arguments['receptacle']}")
+            )
+        if parsed.name == "close":
+            found.append(Detour(text, f"open {parsed.arguments['receptacle']}"))
+    return found
+
+
+def _forms(task: Task) -> list[str]:
+    if "household" not in task.payload:
+        return content_form(task)
+    thing, target = str(task.payload["object"]), str(task.payload["target"])
+    home = Household.from_json(
+        task.payload["household"], kind=task.kind, object_type=thing, target_type=target
+    )
+    return [digest(json.dumps(home.shape()))]
+
+
+def _seeker(task: Task) -> Searcher:
+    return Searcher(task.kind, str(task.payload["object"]), str(task.payload["target"]))
+
+
+TEACHING = Teaching(
+    thoughts=_thoughts,
+    moves=_MOVES,
+    idle=_idle,
+    detours=_detours,
+    seeker=_seeker,
+    lists_valid=True,
+    forms=_forms,
+    per_task=2,
+)

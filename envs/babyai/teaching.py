@@ -1,0 +1,191 @@
+"""BabyAI: thoughts about what is in sight, where, and which of the goal's things is still to be found."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from evalharness.envs.babyai.levels import LEVELS, SEEDS
+from evalharness.envs.babyai.observation import describe
+from evalharness.envs.babyai.seeking import NEAR, Seeker, fits, sought_next, wall_ahead
+from evalharness.envs.babyai.world import World as Grid
+from evalharness.envs.base import Task
+from evalharness.envs.scene import Scene, mentions
+from evalharness.envs.teaching import Detour, Teaching, content_form, digest
+
+_MOVES = frozenset({"turn_left", "turn_right", "move_forward"})
+_STATES = re.compile(r"\b(?:closed|open|locked) ")
+_CARRIED = re.compile(r"You are carrying an? ([\w ]+?)\.")
+
+
+def _bare(name: str) -> str:
+    """`blue closed door 1` -> `blue door`"""
+    return _STATES.sub("", name.rpartition(" ")[0])
+
+
+def _spot(scene: Scene, thing: str) -> str:
+    """Where the last observation says that a thing is: `2 steps in front of you and 1 steps to your left`."""
+    match = re.search(rf"There is a {re.escape(thing)} (.+?)\.", scene.last)
+    return match[1].replace("in front of you and", "ahead and").strip() if match else ""
+
+
+def _wanted(scene: Scene) -> str:
+    """What is sought next: `the red ball`. Only in words that have been read."""
+    reached = {index for step in scene.done for index in step.completed}
+    return sought_next(scene.task.subgoals, reached, scene.seen).what
+
+
+def _key_due(scene: Scene, thing: str) -> str | None:
+    """The locked door that has been seen and that this key opens."""
+    colour = thing.split()[0]
+    return f"{colour} locked door" if "key" in thing and scene.knows(f"{colour} locked door") else None
+
+
+def _thoughts(scene: Scene) -> list[str]:
+    action = scene.next
+    if action is None:
+        return [
+            f"The next step to the goal is: {scene.action}.",
+        ]
+    wanted = _wanted(scene)
+    thing = action.arguments.get("object") or action.arguments.get("door")
+    if thing is None:
+        return _without_thing(scene, action.name, wanted)
+    spot = _spot(scene, thing)
+    at = f", {spot}" if spot else ""
+    about_goal = fits(thing, wanted)
+    verb = {
+        "go_to": "go to it",
+        "pickup": "pick it up",
+        "toggle_and_go_through": "go through it",
+        "go_through": "go through it",
+    }.get(action.name, "act on it")
+    if about_goal:
+        return [
+            f"I see {thing}{at}. It is what the goal names, so I {verb}.",
+            f"The goal is about {wanted}, and {thing} is in sight. I {verb}.",
+            f"There is {thing}{at}. I need {wanted}, so I {verb}.",
+        ]
+    if action.name == "pickup" and (door := _key_due(scene, thing)):
+        return [
+            f"The {door} needs this key. I see {thing}{at}, so I pick it up.",
+            f"{thing} is in sight{at}. It opens the {door}, so I take it.",
+        ]
+    unseen = "is not in sight"
+    if "door" in thing:
+        if mentions(scene.last, "carrying") and "locked" in thing:
+            return [
+                f"I carry the key for {thing}. I unlock it and {verb}.",
+                f"My key opens {thing}, so I {verb}.",
+            ]
+        return [
+            f"{_cap(wanted)} {unseen}. {_cap(thing)} leads to another room, so I {verb}.",
+            f"I cannot see {wanted} here. I {verb.replace('it', thing)} to look further.",
+            f"{_cap(thing)} is {spot or 'in sight'}. {_cap(wanted)} may be behind it, so I {verb}.",
+        ]
+    if action.name == "pickup":
+        return [
+            f"{_cap(thing)} is in my way. I pick it up to get past.",
+            f"I pick up {thing}{at}, so that the way to {wanted} is free.",
+        ]
+    return [
+        f"{_cap(wanted)} {unseen}. I walk to {thing}{at} to see more of the room.",
+        f"I cannot see {wanted} yet. {_cap(thing)} is in sight, so I go there and look.",
+    ]
+
+
+def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
+    carried = _CARRIED.search(scene.last)
+    following = scene.left[1] if len(scene.left) > 1 else ""
+    if name == "drop":
+        thing = carried[1] if carried else "what I carry"
+        return [
+            f"I carry the {thing} and need my hands free. I put it down here.",
+            f"The cell in front of me is free, so I drop the {thing}.",
+        ]
+    if name == "toggle":
+        return [
+            "I face the door. I open it.",
+            "The door is right in front of me, so I toggle it.",
+        ]
+    if following == "drop" and carried:
+        return [
+            f"I want to put the {carried[1]} down, but not here. I {_said(name)} first.",
+            f"This is no place for the {carried[1]}. I {_said(name)}.",
+        ]
+    if name == "move_forward":
+        return _walking(scene, wanted)
+    return _turning(scene, name.removeprefix("turn_"), wanted)
+
+
+def _walking(scene: Scene, wanted: str) -> list[str]:
+    wall = wall_ahead(scene.last)
+    if wall is None:
+        return [
+            f"I do not see {wanted}. No wall is near, so I move forward.",
+            f"{_cap(wanted)} is not in sight. The way ahead is free, so I move forward.",
+        ]
+    return [
+        f"I do not see {wanted}. The wall is {wall} steps away, so I move forward.",
+        f"{_cap(wanted)} is not in sight. I am {wall} steps from the wall, so I move forward.",
+    ]
+
+
+def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
+    wall = wall_ahead(scene.last)
+    if wall is None or wall > NEAR:
+        return [
+            f"I do not see {wanted}. I turn {side} to look there.",
+            f"{_cap(wanted)} is not in sight. I look to the {side}.",
+        ]
+    return [
+        f"I do not see {wanted}. The wall is only {wall} steps away, so I turn {side}.",
+        f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
+    ]
+
+
+def _said(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _cap(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _detours(scene: Scene, valid: Sequence[str]) -> list[Detour]:
+    """A turn and back; never the plan's own."""
+    pairs = (("turn left", "turn right"), ("turn right", "turn left"))
+    return [Detour(action, back) for action, back in pairs if action != scene.action]
+
+
+def _start_form(goal: str, observation_sha256: str) -> str:
+    return digest(f"{goal}\n{observation_sha256}")
+
+
+def _forms(task: Task) -> list[str]:
+    """Of the same goal and first observation; of the same level and seed."""
+    level, seed = str(task.payload["level"]), int(task.payload["seed"])
+    grid = Grid(level, seed, task.payload.get("parameters"))
+    return [
+        *content_form(task),
+        _start_form(grid.mission, digest(describe(grid.view))),
+        digest(f"{level}/{seed}"),
+    ]
+
+
+def _published() -> Iterator[str]:
+    for level in LEVELS:
+        for seed in SEEDS:
+            grid = Grid(level, seed)
+            yield _start_form(grid.mission, digest(describe(grid.view)))
+            yield digest(f"{level}/{seed}")
+
+
+TEACHING = Teaching(
+    thoughts=_thoughts,
+    moves=_MOVES,
+    detours=_detours,
+    seeker=lambda task: Seeker(task.subgoals),
+    forms=_forms,
+    published_forms=_published,
+)

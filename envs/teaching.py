@@ -1,0 +1,87 @@
+"""What making training data needs to know of each family: words for thoughts, ways to err, what makes tasks equal.
+
+A family says it in its own folder and names it in `EnvSpec.teaching`. One that does not gets short thoughts, errors in
+the action's words, and equality of content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from evalharness.envs.scene import Scene
+from evalharness.envs.task import Task
+
+
+@dataclass(frozen=True)
+class Detour:
+    """A valid action that leads away from the goal, and what takes it back."""
+
+    action: str
+    back: str | None
+    """None where the plan's next action starts from anywhere, so that nothing has to be taken back."""
+    unless: str = ""
+    """It was no way off when the world's answer holds this word."""
+
+
+class Seeker(Protocol):
+    """Plays one episode without privileged information: it knows only the texts so far."""
+
+    def next(self, observation: str, valid: Sequence[str]) -> str | None:
+        """Its next action; None when it is at a loss."""
+
+    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+        """What came of it: the observations before and after, and the subgoals reached."""
+
+
+def _plain_thoughts(scene: Scene) -> list[str]:
+    return [
+        f"The next step to the goal is: {scene.action}.",
+        f"Now I {scene.action}.",
+    ]
+
+
+def content_form(task: Task) -> list[str]:
+    """Equal for tasks that differ in their number alone."""
+    data = [task.family, task.kind, task.goal, list(task.subgoals), dict(task.payload)]
+    return [digest(json.dumps(data, sort_keys=True))]
+
+
+def digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Teaching:
+    """A family, as the maker of trajectories sees it. All texts are in the environment's own words."""
+
+    thoughts: Callable[[Scene], list[str]] = _plain_thoughts
+    """Wordings of the thought that leads to the scene's next action, made of what has been seen."""
+    moves: frozenset[str] = frozenset()
+    """Names of actions that only lead somewhere."""
+    idle: Callable[[Scene], list[str]] = lambda scene: []
+    """Actions that are understood here and change nothing."""
+    detours: Callable[[Scene, Sequence[str]], list[Detour]] = lambda scene, valid: []
+    """Ways off the plan; `valid` are the valid actions where `lists_valid`, else empty."""
+    lists_valid: bool = False
+    """The family lists its valid actions in milliseconds."""
+    refused: Callable[[bool, str], bool] = lambda valid, observation: not valid
+    """(recorded validity, observation) -> whether the world refused the action."""
+    seeker: Callable[[Task], Seeker | None] = lambda task: None
+    """Plays in place of the plan, which knows what nobody has read. None: the plan goes only where a player could know
+    to go."""
+    look: str = ""
+    """Said on coming to a place whose things are not shown by coming there, when one of them is needed."""
+    clock: bool = False
+    """Time passes by itself, so that a later observation may differ (a temperature) although nothing was changed."""
+    synonyms: bool = True
+    """A verb that is in no template is refused; false where the world knows more verbs than its list."""
+    forms: Callable[[Task], list[str]] = content_form
+    """Digests; two tasks that share one are the same task up to renaming."""
+    published_forms: Callable[[], Iterable[str]] = tuple
+    """Forms of the published tasks, as far as they are known without their data."""
+    per_task: int = 4
+    """Trajectories of one task by default: more where finding tasks is slow."""

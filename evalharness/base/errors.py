@@ -1,0 +1,46 @@
+"""The kinds of error that reach a person, and one warning. Those of tasks and missing data are in
+`evalharness.envs.base`."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Any
+
+
+class EvalharnessError(Exception):
+    """The root of every error that is shown to a person: whoever catches this has them all."""
+
+
+class UserError(EvalharnessError):
+    """Something the person at the terminal can fix; the message says what and how. Exit status 2."""
+
+
+class InfrastructureError(EvalharnessError):
+    """A server, simulator or disk failed; never the model's fault."""
+
+    def details(self) -> dict[str, Any]:
+        """What `errors.jsonl` should say beyond the message, as JSON data."""
+        return {}
+
+
+class DamageWarning(UserWarning):
+    """A run folder is not as it was written, and what is left of it can still be read."""
+
+
+def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The first leaf: the error that made the others stop."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def close_to(word: str, known: list[str], cutoff: float = 0.6) -> str | None:
+    """The one that a person who typed `word` will have meant; None where nothing is near enough to say so."""
+    return next(iter(difflib.get_close_matches(word, known, n=1, cutoff=cutoff)), None)
+
+
+def nearest(word: str, known: list[str]) -> str:
+    """`; did you mean X?` for a near miss, else the list of what there is."""
+    close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; there are: {', '.join(known)}"

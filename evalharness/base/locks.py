@@ -1,0 +1,44 @@
+"""Locks between processes. The system releases a lock when the process that holds it ends, however it ends.
+
+The package filelock does not fit: where a file system has no `flock` it makes a file instead, which stays after
+`kill -9`, and it looks again every 50 ms instead of waiting.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+
+def lock(file: IO[bytes] | int) -> bool:
+    """Lock an open file until it is closed; False where another process holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[bool]:
+    """Whether the lock file `path` is ours until the end of the block; no waiting."""
+    with path.open("ab") as file:
+        yield lock(file)
+
+
+@contextmanager
+def exclusive(path: Path, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Wait for the lock file or the folder `path` and hold it; `on_wait` is called once when another process does."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    opened = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT, 0o666)
+    try:
+        if not lock(opened):
+            on_wait()
+            fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)

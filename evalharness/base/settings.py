@@ -1,0 +1,117 @@
+"""Where options come from beside flags: a YAML file with `${VAR}`, variables `EVALHARNESS_*`; hints on OPENAI_*."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evalharness.base.errors import UserError, close_to
+from evalharness.base.yaml_lines import read_yaml, syntax_problem
+
+PREFIX = "EVALHARNESS_"
+_NOT_DEFAULTS = frozenset({"output", "vllm"})
+"""One folder for every run would be none's; `EVALHARNESS_VLLM` is one of several places where a vLLM is looked for."""
+_REFERENCE = re.compile(r"(\$?)\$\{(\w+)\}")
+
+
+def read_config(path: Path) -> dict[str, Any]:
+    """A YAML file of options; `${VAR}` in a value is the environment variable, `$${VAR}` the text `${VAR}` itself.
+    Relative to nothing, merged under the flags."""
+    try:
+        data = read_yaml(path)
+    except FileNotFoundError:
+        raise UserError(f"no configuration file {path}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"configuration file {path} is not readable: {syntax_problem(error)}") from None
+    if not isinstance(data, dict):
+        raise UserError(f"configuration file {path} is not a mapping of options to values")
+    return {str(key).replace("-", "_"): _expanded(value, f"{path}, {key}") for key, value in data.items()}
+
+
+def _expanded(value: Any, where: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _expanded(each, f"{where}.{key}") for key, each in value.items()}
+    if isinstance(value, list):
+        return [_expanded(each, where) for each in value]
+    if not isinstance(value, str):
+        return value
+
+    def variable(match: re.Match[str]) -> str:
+        quoted, name = match.groups()
+        if quoted:
+            return f"${{{name}}}"
+        if name not in os.environ:
+            raise UserError(
+                f"{where}: the environment variable {name} is not set (the text itself: $${{{name}}})"
+            )
+        return os.environ[name]
+
+    return _REFERENCE.sub(variable, value)
+
+
+def quoted(value: Any) -> Any:
+    """What `read_config` reads as `value`, whatever `${...}` is in its texts."""
+    if isinstance(value, dict):
+        return {key: quoted(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [quoted(each) for each in value]
+    return re.sub(r"\$\{(?=\w+\})", "$${", value) if isinstance(value, str) else value
+
+
+def environment_defaults(
+    names: Collection[str],
+    mappings: Collection[str] = (),
+    environment: Mapping[str, str] = os.environ,
+) -> dict[str, Any]:
+    """Option -> what its variable says: `EVALHARNESS_MAX_TOKENS=1024`. `mappings`: options that are NAME=VALUE, with
+    commas between several."""
+    found: dict[str, Any] = {}
+    for name in names:
+        text = environment.get(variable_of(name))
+        if not text or name in _NOT_DEFAULTS:
+            continue
+        if name not in mappings:
+            found[name] = text
+            continue
+        pairs = [pair.partition("=") for pair in text.split(",")]
+        if any(not key.strip() or not value.strip() for key, _, value in pairs):
+            raise UserError(f"{variable_of(name)}={text} is not NAME=VALUE,NAME=VALUE")
+        found[name] = {key.strip(): value.strip() for key, _, value in pairs}
+    return found
+
+
+def variable_of(option: str) -> str:
+    return PREFIX + option.upper()
+
+
+def mistyped_variables(names: Collection[str], environment: Mapping[str, str] = os.environ) -> list[str]:
+    """A line for each variable that is nearly the name of an option's."""
+    known = [variable_of(name) for name in names if name not in _NOT_DEFAULTS]
+    lines = []
+    for given in sorted(environment):
+        if given.startswith(PREFIX) and given not in known and (meant := close_to(given, known, 0.9)):
+            lines.append(f"{given} is set and means nothing; did you mean {meant}?")
+    return lines
+
+
+def openai_hint(model: str | None = None, environment: Mapping[str, str] = os.environ) -> str:
+    """How OPENAI_BASE_URL would be used, where it is set and `model` is no endpoint; begins with "; "."""
+    if not environment.get("OPENAI_BASE_URL"):
+        return ""
+    name = f" --model-name {model or 'NAME'}"
+    key = " --api-key-env OPENAI_API_KEY" if environment.get("OPENAI_API_KEY") else ""
+    return (
+        f'; OPENAI_BASE_URL is set and not used: for that endpoint give --model "$OPENAI_BASE_URL"{name}{key}'
+    )
+
+
+def key_hint(environment: Mapping[str, str] = os.environ) -> str:
+    """For an endpoint that was given no key, where OPENAI_API_KEY is set; begins with "; "."""
+    if not environment.get("OPENAI_API_KEY"):
+        return ""
+    return "; OPENAI_API_KEY is set and not used: for that key give --api-key-env OPENAI_API_KEY"

@@ -1,0 +1,78 @@
+"""Runs a tool (pip, uv, a converter) and hands on its output line by line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+STEP = "==> "
+"""How an installer marks its own steps among the output of pip and uv."""
+# Settings of the user's own pip or Python that would put packages elsewhere or bring foreign ones in.
+UNWANTED = (
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PIP_USER",
+    "PIP_TARGET",
+    "PIP_PREFIX",
+    "PIP_ROOT",
+    "PIP_DRY_RUN",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
+)
+
+
+class ToolError(Exception):
+    """The tool ended with an error; `output` holds its last lines."""
+
+    def __init__(self, argv: Sequence[str | Path], returncode: int, output: list[str]) -> None:
+        super().__init__(f"{Path(argv[0]).name} ended with status {returncode}")
+        self.returncode = returncode
+        self.output = output
+
+
+def run_streaming(
+    argv: Sequence[str | Path], on_line: Callable[[str], None], *, keep: int = 200
+) -> list[str]:
+    """Run to the end; its last `keep` lines. Raises `ToolError`. Interrupted, it takes the tool down."""
+    env = {key: value for key, value in os.environ.items() if key not in UNWANTED}
+    env |= {
+        "PYTHONUNBUFFERED": "1",
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "PIP_NO_INPUT": "1",
+        "NO_COLOR": "1",
+        "TQDM_DISABLE": "1",
+    }
+    last: deque[str] = deque(maxlen=keep)
+    process = subprocess.Popen(
+        [str(part) for part in argv],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=env,
+        text=True,
+        errors="replace",
+    )
+    try:
+        assert process.stdout is not None
+        with process.stdout:
+            for line in process.stdout:
+                # A progress bar redraws its line with carriage returns: the last state counts.
+                text = line.rstrip().rpartition("\r")[2].rstrip()
+                if text:
+                    last.append(text)
+                    on_line(text)
+        returncode = process.wait()
+    except BaseException:
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
+    if returncode:
+        raise ToolError(argv, returncode, list(last))
+    return list(last)

@@ -1,0 +1,68 @@
+"""Long work shown while it goes on: a live view on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.console import Console, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from evalharness.base.periodic import every
+from evalharness.base.text import printable
+
+_LINE_EVERY = 10.0
+"""Seconds between lines where there is no terminal."""
+_LOOK_EVERY = 0.5
+"""Seconds between looks for a new status there."""
+
+
+@dataclass
+class _Plain:
+    """Each new status at once, the counts now and then."""
+
+    console: Console
+    status: Callable[[], str]
+    line: Callable[[], str]
+    _status: str = ""
+    _looks: int = 0
+
+    def look(self) -> None:
+        self._looks += 1
+        if (status := self.status()) and status != self._status:
+            self._status = status
+            self._print(status)
+        if self._looks >= _LINE_EVERY / _LOOK_EVERY and self.line():
+            self._looks = 0
+            self.count()
+
+    def count(self) -> None:
+        if line := self.line():
+            self._print(line)
+
+    def _print(self, text: str) -> None:
+        self.console.print(Text(printable(text, single_line=True)), soft_wrap=True)
+
+
+@contextmanager
+def watching(
+    console: Console, view: RenderableType, *, status: Callable[[], str], line: Callable[[], str]
+) -> Iterator[None]:
+    """Show the work until the context closes. `line`: the counts in one line; "" before there is anything to count."""
+    if console.is_terminal:
+        with Live(view, console=console, refresh_per_second=4, transient=True):
+            yield
+        return
+    plain = _Plain(console, status, line)
+    try:
+        with every(_LOOK_EVERY, plain.look):
+            yield
+    finally:
+        plain.count()
+
+
+def dim(text: str, style: str = "dim") -> Text:
+    """What a live view says beside its bars; folded at the terminal's width, and never cut."""
+    return Text(printable(text, single_line=True), style=style)

@@ -1,0 +1,128 @@
+"""Reading a YAML file that a person wrote; and what is wrong with it in one line: where it is, which key, and what."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from evalharness.base.reading import DEEPEST, read_bytes, whole_characters
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+_MISSING, _UNKNOWN = "missing", "extra_forbidden"
+_LARGEST = 4 << 20
+"""Bytes of a file: PyYAML reads some hundred thousand a second."""
+_MOST_VALUES = 100_000
+"""In a file, those of aliases counted each time: a few hundred bytes of nested aliases can be gigabytes."""
+
+
+class _BoundedLoader(yaml.SafeLoader):
+    """Within limits, and with one kind of error."""
+
+    def __init__(self, stream: bytes | str) -> None:
+        super().__init__(stream)
+        self._depth = self._values = 0
+        self._values_of: dict[yaml.Node, int] = {}
+        """Nodes that are whole -> values in them."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
+        mark: Any = event.start_mark
+        before = self._values
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise yaml.composer.ComposerError(None, None, "nested too deep", mark)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if isinstance(event, yaml.AliasEvent) and node is not None:
+            if node not in self._values_of:
+                problem = f"the alias {event.anchor!r} stands inside of what it names"
+                raise yaml.composer.ComposerError(None, None, problem, mark)
+            self._values += self._values_of[node]
+        elif node is not None:
+            self._values += 1
+            self._values_of[node] = self._values - before
+        if self._values > _MOST_VALUES:
+            problem = f"more than {_MOST_VALUES:,} values, aliases counted each time"
+            raise yaml.composer.ComposerError(None, None, problem, mark)
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            value = super().construct_object(node, deep)
+            if isinstance(value, int | float) and not math.isfinite(value):
+                raise ValueError("a number that is not finite")
+        except OverflowError:
+            problem = "a number that is too large"
+        except (ValueError, KeyError, AttributeError, TypeError) as error:
+            # PyYAML's own, of what only looks like a date or a number: 2024-99-99
+            problem = f"no value: {error}" if isinstance(error, ValueError) else f"no value of {node.tag}"
+        else:
+            return whole_characters(value) if isinstance(value, str) else value
+        raise yaml.constructor.ConstructorError(None, None, problem, node.start_mark)
+
+
+def parse_yaml(raw: bytes | str) -> Any:
+    """Raises YAMLError, also for what is nested too deep, for aliases that contain themselves or multiply what is
+    there, and for numbers that are not finite."""
+    return yaml.load(raw, Loader=_BoundedLoader)
+
+
+def read_yaml(path: Path) -> Any:
+    """Raises OSError as `reading.open_file` does, and YAMLError."""
+    return parse_yaml(read_bytes(path, _LARGEST))
+
+
+def syntax_problem(error: Exception) -> str:
+    """Of text that is no YAML, or cannot be read at all."""
+    if isinstance(error, yaml.MarkedYAMLError):
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        hint = "; a value with a colon in it needs quotes" if "mapping values" in str(error.problem) else ""
+        began = error.context_mark.line + 1 if mark and error.context_mark else None
+        inside = f" (in what begins in line {began})" if mark and began not in (None, mark.line + 1) else ""
+        return f"{where}{error.problem or error.context or 'no YAML'}{inside}{hint}"
+    if isinstance(error, yaml.reader.ReaderError) and error.encoding not in ("utf8", "utf-8"):
+        return f"a character that YAML does not allow, code {error.character}"
+    if isinstance(error, yaml.reader.ReaderError | UnicodeDecodeError):
+        return "it is not UTF-8"
+    if isinstance(error, OSError):
+        return error.strerror or type(error).__name__
+    return " ".join(str(error).split())
+
+
+def value_problems(error: ValidationError, raw: bytes | str) -> str:
+    """Of values that are not what they should be: `line 3, example.steps.0.action: ...` for the first few."""
+    root = yaml.compose(raw, Loader=yaml.SafeLoader)
+    found = []
+    for problem in error.errors():
+        loc = problem["loc"]
+        line = _line_of(root, loc)
+        what = {_MISSING: "is missing", _UNKNOWN: "no such key"}.get(problem["type"], problem["msg"])
+        place = ".".join(map(str, loc)) or "the file"
+        found.append((line, f"line {line}, {place}: {what[0].lower()}{what[1:]}"))
+    found.sort()
+    shown = [text for _, text in found[:3]]
+    return "; ".join(shown) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+
+
+def _line_of(node: yaml.Node | None, loc: Sequence[int | str]) -> int:
+    """The line of the innermost key of `loc` that is there, from 1."""
+    line = 1
+    for part in loc:
+        if isinstance(node, yaml.MappingNode):
+            pair = next(((key, value) for key, value in node.value if key.value == str(part)), None)
+            if pair is None:
+                break
+            line, node = pair[0].start_mark.line + 1, pair[1]
+        elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
+            node = node.value[part]
+            line = node.start_mark.line + 1
+        else:
+            break
+    return line

@@ -1,0 +1,1 @@
+"""What is checked against what: `conform`, `verify`, `doctor`, `audit`."""

@@ -1,0 +1,155 @@
+"""The audit of a suite: can its tasks be solved in time, and do labels and simulators agree?
+
+Replays every reference plan of every task through the ordinary engine, and a uniformly random policy beside it. The
+first gives the ceiling and the disagreements, the second the floor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from statistics import stdev
+from typing import Any
+
+from evalharness.config import RunConfig
+from evalharness.envs import specs
+from evalharness.envs.base import MAX_TURNS, Suite
+from evalharness.records.episode import Episode
+from evalharness.results.tables import sorted_episodes
+from evalharness.results.task_range import TaskRange
+from evalharness.runs.evaluation import Watch, evaluate, unwatched
+
+PLANS = 3
+"""Reference plans that are replayed of a task at most."""
+_LONGEST_PLAN = 300
+"""Turns. Longer plans would say nothing about a benchmark of 30."""
+
+
+@dataclass(frozen=True)
+class ReplayedPlan:
+    """One replayed plan."""
+
+    plan: str
+    turns: int
+    success: bool
+    solved: bool
+    progress: float
+    progress_in_time: float
+    success_in_time: bool
+    never_completed: tuple[int, ...]
+
+
+def _read(episode: Episode, max_turns: int) -> ReplayedPlan:
+    in_time = episode.turns[:max_turns]
+    completed = {index for turn in episode.turns for index in turn.subgoals_completed}
+    return ReplayedPlan(
+        plan=episode.plan or "a plan",
+        turns=len(episode.turns),
+        success=episode.success,
+        solved=episode.solved,
+        progress=episode.progress,
+        progress_in_time=max((turn.progress for turn in in_time), default=0.0),
+        success_in_time=episode.success and len(episode.turns) <= max_turns,
+        never_completed=tuple(i for i in range(len(episode.subgoals)) if i not in completed),
+    )
+
+
+def _disagreement(replayed: ReplayedPlan) -> str | None:
+    if replayed.solved and not replayed.success:
+        missing = ", ".join(map(str, replayed.never_completed))
+        which = f", subgoal {missing} never completed" if missing else ""
+        return f"{replayed.plan}: simulator solved, label not (progress {replayed.progress:.2f}{which})"
+    if replayed.success and not replayed.solved:
+        return f"{replayed.plan}: label solved, simulator not"
+    return None
+
+
+def judge(replays: Sequence[Episode], attempts: Sequence[Episode], max_turns: int = MAX_TURNS) -> TaskRange:
+    """The range of one task from its replayed plans and its random attempts, under a turn limit."""
+    plans = [_read(episode, max_turns) for episode in replays if episode.turns]
+    lengths = [replayed.turns for replayed in plans if replayed.success]
+    reasons = [reason for replayed in plans if (reason := _disagreement(replayed))]
+    n = len(attempts)
+    first = replays[0]
+    return TaskRange(
+        task_id=first.task_id,
+        task_hash=first.task_hash,
+        difficulty=first.difficulty,
+        plan_turns=min(lengths, default=None),
+        ceiling_success=float(any(replayed.success_in_time for replayed in plans)),
+        ceiling_progress=max((replayed.progress_in_time for replayed in plans), default=0.0),
+        floor_success=sum(e.success for e in attempts) / n if n else None,
+        floor_progress=sum(e.progress for e in attempts) / n if n else None,
+        floor_samples=n,
+        label_agrees=not reasons,
+        why="; ".join(dict.fromkeys(reasons)),
+        labels=first.labels,
+        floor_progress_sd=stdev(e.progress for e in attempts) if n > 1 else None,
+        max_turns=max_turns,
+    )
+
+
+def _by_task(folder: Path) -> Iterable[tuple[str, list[Episode]]]:
+    for task_id, episodes in groupby(sorted_episodes(folder), key=lambda e: e.task_id):
+        yield task_id, list(episodes)
+
+
+def audit(
+    families: str,
+    suite: Suite,
+    *,
+    folder: Path,
+    data: Path | None,
+    suite_seed: int = 0,
+    floor_samples: int = 5,
+    limit: int | None = None,
+    watch: Watch = unwatched,
+) -> list[TaskRange]:
+    """Audit `families` (as `--tasks` names them) and return a row a task, in order.
+
+    `folder` gets the two runs it is made of, and continues them when it holds them already. A task whose
+    episodes could not be played is not in the result; the runs' errors.jsonl say why.
+    """
+    common: dict[str, Any] = {
+        "tasks": families, "suite": suite, "suite_seed": suite_seed, "limit": limit
+    }  # fmt: skip
+    reference = RunConfig.of(
+        model="reference", samples=PLANS, max_turns=_LONGEST_PLAN, output=folder / "reference", **common
+    )
+    evaluate(reference, data=data, watch=watch)
+    attempts: Mapping[str, list[Episode]] = {}
+    if floor_samples:
+        chance = RunConfig.of(model="random", samples=floor_samples, output=folder / "random", **common)
+        evaluate(chance, data=data, watch=watch)
+        attempts = dict(_by_task(folder / "random"))
+    own = RunConfig.of(model="random", **common)
+    limits = {family: own.agent.turn_limit(spec) for family, spec in specs().items()}
+    return [
+        judge(replays, attempts.get(task_id, ()), limits[replays[0].family])
+        for task_id, replays in _by_task(folder / "reference")
+    ]
+
+
+def totals(rows: Sequence[TaskRange]) -> dict[str, dict[str, Any]]:
+    """Family -> number of tasks, ceilings and floors (fractions), disagreements."""
+    result = {}
+    for family, group in groupby(rows, key=lambda row: row.task_id.split("/")[0]):
+        tasks = list(group)
+        n = len(tasks)
+        floors = [row for row in tasks if row.floor_success is not None]
+        result[family] = {
+            "n": n,
+            "solvable": sum(row.plan_turns is not None for row in tasks),
+            "ceiling_success": sum(row.ceiling_success for row in tasks) / n,
+            "ceiling_progress": sum(row.ceiling_progress for row in tasks) / n,
+            "floor_success": sum(row.floor_success or 0.0 for row in floors) / n
+            if len(floors) == n
+            else None,
+            "floor_progress": sum(row.floor_progress or 0.0 for row in floors) / n
+            if len(floors) == n
+            else None,
+            "disagreements": sum(not row.label_agrees for row in tasks),
+        }
+    return result

@@ -1,0 +1,179 @@
+"""How each family is compared: `conformance.yaml` beside its code, since the harness knows no family by name.
+
+`comparison` says what a recording cannot determine (an unordered list, a value the original took from elsewhere):
+such a field is compared as a multiset, in part or not at all. `exceptions` lists where we differ on purpose: the
+comparison is made, the difference is counted and shown with its reason, and it is no failure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from evalharness.base.errors import UserError
+from evalharness.base.yaml_lines import read_yaml, syntax_problem
+from evalharness.data.families import family_folders
+
+FILE = "conformance.yaml"
+
+FieldName = Literal["goal", "initial_observation", "observation", "progress", "done", "success", "valid"]
+
+
+def _compiled(value: Any) -> Any:
+    try:
+        return re.compile(value) if isinstance(value, str) else value
+    except re.error as error:
+        raise ValueError(f"not a regular expression: {error}") from error
+
+
+Regex = Annotated[re.Pattern[str], BeforeValidator(_compiled)]
+
+
+class Rule(BaseModel):
+    """Applies where every condition given holds."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    fields: list[FieldName] = Field(min_length=1)
+    where: dict[str, Any] = {}
+    """Recorded field of the step or of its transcript -> value, or list of values."""
+    action: Regex | None = None
+    """Found anywhere in the recorded action."""
+    recorded: Regex | None = None
+    """Found anywhere in the recorded text."""
+    because: str = Field(min_length=10)
+
+    def applies(self, field: str, value: Any, action: str | None, recorded: Mapping[str, Any]) -> bool:
+        if field not in self.fields:
+            return False
+        if self.action is not None and (action is None or not self.action.search(action)):
+            return False
+        if self.recorded is not None and not (isinstance(value, str) and self.recorded.search(value)):
+            return False
+        for name, wanted in self.where.items():
+            if recorded.get(name) not in (wanted if isinstance(wanted, list) else [wanted]):
+                return False
+        return True
+
+
+class ComparisonRule(Rule):
+    how: Literal["not compared", "unordered", "in part"]
+    split: Regex = re.compile(r"\s+")
+    """With `unordered`: what separates the items."""
+    part: Regex | None = None
+    """With `in part`: the first match is compared, the rest of the text is not."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        if (self.how == "in part") != (self.part is not None):
+            raise ValueError("`in part` needs `part`, and nothing else has it")
+        return self
+
+    def equal(self, recorded: str, ours: str) -> bool:
+        if self.part is not None:
+            theirs, found = self.part.search(recorded), self.part.search(ours)
+            return theirs is not None and found is not None and theirs[0] == found[0]
+        return items(self.split, recorded) == items(self.split, ours)
+
+
+class ExceptionRule(Rule):
+    """With `order_of` or `numbers`, only a difference that is no more than that is excepted."""
+
+    order_of: Regex | None = None
+    """What separates the items that may come in another order."""
+    numbers: Regex | None = None
+    """Numbers that may differ by `within`."""
+    within: float = 0
+
+    def excuses(self, recorded: Any, ours: Any) -> bool:
+        if self.order_of is None and self.numbers is None:
+            return True
+        texts, figures = [str(recorded), str(ours)], []
+        if self.numbers is not None:
+            figures = [sorted(map(float, self.numbers.findall(text))) for text in texts]
+            texts = [self.numbers.sub("#", text) for text in texts]
+            if len(figures[0]) != len(figures[1]):
+                return False
+            if any(abs(a - b) > self.within for a, b in zip(*figures, strict=True)):
+                return False
+        if self.order_of is not None:
+            return items(self.order_of, texts[0]) == items(self.order_of, texts[1])
+        return texts[0] == texts[1]
+
+
+def items(separator: re.Pattern[str], text: str) -> Counter[str]:
+    """The items of a text and how often each occurs."""
+    return Counter(item for item in separator.split(text) if item)
+
+
+class Tolerance(BaseModel):
+    """One family's rules; the first comparison rule that applies counts, else values must be equal."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    recorded_as: list[str] = []
+    """Other names that recordings have for the family."""
+    menu: Regex | None = None
+    """`(?P<number>..)` and `(?P<option>..)` of a line in a menu that the next action answers by number. Where our menu
+    has the same options in another order, a recorded number is replayed as ours for the same option."""
+    comparison: list[ComparisonRule] = []
+    exceptions: list[ExceptionRule] = []
+
+    def same_choice(self, action: str, recorded_menu: str | None, our_menu: str) -> str:
+        """The action to replay, after the two observations that came before it."""
+        if self.menu is None or recorded_menu is None:
+            return action
+        theirs, ours = (
+            {match["number"]: match["option"] for match in self.menu.finditer(text)}
+            for text in (recorded_menu, our_menu)
+        )
+        option = theirs.get(action.strip())
+        return next((number for number, name in ours.items() if name == option), action) if option else action
+
+
+def load_tolerances(extra: Path | None = None) -> dict[str, Tolerance]:
+    """Family -> tolerance: its `conformance.yaml`, or everything compared exactly where it has none.
+
+    `extra` is a file of further exceptions, `family: [rule, ...]`.
+    """
+    tolerances = {
+        family: _tolerance(folder / FILE) if (folder / FILE).is_file() else Tolerance()
+        for family, folder in family_folders().items()
+    }
+    if extra is not None:
+        for family, rules in _read(extra).items():
+            if family not in tolerances:
+                raise UserError(f"{extra}: unknown family {family!r}; there are: {', '.join(tolerances)}")
+            base = tolerances[family]
+            more = _tolerance_of({"exceptions": rules}, extra)
+            tolerances[family] = base.model_copy(update={"exceptions": base.exceptions + more.exceptions})
+    return tolerances
+
+
+def _tolerance(path: Path) -> Tolerance:
+    return _tolerance_of(_read(path), path)
+
+
+def _tolerance_of(content: Any, path: Path) -> Tolerance:
+    try:
+        return Tolerance.model_validate(content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise UserError(f"{path}: {key}: {first['msg']}") from error
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = read_yaml(path)
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} is not YAML: {syntax_problem(error)}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{path} must be a mapping")
+    return content

@@ -1,0 +1,128 @@
+"""Recorded transcripts: one JSON object a line with `task`, `id`, `goal`, `init_obs`, `steps` and `success`.
+
+Each step has `action`, `obs`, `progress`, `done` and `valid`. Everything but `task`, `id`, `steps` and a step's
+`action` may be absent or null, and then is not compared; fields we do not know are kept, for rules to refer to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import parse_json, read_text
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Step:
+    action: str
+    observation: str | None
+    progress: float | None
+    done: bool | None
+    valid: bool | None
+    fields: Mapping[str, Any]
+    """Everything recorded of this step."""
+
+
+@dataclass(frozen=True)
+class Transcript:
+    family: str
+    """As the recording calls it; a family may have another name here (see `Tolerance.recorded_as`)."""
+    index: int
+    script: str
+    goal: str | None
+    initial_observation: str | None
+    success: bool | None
+    steps: tuple[Step, ...]
+    fields: Mapping[str, Any]
+    """Everything recorded but the steps."""
+    source: str
+    """`file.jsonl:12`"""
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the recording knew labels; without, its progress is null and it ended with the world alone."""
+        noted = [step.fields["progress"] for step in self.steps if "progress" in step.fields]
+        return not noted or any(progress is not None for progress in noted)
+
+
+def read_transcripts(path: Path) -> list[Transcript]:
+    """All transcripts of a file; [] when it holds another kind of record about tasks. Raises UserError."""
+    try:
+        lines = read_text(path).split("\n")
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is not a transcript file: it is not UTF-8 text ({error.reason})") from error
+    rows = []
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = parse_json(line)
+        except ValueError as error:
+            raise UserError(
+                f"{path}:{number} is not JSON ({error}); transcripts are one JSON object a line"
+            ) from error
+        if not isinstance(row, dict) or "task" not in row or "id" not in row:
+            raise UserError(f"{path}:{number} is no transcript: it needs at least task, id and steps")
+        rows.append((number, row))
+    if not rows:
+        raise UserError(f"{path} is empty")
+    if not any("steps" in row for _, row in rows):
+        return []
+    return [_transcript(row, f"{path.name}:{number}", f"{path}:{number}") for number, row in rows]
+
+
+def _transcript(row: dict[str, Any], source: str, where: str) -> Transcript:
+    try:
+        steps = row["steps"]
+        if not isinstance(steps, list):
+            raise TypeError("steps must be a list")
+        return Transcript(
+            family=_text(row["task"]),
+            index=int(row["id"]),
+            script=str(row.get("script", "")),
+            goal=_optional(row.get("goal"), _text),
+            initial_observation=_optional(row.get("init_obs"), _text),
+            success=_optional(row.get("success"), _flag),
+            steps=tuple(_step(step) for step in steps),
+            fields={name: value for name, value in row.items() if name != "steps"},
+            source=source,
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise UserError(f"{where} is no transcript: {error}") from error
+
+
+def _step(row: Any) -> Step:
+    if not isinstance(row, dict) or "action" not in row:
+        raise TypeError("each step must be an object with an action")
+    return Step(
+        action=_text(row["action"]),
+        observation=_optional(row.get("obs"), _text),
+        progress=_optional(row.get("progress"), float),
+        done=_optional(row.get("done"), _flag),
+        valid=_optional(row.get("valid"), _flag),
+        fields=row,
+    )
+
+
+def _optional(value: Any, convert: Callable[[Any], T]) -> T | None:
+    return None if value is None else convert(value)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {json.dumps(value)[:60]}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"expected true or false, found {json.dumps(value)[:60]}")
+    return value

@@ -1,0 +1,147 @@
+"""Which families can be played, found out by playing them, each in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from evalharness.data import check, published
+
+USUAL_SUITES = ("agentboard", "open")
+TIMEOUT = 180.0
+"""Seconds for one family: two suites, a Java start, a cold disk cache."""
+
+
+@dataclass(frozen=True)
+class SuiteProbe:
+    """One suite of one family."""
+
+    suite: str
+    tasks: int
+    expected: int
+    plays: bool
+    problem: str | None
+    """Why it does not play, or what is wrong with its data though it does."""
+    fix: str | None
+
+
+@dataclass(frozen=True)
+class FamilyProbe:
+    family: str
+    suites: tuple[SuiteProbe, ...]
+
+    @property
+    def ok(self) -> bool:
+        """At least one suite can be played."""
+        return any(suite.plays for suite in self.suites)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"family": self.family, "ok": self.ok, "suites": [asdict(suite) for suite in self.suites]}
+
+
+def probe_families(data: Path, families: Sequence[str] | None = None) -> list[FamilyProbe]:
+    """The named families, or every installed one, sorted."""
+    if families is None:
+        families = sorted(point.name for point in entry_points(group="evalharness.environments"))
+    with ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
+        return list(pool.map(lambda family: _probe(family, data), families))
+
+
+def _probe(family: str, data: Path) -> FamilyProbe:
+    """Every suite in one process; when it dies of one, the others are tried in another."""
+    found: dict[str, SuiteProbe] = {}
+    # The process says first which suites the family has; one that cannot be imported counts as having the usual two.
+    answers, end = _run(family, data, [])
+    waiting = answers.pop(0)["suites"] if answers else list(USUAL_SUITES)
+    while waiting:
+        for answer in answers:
+            found[answer["suite"]] = _suite(family, answer, data)
+        if len(answers) < len(waiting):
+            suite = waiting[len(answers)]
+            found[suite] = SuiteProbe(suite, 0, 0, plays=False, problem=end, fix=_trace(family, data))
+        waiting = waiting[len(answers) + 1 :]
+        if waiting:
+            answers, end = _run(family, data, waiting)
+    return FamilyProbe(family, tuple(found.values()))
+
+
+def _run(family: str, data: Path, suites: Sequence[str]) -> tuple[list[dict[str, Any]], str]:
+    """What the process answered, in order, and what became of it. Without `suites`, its first answer is which there
+    are."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "evalharness.checks.doctor.probe", family, str(data), *suites],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,  # so that what it starts (a JVM) can be ended with it
+    )
+    try:
+        out, err = process.communicate(timeout=TIMEOUT)
+        end = _ending(process.returncode, err)
+    except subprocess.TimeoutExpired:
+        end = f"no answer within {TIMEOUT:.0f} s"
+        _end_group(process)
+        out, err = process.communicate()
+    finally:
+        _end_group(process)
+    return [json.loads(line) for line in out.splitlines()], end
+
+
+def _end_group(process: subprocess.Popen[str]) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def _ending(status: int, errors: str) -> str:
+    """What became of the process, for suites that it did not answer about."""
+    last = next((line for line in reversed(errors.splitlines()) if line.strip()), "")
+    if status < 0:
+        return f"its process was ended by {signal.Signals(-status).name}"
+    return f"its process ended with status {status}" + (f": {last.strip()}" if last else "")
+
+
+def _trace(family: str, data: Path) -> str:
+    """Missing and wrong packages are the machine's findings; what else breaks needs its traceback read."""
+    return f"python -P -m evalharness.checks.doctor.probe {family} '{data}'"
+
+
+def _suite(family: str, answer: dict[str, Any], data: Path) -> SuiteProbe:
+    problem = answer.get("missing") or answer.get("error") or (None if answer["tasks"] else "it has no tasks")
+    fix = _trace(family, data) if "error" in answer else None
+    # Also where it plays: a changed label file makes other tasks of the same number.
+    if answer["suite"] == "agentboard" and (trouble := _data_problem(family, data)):
+        problem, fix = trouble, "evalharness data import DIR"
+    return SuiteProbe(
+        answer["suite"],
+        answer["tasks"],
+        answer["expected"],
+        plays=answer.get("plays", False),
+        problem=problem,
+        fix=fix,
+    )
+
+
+def _data_problem(family: str, data: Path) -> str | None:
+    if family not in published():
+        return None
+    try:
+        found = check(published()[family], data)
+    except OSError as error:
+        return f"data cannot be read: {error.filename}: {error.strerror}"
+    if found.ok:
+        return None
+    if found.state == "absent":
+        return "data not imported"
+    return f"data {found.state}: {len(found.missing)} files missing, {len(found.changed)} changed"

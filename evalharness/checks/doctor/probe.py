@@ -1,0 +1,59 @@
+"""`python -P -m evalharness.checks.doctor.probe FAMILY DATA [SUITE...]`: really play one turn of one task of each
+suite.
+
+Runs in a process of its own, so that a library that crashes ends only this. One JSON line for each suite on standard
+output, written before the next is tried; what simulators print goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+from evalharness.play.workers.child import die_with_parent
+
+
+def _try_suite(family: str, suite: Any, data: Path) -> dict[str, Any]:
+    from evalharness.envs import specs
+    from evalharness.envs.base import MissingDataError
+
+    spec = specs()[family]
+    found: dict[str, Any] = {"suite": suite, "tasks": 0, "expected": spec.suites.expected.get(suite, 0)}
+    try:
+        tasks = spec.suites.load_tasks(suite, data, 0)
+        found["tasks"] = len(tasks)
+        if tasks:
+            environment = spec.make(data)
+            environment.reset(options={"task": tasks[0]})
+            environment.step("look")
+            environment.close()
+            found["plays"] = True
+    except MissingDataError as error:
+        found["missing"] = str(error)
+    except Exception as error:
+        traceback.print_exc()
+        found["error"] = f"{type(error).__name__}: {error}"
+    return found
+
+
+def main() -> None:
+    die_with_parent()
+    out = os.fdopen(os.dup(1), "w", encoding="ascii")
+    os.dup2(2, 1)
+    family, data = sys.argv[1], Path(sys.argv[2])
+    suites = sys.argv[3:]
+    if not suites:
+        from evalharness.envs import specs
+
+        suites = sorted(specs()[family].suites.expected)
+        print(json.dumps({"suites": suites}), file=out, flush=True)
+    for suite in suites:
+        print(json.dumps(_try_suite(family, suite, data)), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()

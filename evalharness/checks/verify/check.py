@@ -1,0 +1,230 @@
+"""The check of one run folder: read, replay, compute again."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from evalharness.base.errors import InfrastructureError, UserError
+from evalharness.base.machine import usable_cores
+from evalharness.base.reading import open_file
+from evalharness.checks.verify.described import Described, described, missing, task_findings
+from evalharness.checks.verify.findings import Finding, Verdict
+from evalharness.checks.verify.options import (
+    config_findings,
+    config_notes,
+    is_scripted,
+    manifest_findings,
+    turn_findings,
+)
+from evalharness.checks.verify.remembered import content_key, require_files
+from evalharness.checks.verify.replay import How, replay
+from evalharness.checks.verify.totals import Tables, summary_findings
+from evalharness.config import RunConfig
+from evalharness.envs import specs as installed_specs
+from evalharness.models.event_loop import run_to_end
+from evalharness.play.cluster import worker_site
+from evalharness.play.history import History
+from evalharness.play.progress import FamilyProgress, Progress
+from evalharness.play.scheduler import Job, Scheduler
+from evalharness.play.sizing import make_pools, make_throttle
+from evalharness.play.workers.process import RemoteEnvironment
+from evalharness.protocol.perturb import Voice, voices
+from evalharness.records.episode import Episode, read_episode
+from evalharness.records.manifest import Manifest
+from evalharness.records.store import EPISODES, EpisodeKey, read_failures, read_manifest
+from evalharness.results.score import EpisodeScore
+from evalharness.runs.evaluation import Watch, unwatched
+from evalharness.suites.temporary import NO_SUITES, TemporarySuites
+
+_ATTEMPTS = 3
+"""Of an episode whose simulator fails while it is replayed."""
+
+
+def verify(
+    folder: Path,
+    *,
+    data: Path | None = None,
+    watch: Watch = unwatched,
+    suites: TemporarySuites = NO_SUITES,
+) -> Verdict:
+    """Replay every episode of a run folder and compute all its numbers again. `suites` makes open suites that nobody
+    has frozen here, as far as it may.
+
+    Raises UserError where nothing can be said: no run folder, data or a suite that is missing, a family that is not
+    installed.
+    """
+    began = time.monotonic()
+    require_files(folder)
+    manifest = read_manifest(folder)
+    try:
+        content = content_key(folder)
+    except OSError as error:
+        raise UserError(f"{error.filename} is not readable: {error.strerror}") from None
+    about = described(manifest, installed_specs(), data, suites.tasks)
+    check = _Check(folder, manifest, about, data, content)
+    check.findings += manifest_findings(manifest, installed_specs()) + config_findings(folder, manifest)
+    check.read()
+    check.play(watch)
+    return check.verdict(time.monotonic() - began)
+
+
+@dataclass
+class _Check:
+    folder: Path
+    manifest: Manifest
+    about: Described
+    data: Path | None
+    content: str
+    findings: list[Finding] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    scores: list[EpisodeScore] = field(default_factory=list)
+    turns: int = 0
+    _offsets: dict[EpisodeKey, int] = field(default_factory=dict)
+    """Where the line of each episode begins: they are read again when it is their turn, not all kept."""
+    _jobs: list[Job] = field(default_factory=list)
+    _of_episodes: dict[EpisodeKey, list[Finding]] = field(default_factory=dict)
+
+    def read(self) -> None:
+        """Every line of `episodes.jsonl`, without replaying it."""
+        tables = Tables(self.folder, self.manifest)
+        samples = self.about.config.selection.samples
+        for number, offset, episode in self._lines():
+            where = f"{EPISODES}, line {number}"
+            if isinstance(episode, str):
+                self.findings.append(Finding("damaged", where, episode))
+                continue
+            key = (episode.task_id, episode.sample)
+            task = self.about.tasks.get(episode.task_id)
+            if key in self._offsets:
+                self.findings.append(Finding("repeated", where, f"{key[0]}, sample {key[1]}, a second time"))
+            elif task is None or episode.sample >= samples:
+                what = "none of the run's tasks" if task is None else f"the run has {samples} a task"
+                self.findings.append(Finding("added", where, f"{key[0]}, sample {key[1]}: {what}"))
+            else:
+                self._offsets[key] = offset
+                self._jobs.append(Job(task, episode.sample, float(len(episode.turns))))
+                self.findings += task_findings(episode, task, self.manifest)
+                self.findings += turn_findings(episode, self.manifest.options)
+                tables.check(episode)
+        self.findings += missing(set(self._offsets), list(self.about.tasks), samples, self._given_up())
+        self.findings += tables.end()
+
+    def _lines(self) -> Iterator[tuple[int, int, Episode | str]]:
+        """(number, offset, the episode or what is wrong with its line)."""
+        try:
+            with open_file(self.folder / EPISODES) as file:
+                offset = 0
+                for number, line in enumerate(file, start=1):
+                    try:
+                        yield number, offset, read_episode(line)
+                    except ValueError as error:
+                        yield number, offset, "cut off" if not line.endswith(b"\n") else str(error)
+                    offset += len(line)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise UserError(f"{self.folder / EPISODES} is not readable: {error.strerror}") from None
+
+    def _given_up(self) -> set[EpisodeKey]:
+        try:
+            return {
+                (line["task_id"], line["sample"]) for line in read_failures(self.folder) if line.get("final")
+            }
+        except UserError as error:
+            self.findings.append(Finding("damaged", "errors.jsonl", str(error)))
+            return set()
+
+    def play(self, watch: Watch) -> None:
+        families = sorted({job.task.family for job in self._jobs})
+        config = RunConfig.of(
+            model="oracle", suite=self.about.config.selection.suite
+        )  # how many processes, nothing else
+        spoken = voices(installed_specs(), families, self.about.config.agent.perturb)
+        counts = {f: FamilyProgress(sum(job.task.family == f for job in self._jobs)) for f in families}
+        progress = Progress(counts)
+        progress.expect({(job.task.id, job.sample): job.expected_turns for job in self._jobs})
+        if self._jobs:
+            with watch(progress):
+                run_to_end(self._replay_all(config, spoken, progress))
+
+    async def _replay_all(self, config: RunConfig, spoken: Mapping[str, Voice], progress: Progress) -> None:
+        limits = self.manifest.turn_limits
+        scripted = is_scripted(self.manifest.options)
+
+        async def one(job: Job, environment: RemoteEnvironment) -> Episode:
+            family = job.task.family
+            how = How(
+                limits[family],
+                self.manifest.config.acts_by_tools,
+                self.manifest.model_text,
+                scripted,
+            )
+            progress.families[family].running += 1
+            try:
+                recorded = self._episode(job)
+                played, findings = await replay(recorded, job.task, environment, spoken[family], how)
+            finally:
+                progress.families[family].running -= 1
+            self._of_episodes[job.task.id, job.sample] = list(findings)
+            return played
+
+        def keep(episode: Episode) -> None:
+            self.scores.append(EpisodeScore.of(episode))
+            self.turns += len(episode.turns)
+            progress.turns += len(episode.turns)
+            progress.finish(episode)
+
+        def failed(job: Job, attempt: int, error: InfrastructureError, final: bool) -> None:
+            if final:
+                self.failures.append(f"{job.task.id}, sample {job.sample}: {str(error).splitlines()[0]}")
+                progress.give_up(job.task.family, job.task.id, job.sample)
+
+        cores = usable_cores()
+        with worker_site(None) as site:
+            pools = make_pools(
+                config, installed_specs(), self._jobs, History(), site, cores, data=self.data, log=None
+            )
+            async with AsyncExitStack() as stack:
+                for pool in pools.values():
+                    stack.push_async_callback(pool.close)
+                scheduler = Scheduler(
+                    pools=pools,
+                    play=one,
+                    on_episode=keep,
+                    on_failure=failed,
+                    throttle=make_throttle(config, len(self._jobs), cores),
+                    attempts=_ATTEMPTS,
+                    cores=cores,
+                )
+                await scheduler.run(self._jobs)
+
+    def _episode(self, job: Job) -> Episode:
+        with open_file(self.folder / EPISODES) as file:
+            file.seek(self._offsets[job.task.id, job.sample])
+            return read_episode(file.readline())
+
+    def verdict(self, seconds: float) -> Verdict:
+        findings = [*self.about.findings, *self.findings]
+        for key in sorted(self._of_episodes):
+            findings += self._of_episodes[key]
+        notes = [*self.about.notes, *config_notes(self.folder, self.manifest, installed_specs())]
+        if not self.failures:
+            try:
+                differing, more = summary_findings(self.folder, self.manifest, self.scores)
+            except UserError:  # errors.jsonl is damaged, which is among the findings
+                differing, more = [], ["the totals were not checked"]
+            findings, notes = [*findings, *differing], [*notes, *more]
+        return Verdict(
+            self.folder,
+            len(self.scores),
+            self.turns,
+            seconds,
+            tuple(findings),
+            tuple(notes),
+            tuple(self.failures),
+            self.content,
+        )

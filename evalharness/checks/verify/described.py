@@ -1,0 +1,157 @@
+"""What a run's manifest says of its tasks, against the tasks that its own configuration selects here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from evalharness.base.errors import UserError
+from evalharness.checks.verify.findings import Finding, same
+from evalharness.config import RunConfig
+from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
+from evalharness.protocol.prompt import Adaptation, load_prompt
+from evalharness.records.episode import Episode
+from evalharness.records.identity import digest
+from evalharness.records.make_manifest import make_manifest
+from evalharness.records.manifest import Manifest
+from evalharness.suites.selection import Load, select
+
+_OF_TASKS = (
+    *("tasks", "suite", "suite_seed", "questions", "limit", "sample", "samples"),
+    *("max_turns", "perturb"),
+)
+"""Options that say what is played; who played it is of no account here."""
+_RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw")
+_OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
+
+
+@dataclass(frozen=True)
+class Described:
+    """The tasks of a run, and what its manifest says wrongly."""
+
+    config: RunConfig
+    tasks: Mapping[str, Task]
+    findings: tuple[Finding, ...]
+    notes: tuple[str, ...]
+
+
+def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | None, load: Load) -> Described:
+    """`load` as in `select`.
+
+    Raises UserError where the tasks are not at hand: data that is missing, a family that is not installed.
+    """
+    findings: list[Finding] = []
+    identity = manifest.identity
+    if manifest.digest != (own := digest(identity.to_json())):
+        findings.append(
+            Finding("manifest", "manifest.json, digest", "not that of its identity", manifest.digest, own)
+        )
+    try:
+        given = {name: value for name, value in manifest.options.items() if name in _OF_TASKS}
+        if str(given.get("tasks", "")).startswith("@"):
+            # A person's option may name a list of tasks; a manifest from elsewhere must not have files read here.
+            raise UserError("its configuration is none of a run (tasks: it names a file)")
+        config = RunConfig.of(**{"model": "oracle", **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "config"
+        raise UserError(f"its configuration is none of a run ({where}: {first['msg']})") from None
+    if absent := sorted(manifest.counts.keys() - specs.keys()):
+        raise UserError(f"it plays {', '.join(absent)}, which is not installed here")
+    chosen = select(
+        specs, config.selection.tasks, config.selection.suite, data=data,
+        suite_seed=config.selection.suite_seed, limit=config.selection.limit,
+        questions=config.selection.questions, sample=config.selection.sample, load=load,
+    )  # fmt: skip
+    again = make_manifest(config, chosen, specs, identity.prompts_sha256, identity.model)
+    recorded, found = manifest.to_json(), again.to_json()
+    for key in _RECOMPUTED:
+        findings += _differences(
+            "manifest", f"manifest.json, {key}", recorded.get(key, {}), found.get(key, {})
+        )
+    if not same(manifest.suite, config.selection.suite):
+        findings.append(
+            Finding("manifest", "manifest.json, suite", "another one", manifest.suite, config.selection.suite)
+        )
+    fewer, turns = _own_limits(config, manifest.counts, specs), identity.turn_limits
+    if turns and turns != fewer:
+        findings.append(Finding("manifest", "manifest.json, turn_limits", "other ones", turns, fewer))
+    wanted = again.identity.tasks_sha256
+    findings += _differences("manifest", "manifest.json, tasks_sha256", identity.tasks_sha256, wanted)
+    return Described(
+        config, {task.id: task for task in chosen}, tuple(findings), tuple(_notes(manifest, specs))
+    )
+
+
+def _own_limits(config: RunConfig, families: Iterable[str], specs: Mapping[str, EnvSpec]) -> dict[str, int]:
+    """The turn limits that a manifest names beside the configuration's: those of families that have fewer turns."""
+    if config.agent.max_turns != MAX_TURNS:
+        return {}
+    limits = {family: min(specs[family].own.max_turns, MAX_TURNS) for family in families}
+    return {family: limit for family, limit in limits.items() if limit != MAX_TURNS}
+
+
+def _differences(
+    kind: Any, where: str, recorded: Mapping[str, Any], found: Mapping[str, Any]
+) -> list[Finding]:
+    return [
+        Finding(kind, f"{where}.{key}", "another one", recorded.get(key), found.get(key))
+        for key in sorted(recorded.keys() | found.keys())
+        if not same(recorded.get(key), found.get(key))
+    ]
+
+
+def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
+    notes = []
+    how = Adaptation.of(manifest.options)
+    for family, sha in sorted(manifest.identity.prompts_sha256.items()):
+        if family in specs and load_prompt(specs[family], adaptation=how).sha256 != sha:
+            notes.append(f"{specs[family].title}: played with a prompt file that is not at hand")
+    recorded = manifest.sessions[-1].packages
+    for name, then in sorted((recorded or {}).items()):
+        try:
+            now = version(name)
+        except (PackageNotFoundError, ValueError):
+            now = None
+        if now != then:
+            notes.append(f"{name} is {now or 'not installed'} here, and was {then} when the run was played")
+    return notes
+
+
+def task_findings(episode: Episode, task: Task, manifest: Manifest) -> list[Finding]:
+    """Where an episode's record does not fit its task, its run's prompt or its run's perturbation."""
+    where = f"{episode.task_id}, sample {episode.sample}"
+    pairs = [(name, getattr(episode, name), getattr(task, name)) for name in _OF_THE_TASK]
+    identity = manifest.identity
+    pairs += [
+        ("task hash", episode.task_hash, task.content_hash),
+        ("prompt hash", episode.prompt_hash, identity.prompts_sha256.get(episode.family)),
+        ("perturbation", episode.perturbation, identity.config.perturb),
+    ]
+    return [
+        Finding("task", where, name, recorded, found)
+        for name, recorded, found in pairs
+        if not same(recorded, found)
+    ]
+
+
+def missing(
+    keys: set[tuple[str, int]], tasks: Sequence[str], samples: int, given_up: set[tuple[str, int]]
+) -> list[Finding]:
+    """Episodes that the run should have and has not."""
+    gave_up = "no episode; it was given up after infrastructure failures"
+    return [
+        Finding(
+            "missing",
+            f"{task_id}, sample {sample}",
+            gave_up if (task_id, sample) in given_up else "no episode",
+        )
+        for task_id in tasks
+        for sample in range(samples)
+        if (task_id, sample) not in keys
+    ]

@@ -1,0 +1,91 @@
+"""What is found in a run folder that does not follow from the actions in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import isclose
+from pathlib import Path
+from typing import Any, Literal
+
+Kind = Literal[
+    "manifest",
+    "missing",
+    "added",
+    "repeated",
+    "damaged",
+    "task",
+    "reply",
+    "replay",
+    "score",
+    "summary",
+    "table",
+    "option",
+]
+"""`missing`: an episode that the run should have; `added`: one that it should not; `reply`: an action or thought that
+is not that of its reply; `replay`: the environment answers otherwise; `score`: the episode's outcome is another;
+`option`: turns or files that the run's options rule out."""
+_SHOWN = 120
+"""Characters of a value that a person reads."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One difference."""
+
+    kind: Kind
+    where: str
+    """`babyai/open/003, sample 0, turn 5`, or a key of a file."""
+    what: str
+    recorded: Any = None
+    found: Any = None
+    """By replaying, or by computing again."""
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}"
+        if self.recorded is None and self.found is None:
+            return text
+        return f"{text}: {_short(self.recorded)} recorded, {_short(self.found)} found"
+
+
+def _short(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of the check of one run folder."""
+
+    folder: Path
+    episodes: int
+    """Replayed."""
+    turns: int
+    seconds: float
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What could not be checked, or explains a difference; nothing in it counts against the run."""
+    failures: tuple[str, ...] = ()
+    """Episodes that could not be replayed because a simulator failed here."""
+    content: str = ""
+    """SHA-256 of the folder's files when the check began."""
+
+    @property
+    def verified(self) -> bool:
+        """Every number follows from the actions."""
+        return not self.findings and not self.failures
+
+    def to_json(self) -> dict[str, Any]:
+        return {"verified": self.verified} | asdict(self) | {"folder": str(self.folder)}
+
+
+def same(recorded: Any, found: Any) -> bool:
+    """Equal, numbers within what another order of adding them up may change."""
+    if isinstance(recorded, bool) or isinstance(found, bool):
+        return recorded is found
+    if isinstance(recorded, int | float) and isinstance(found, int | float):
+        return isclose(recorded, found, rel_tol=1e-9, abs_tol=1e-9)
+    if isinstance(recorded, Sequence) and isinstance(found, Sequence) and not isinstance(recorded, str):
+        return len(recorded) == len(found) and all(map(same, recorded, found))
+    return bool(recorded == found)

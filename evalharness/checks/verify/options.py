@@ -1,0 +1,149 @@
+"""What a run says of how it was played, against whatever else in its folder tells of it.
+
+No replay shows which model answered or how it was asked. A folder tells of it in several places, though: here they
+must agree. Who changes all of them alike is not found; tables mark what is only stated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evalharness.base.settings import quoted
+from evalharness.base.yaml_lines import read_yaml, syntax_problem
+from evalharness.checks.verify.findings import Finding, same
+from evalharness.config import OPTIONS, SAMPLING, SCRIPTED
+from evalharness.config.policy import display_name
+from evalharness.envs.base import MAX_TURNS, EnvSpec
+from evalharness.protocol.prompt import Adaptation, load_prompt
+from evalharness.records.episode import Episode
+from evalharness.records.manifest import Manifest
+from evalharness.records.resolved import CONFIG
+
+_ALWAYS = ("model_name", "max_tokens", "max_turns", "seed", "samples", "temperature", "top_p")
+_OF_MODELS = ("system", "shots", *SAMPLING)
+
+
+def is_scripted(config: Mapping[str, Any]) -> bool:
+    """`config` as a manifest's identity holds it."""
+    model = str(config.get("model"))
+    return model in SCRIPTED or model.startswith("replay:")
+
+
+def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[Finding]:
+    """Where names, prompts and noted requests do not follow from the run's configuration."""
+    identity = manifest.identity
+    config, model = manifest.options, identity.model
+    wanted: dict[str, Any] = {
+        "model_name": display_name(str(config.get("model")), config.get("model_name"), config.get("lora"))
+    }
+    found: dict[str, Any] = {"model_name": manifest.model_name}
+    if is_scripted(config):
+        wanted |= {"identity.model.kind": "scripted", "identity.model.name": str(config["model"])}
+    elif config.get("model") == "endpoint":
+        wanted |= {"identity.model.kind": "endpoint", "identity.model.name": config.get("model_name")}
+    elif model.get("kind") in ("scripted", "endpoint"):
+        wanted |= {"identity.model.kind": "vllm"}
+    found |= {key: model.get(key.rpartition(".")[2]) for key in wanted if key not in found}
+    findings = [
+        Finding("manifest", f"manifest.json, {key}", "not that of its configuration", found[key], wanted[key])
+        for key in wanted
+        if not same(found[key], wanted[key])
+    ]
+    if Adaptation.of(config) != Adaptation():
+        findings += [
+            Finding(
+                "manifest",
+                f"manifest.json, prompts_sha256.{family}",
+                "that of the prompt without its --system, --shots",
+            )
+            for family, sha in sorted(identity.prompts_sha256.items())
+            if family in specs and sha == load_prompt(specs[family]).sha256
+        ]
+    for session in manifest.sessions:
+        for asked in session.requests:
+            sent = sent if isinstance(sent := asked.get("sampling"), dict) else {}
+            for name in SAMPLING:
+                if name in sent and config.get(name) is not None and not same(sent[name], config[name]):
+                    what = "another one than was sent to the server"
+                    findings.append(
+                        Finding("manifest", f"manifest.json, {name}", what, config[name], sent[name])
+                    )
+    return list(dict.fromkeys(findings))
+
+
+def _options(path: Path) -> Mapping[str, Any] | str | None:
+    """Of `config.yaml`; a text says why they cannot be read; None: there is no such file."""
+    try:
+        said = read_yaml(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, yaml.YAMLError) as error:
+        return f"not readable ({syntax_problem(error)[:200]})"
+    return said if isinstance(said, dict) else "it holds no options"
+
+
+def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
+    """`config.yaml`, where it is there, against the configuration in the manifest."""
+    said = _options(folder / CONFIG)
+    if said is None:
+        return []
+    if isinstance(said, str):
+        return [Finding("option", CONFIG, said)]
+    config = manifest.options
+    findings = []
+    first = said.get("model")
+    first = str(first[0] if isinstance(first, list) and first else first)
+    model = "endpoint" if first.startswith(("http://", "https://")) else first
+    if model != quoted(str(config.get("model"))):
+        findings.append(Finding("option", f"{CONFIG}, model", "another one", config.get("model"), model))
+    for name in _ALWAYS if is_scripted(config) else dict.fromkeys((*_ALWAYS, *_OF_MODELS)):
+        default = MAX_TURNS if name == "max_turns" else OPTIONS[name].default
+        recorded = config.get(name, default)
+        if name not in said and recorded is None:
+            continue  # not set, or left to the model
+        if not same(quoted(recorded), found := said.get(name, default)):
+            findings.append(Finding("option", f"{CONFIG}, {name}", "another one", recorded, found))
+    return findings
+
+
+def config_notes(folder: Path, manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
+    """Prompts are known by their hash alone; a copy of ours, given as one's own, has ours."""
+    said = _options(folder / CONFIG)
+    ours = [
+        specs[family].title
+        for family, sha in sorted(manifest.identity.prompts_sha256.items())
+        if family in specs and sha == load_prompt(specs[family]).sha256
+    ]
+    if isinstance(said, Mapping) and said.get("prompts") and ours:
+        return [
+            f"{CONFIG} names prompt files of its own, and the hashes are those of ours: {', '.join(ours)}"
+        ]
+    return []
+
+
+def turn_findings(episode: Episode, config: Mapping[str, Any]) -> list[Finding]:
+    """Turns that the run's options rule out, and times that are not those of these turns: some were cut off."""
+    where = f"{episode.task_id}, sample {episode.sample}"
+    findings = []
+    scripted, limit = is_scripted(config), config.get("max_tokens")
+    for turn in episode.turns:
+        if scripted and (turn.prompt_tokens or turn.completion_tokens):
+            what = f"a model's reply, and {config['model']} asks none"
+            findings.append(Finding("option", f"{where}, turn {turn.turn}", what))
+            break
+        if limit is not None and (turn.completion_tokens or 0) > limit:
+            what = "tokens of a reply, more than the run allowed"
+            findings.append(
+                Finding("option", f"{where}, turn {turn.turn}", what, turn.completion_tokens, limit)
+            )
+            break
+    spent = sum(turn.policy_s for turn in episode.turns)
+    if not same(episode.policy_s, spent):
+        findings.append(
+            Finding("option", where, "seconds of its turns at the policy", episode.policy_s, spent)
+        )
+    return findings

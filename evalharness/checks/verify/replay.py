@@ -1,0 +1,150 @@
+"""One episode's actions carried out again, and everything that was recorded of it compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evalharness.checks.verify.findings import Finding, Kind, same
+from evalharness.envs.base import Task
+from evalharness.models.base import Environment
+from evalharness.protocol import react, tools
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.react import FormatError, ParsedReply
+from evalharness.records.episode import EndedBy, Episode, Turn
+
+
+@dataclass(frozen=True)
+class How:
+    """What of a run's protocol a replay depends on."""
+
+    max_turns: int
+    acts_by_tools: bool
+    has_text: bool
+    """The folder holds the model's replies; else only the actions that were read from them."""
+    scripted: bool
+    """No model: such a policy may stop when it likes."""
+
+
+class _Notes:
+    """The findings of one episode. After its first turn that differs, further turns would only repeat it."""
+
+    def __init__(self, episode: Episode) -> None:
+        self.where = f"{episode.task_id}, sample {episode.sample}"
+        self.findings: list[Finding] = []
+        self._differing_turn: int | None = None
+
+    def differ(self, kind: Kind, what: str, recorded: Any, found: Any) -> None:
+        if not same(recorded, found):
+            self.findings.append(Finding(kind, self.where, what, recorded, found))
+
+    def turn(self, number: int, kind: Kind, what: str, recorded: Any = None, found: Any = None) -> None:
+        if (recorded is None and found is None) or not same(recorded, found):
+            if self._differing_turn not in (None, number):
+                return
+            self._differing_turn = number
+            self.findings.append(Finding(kind, f"{self.where}, turn {number}", what, recorded, found))
+
+
+def read_again(turn: Turn, how: How) -> ParsedReply:
+    """The recorded reply, parsed as it was when it was given. Raises ValueError where no such reply can be."""
+    if not how.has_text:
+        return ParsedReply(turn.thought, turn.action, "", tuple(map(FormatError, turn.format_errors)))
+    truncated = turn.finish_reason == "length"
+    if how.acts_by_tools:
+        return tools.parse_calls(turn.reply, turn.calls, reasoning=turn.reasoning, truncated=truncated)
+    parsed = react.parse(turn.reply, reasoning=turn.reasoning, truncated=truncated)
+    if FormatError.INVENTED_OBSERVATION in turn.format_errors and parsed.errors != turn.format_errors:
+        # Which stop sequence ended a reply is not kept; that one did, is.
+        stop = react.STOP_SEQUENCES[0]
+        return react.parse(turn.reply, reasoning=turn.reasoning, stopped_by=stop, truncated=truncated)
+    return parsed
+
+
+def _correction(parsed: ParsedReply, how: How) -> str:
+    return tools.correction(parsed) if how.acts_by_tools else react.correction(parsed)
+
+
+async def replay(
+    recorded: Episode, task: Task, environment: Environment, voice: Voice, how: How
+) -> tuple[Episode, Sequence[Finding]]:
+    """The episode as its actions make it, and where the recorded one differs.
+
+    Infrastructure errors pass through: the caller tries again."""
+    notes = _Notes(recorded)
+    goal, first, info = await environment.reset(task)
+    goal, first = voice.names(goal), voice.observation(first)
+    notes.differ("task", "goal", recorded.goal, goal)
+    notes.differ("task", "first observation", recorded.first_observation, first)
+    turns: list[Turn] = []
+    terminated = False
+    for position, turn in enumerate(recorded.turns, start=1):
+        if terminated or position > how.max_turns:
+            why = "the episode was over" if terminated else f"the limit is {how.max_turns} turns"
+            more = len(recorded.turns) - len(turns)
+            notes.turn(position, "replay", f"{more} turn{'s' if more > 1 else ''} too many: {why}")
+            break
+        notes.turn(position, "replay", "its number", turn.turn, position)
+        try:
+            parsed = read_again(turn, how)
+            correction = _correction(parsed, how) if parsed.action is None else ""
+        except (ValueError, LookupError):
+            notes.turn(position, "reply", f"no reply has the format errors {', '.join(turn.format_errors)}")
+            break
+        notes.turn(position, "reply", "the reply's action", [turn.action], [parsed.action])
+        notes.turn(position, "reply", "the reply's thought", [turn.thought], [parsed.thought])
+        notes.turn(
+            position, "reply", "format errors", list(turn.format_errors), list(map(str, parsed.errors))
+        )
+        valid, completed, no_effect = False, tuple[int, ...](), None
+        if parsed.action is None:
+            observation = correction
+        else:
+            answer, terminated, info = await environment.step(voice.to_world(parsed.action))
+            observation = voice.observation(answer, parsed.action)
+            valid, completed = info["valid"], tuple(info["subgoals_completed"])
+            no_effect = info.get("no_effect")
+        notes.turn(position, "replay", "observation", turn.observation, observation)
+        notes.turn(position, "replay", "valid", turn.valid, valid)
+        notes.turn(position, "replay", "progress", turn.progress, info["progress"])
+        notes.turn(position, "replay", "subgoals completed", list(turn.subgoals_completed), list(completed))
+        if turn.no_effect is not None and no_effect is not None:
+            notes.turn(position, "replay", "changed nothing", turn.no_effect, no_effect)
+        again: dict[str, Any] = {
+            "turn": position,
+            "thought": parsed.thought,
+            "action": parsed.action,
+            "observation": observation,
+            "progress": info["progress"],
+            "valid": valid,
+            "format_errors": tuple(map(str, parsed.errors)),
+            "subgoals_completed": completed,
+            "no_effect": no_effect,
+        }
+        turns.append(replace(turn, **again))
+    played = replace(
+        recorded, goal=goal, first_observation=first, turns=tuple(turns), progress=info["progress"],
+        success=info["success"], solved=info["solved"], figures=dict(info.get("figures", {})),
+        ended_by=_ended_by(recorded, turns, terminated, info, how),
+    )  # fmt: skip
+    for name in ("success", "solved", "progress"):
+        notes.differ("score", name, getattr(recorded, name), getattr(played, name))
+    notes.differ("score", "ended by", recorded.ended_by, played.ended_by)
+    for name in sorted({*recorded.figures, *played.figures}):
+        notes.differ("score", name, recorded.figures.get(name), played.figures.get(name))
+    if played.ended_by == "policy_stopped" and not how.scripted:
+        what = f"it stops at turn {len(turns)} of {how.max_turns}, and nothing had ended it"
+        notes.findings.append(Finding("replay", notes.where, what))
+    return played, notes.findings
+
+
+def _ended_by(
+    recorded: Episode, turns: Sequence[Turn], terminated: bool, info: dict[str, Any], how: How
+) -> EndedBy:
+    """A full context is the model's server's word; actions cannot tell of it."""
+    if terminated:
+        return "success" if info["success"] else "environment"
+    if len(turns) >= how.max_turns:
+        return "turn_limit"
+    return "context_full" if recorded.ended_by == "context_full" else "policy_stopped"

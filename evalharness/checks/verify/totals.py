@@ -1,0 +1,138 @@
+"""The numbers that are made of episodes: `summary.json` and the two tables, computed again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import read_bytes, read_object
+from evalharness.base.version import __version__
+from evalharness.checks.verify.findings import Finding, same
+from evalharness.records.episode import Episode
+from evalharness.records.manifest import Manifest
+from evalharness.records.store import SUMMARY
+from evalharness.records.summary import Timing
+from evalharness.results.score import EpisodeScore
+from evalharness.results.summary import summary_of
+from evalharness.results.tables import recorded_rows, rows_of
+
+_SHORT = 200
+TABLES = ("episodes.parquet", "turns.parquet")
+
+
+def summary_findings(
+    folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore]
+) -> tuple[list[Finding], list[str]]:
+    """(findings, notes): `summary.json` against what the replayed episodes make."""
+    path = folder / SUMMARY
+    try:
+        stored = read_object(read_bytes(path))
+    except FileNotFoundError:
+        return [], [f"no {SUMMARY}: the run was not played to its end"]
+    except (OSError, ValueError) as error:
+        return [Finding("summary", SUMMARY, f"not readable ({error})")], []
+    again = json.loads(json.dumps(summary_of(folder, manifest, scores).to_json()))
+    ignored = {"run", "cost", "format_trouble", *Timing.model_fields}
+    # Where the folder was, times, and what replies say: nothing of it can be computed from actions.
+    kept = [{key: value for key, value in each.items() if key not in ignored} for each in (stored, again)]
+    return list(_differences(*kept, prefix="", older=_is_older(manifest))), []
+
+
+def _is_older(manifest: Manifest) -> bool:
+    """Written by another version."""
+    return manifest.sessions[-1].evalharness != __version__
+
+
+def _differences(
+    stored: Mapping[str, Any], again: Mapping[str, Any], *, prefix: str, older: bool
+) -> Iterator[Finding]:
+    """`older`: written by another version, of which we may not know every key. A number that is not there claims
+    nothing, and may be newer than the summary; families are no keys of a version."""
+    for key in sorted(stored.keys() | again.keys()):
+        unknown = key not in stored or (older and key not in again)
+        if unknown and prefix != "families.":
+            continue
+        one, other = stored.get(key), again.get(key)
+        if isinstance(one, Mapping) and isinstance(other, Mapping):
+            yield from _differences(one, other, prefix=f"{prefix}{key}.", older=older)
+        elif not same(one, other):
+            yield Finding("summary", f"{SUMMARY}, {prefix}{key}", "another number", one, other)
+
+
+def _brief(value: Any) -> Any:
+    """The value; of a long text its beginning, its length and its SHA-256: tables hold every observation."""
+    if isinstance(value, str) and len(value) > _SHORT:
+        digest = hashlib.sha256(value.encode(errors="replace")).hexdigest()
+        return f"{value[:20]}... ({len(value)} characters, SHA-256 {digest})"
+    return value
+
+
+class Tables:
+    """`episodes.parquet` and `turns.parquet` of a folder, as far as they are there."""
+
+    def __init__(self, folder: Path, manifest: Manifest) -> None:
+        self._older = _is_older(manifest)
+        self.findings: list[Finding] = []
+        self._rows: dict[str, dict[Any, dict[str, Any]]] = {}
+        for name, key in ((TABLES[0], ("task_id", "sample")), (TABLES[1], ("task_id", "sample", "turn"))):
+            if (folder / name).exists():
+                self._read(folder / name, key)
+
+    def _read(self, path: Path, key: Sequence[str]) -> None:
+        import pyarrow.parquet as pq
+        from pyarrow.lib import ArrowException
+
+        rows: dict[Any, dict[str, Any]] = {}
+        try:
+            with pq.ParquetFile(path) as file:
+                count = file.metadata.num_rows
+                for batch in file.iter_batches(batch_size=1000):
+                    for row in batch.to_pylist():
+                        place = tuple(row[name] for name in key)
+                        rows[place] = {name: _brief(value) for name, value in row.items()}
+        except (ArrowException, OSError, KeyError, ValueError, TypeError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            self.findings.append(Finding("table", path.name, f"not readable ({reason})"))
+            return
+        if count != len(rows):
+            self.findings.append(Finding("table", path.name, "rows of one episode twice", count, len(rows)))
+        self._rows[path.name] = rows
+
+    def check(self, episode: Episode) -> None:
+        """Take the rows of an episode off the tables; what differs is a finding."""
+        if not self._rows:
+            return
+        key = (episode.task_id, episode.sample)
+        try:
+            whole, turns = (recorded_rows if self._older else rows_of)(episode)
+        except UserError:  # a perturbation that there is not, which is another finding
+            whole, turns = recorded_rows(episode)
+        self._take(TABLES[0], key, whole)
+        for turn in turns:
+            self._take(TABLES[1], (*key, turn["turn"]), turn)
+
+    def _take(self, name: str, key: tuple[Any, ...], wanted: Mapping[str, Any]) -> None:
+        if name not in self._rows:
+            return
+        where = f"{name}, {key[0]}, sample {key[1]}" + (f", turn {key[2]}" if len(key) > 2 else "")
+        row = self._rows[name].pop(key, None)
+        if row is None:
+            self.findings.append(Finding("table", where, "no row"))
+            return
+        # A column that one side lacks is of another version.
+        for column in (column for column in wanted if column in row):
+            if not same(row[column], _brief(wanted[column])):
+                self.findings.append(Finding("table", where, column, row[column], _brief(wanted[column])))
+
+    def end(self) -> list[Finding]:
+        """All findings, once every episode was checked."""
+        for name, rows in self._rows.items():
+            if rows:
+                count = f"{len(rows)} row{'s' if len(rows) > 1 else ''}"
+                text = f"{count} of no episode, the first of {min(map(str, rows))}"
+                self.findings.append(Finding("table", name, text))
+        return self.findings

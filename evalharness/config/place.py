@@ -1,0 +1,39 @@
+"""Where a run happens, and what its folder is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, PositiveInt, field_validator
+
+from evalharness.config.option import Option, Part
+
+
+class PlaceConfig(Part):
+    output: Annotated[Path | None, Option(short="-o", operational=True)] = None
+    """run folder (default: one under results/)"""
+    workers: Annotated[dict[str, PositiveInt], Option("FAMILY=N", operational=True)] = Field(default={})
+    """environment processes of a family (default: by cores and measured cost); may be repeated"""
+    cluster: Annotated[str | None, Option("ADDRESS", operational=True)] = None
+    """run the environments on a Ray cluster: ray://host:10001, host:6379, auto (this machine's), or local (our own)"""
+    cluster_install: Annotated[bool, Option(operational=True)] = False
+    """have Ray install the simulators' libraries on nodes that lack them"""
+    label: Annotated[dict[str, str], Option("KEY=VALUE", operational=True)] = Field(default={})
+    """a note for tables and plots, such as data_size=8000 (`plot --x data_size`); may be repeated"""
+
+    @field_validator("label", mode="before")
+    @classmethod
+    def _numbers_as_text(cls, given: Any) -> Any:
+        """`data_size: 8000` in YAML is the label that `--label data_size=8000` is."""
+        if not isinstance(given, dict):
+            return given
+        return {key: str(value) if type(value) in (int, float) else value for key, value in given.items()}
+
+    @field_validator("output", mode="before")
+    @classmethod
+    def _names_a_folder(cls, folder: Any) -> Any:
+        # `Path("")` would be the current folder, as after `-o "$OUT"` with OUT unset.
+        if isinstance(folder, str) and (not folder.strip() or "\0" in folder):
+            raise ValueError("no name of a folder")
+        return folder

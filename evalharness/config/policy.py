@@ -1,0 +1,239 @@
+"""What answers: which model, how it is served, how its replies are drawn."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator, model_validator
+
+from evalharness.config.option import Option, Part
+from evalharness.config.values import SAMPLING, endpoint_url, read_sampling
+
+SCRIPTED = ("oracle", "random", "reference")
+_OURS = frozenset(
+    {
+        *SAMPLING,
+        *("model", "messages", "max_tokens", "max_completion_tokens", "stop", "seed", "n", "stream", "tools"),
+        *("tool_choice", "response_format", "chat_template_kwargs", "return_token_ids", "logprobs"),
+    }
+)
+"""Fields of a request that options say, or that the harness needs as they are."""
+
+
+def display_name(model: str, model_name: str | None, lora: Path | str | None) -> str:
+    """What tables call a model, of the options that name it."""
+    base = model_name or Path(model).name or model
+    return f"{base}:{Path(lora).name}" if lora and not model_name else base
+
+
+class PolicyConfig(Part):
+    model: Annotated[str, Option("MODEL", repeated=True)]
+    """a checkpoint directory or hub id (evalharness starts a vLLM for it), http://host:port/v1 (any OpenAI-compatible
+    server; several times: servers of one model, which share the episodes), demo (a small model that acts), demo-base
+    (the same before training), oracle, random, or replay:RUN
+
+    Of several endpoints (a list in YAML) the first; the rest are `more_endpoints`."""
+    more_endpoints: Annotated[tuple[str, ...], Option(no_flag=True, operational=True)] = ()
+    """further endpoints that serve the same model under the same name; as flags: --model several times"""
+    model_name: Annotated[str | None, Option("NAME")] = None
+    """the name an endpoint serves the model by; shown in tables"""
+    lora: Annotated[Path | None, Option(later=True)] = None
+    """a LoRA adapter; --model is its base. It is merged once and kept in the cache (or see --lora-serve)"""
+    lora_serve: Annotated[bool, Option(later=True)] = False
+    """serve the LoRA adapter with vLLM, without merging"""
+    temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """sampling temperature; 0 is greedy"""
+    top_p: Annotated[float, Option("P")] = Field(default=1.0, gt=0, le=1)
+    """sample from the most likely tokens whose probabilities add up to P"""
+    top_k: Annotated[int, Option("K", model_only=True)] = Field(default=-1, ge=-1)
+    """sample from the K most likely tokens; -1: from all"""
+    min_p: Annotated[float, Option("P", model_only=True)] = Field(default=0.0, ge=0, le=1)
+    """sample from tokens at least P times as likely as the most likely one"""
+    presence_penalty: Annotated[float, Option(model_only=True)] = Field(default=0.0, ge=-2, le=2)
+    """penalty for tokens that the reply already has; 0: none"""
+    frequency_penalty: Annotated[float, Option(model_only=True)] = Field(default=0.0, ge=-2, le=2)
+    """penalty for each time that the reply already has the token; 0: none"""
+    repetition_penalty: Annotated[float, Option(model_only=True)] = Field(
+        default=1.0, gt=0, allow_inf_nan=False
+    )
+    """penalty for tokens that the conversation already has, also at temperature 0; 1: none"""
+    sampling: Annotated[str | None, Option("FILE|model", model_only=True)] = None
+    """take the sampling options above from a JSON or YAML file, or from the checkpoint (model); options override it"""
+    max_tokens: int = Field(default=256, ge=1)
+    """tokens of one reply, reasoning included"""
+    seed: int = Field(default=0, ge=0)
+    """seed of sampling and of the random policy"""
+    chat_template: Annotated[Path | None, Option("FILE", by_content=True)] = None
+    """a chat template (Jinja) that replaces the checkpoint's own, for the vLLM that evalharness starts"""
+    chat_template_kwargs: Annotated[str, Option("JSON", model_only=True)] = ""
+    """arguments of the chat template: '{"enable_thinking": false}'
+
+    In YAML and Python a mapping will do."""
+    extra_body: Annotated[str, Option("JSON", later=True, model_only=True)] = ""
+    """further fields of every request: '{"reasoning_effort": "low"}'
+
+    In YAML and Python a mapping will do."""
+    vllm: Annotated[str | None, Option("PATH", operational=True)] = None
+    """the vLLM to start (default: see `evalharness server status`)"""
+    vllm_args: Annotated[str, Option("ARGS")] = ""
+    """passed to vLLM as they are: "--max-model-len 4096\""""
+    deterministic: Annotated[bool, Option(later=True)] = False
+    """replies do not depend on what else vLLM computes at the same time (batch invariance; slower)"""
+    replicas: Annotated[int, Option(operational=True)] = Field(default=1, ge=1)
+    """vLLM servers for the model, each on its own GPUs"""
+    concurrency: Annotated[int | None, Option(operational=True)] = Field(default=None, ge=1)
+    """episodes in flight at most (default: found while the run goes on)"""
+    session_header: Annotated[str, Option("NAME", operational=True)] = "X-Session-ID"
+    """header with the episode's key, so that a router keeps an episode on one server; "" for none"""
+    record_tokens: Annotated[bool, Option(operational=True)] = False
+    """keep every token id of prompts and replies, with log probabilities, in tokens.parquet (vLLM)"""
+    api_key_env: Annotated[str | None, Option("VAR", operational=True)] = None
+    """environment variable that holds the endpoint's key"""
+    timeout: Annotated[float, Option("S", operational=True)] = Field(default=600.0, gt=0, allow_inf_nan=False)
+    """seconds for one reply"""
+    prices: Annotated[Path | None, Option("FILE", operational=True)] = None
+    """prices as JSON or YAML: input, output, input_cache_read per million tokens, or these for each model by name"""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_addresses(cls, values: Any) -> Any:
+        if not isinstance(values, dict):  # of several validators "before", the first runs last
+            return values
+        whole = dict(values)
+        if isinstance(values.get("model"), str):
+            whole["model"] = endpoint_url(values["model"])
+        if more := values.get("more_endpoints"):
+            whole["more_endpoints"] = tuple(
+                endpoint_url(url) if isinstance(url, str) else url for url in more
+            )
+        return whole
+
+    @model_validator(mode="before")
+    @classmethod
+    def _several_models(cls, values: Any) -> Any:
+        if isinstance(values, dict) and isinstance(values.get("model"), list):
+            first, *more = values["model"] or [None]
+            values = {**values, "model": first, "more_endpoints": (*values.get("more_endpoints", ()), *more)}
+        return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sampling_from_file(cls, values: Any) -> Any:
+        if not isinstance(values, dict) or values.get("sampling") in (None, "model"):
+            return values
+        stated = read_sampling(Path(str(values["sampling"])))
+        return {**stated, **values, "sampling": None}
+
+    @field_validator("chat_template_kwargs", "extra_body", mode="before")
+    @classmethod
+    def _one_spelling(cls, given: Any) -> Any:
+        """The same arguments are the same run, however they are written."""
+        try:
+            kwargs = json.loads(given) if isinstance(given, str) and given.strip() else given or {}
+        except ValueError as error:
+            raise ValueError(f"is no JSON ({error})") from None
+        if not isinstance(kwargs, dict):
+            raise ValueError('is no JSON object such as {"enable_thinking": false}')
+        return json.dumps(kwargs, sort_keys=True) if kwargs else ""
+
+    @field_validator("extra_body")
+    @classmethod
+    def _only_further_fields(cls, text: str) -> str:
+        if ours := sorted(json.loads(text or "{}").keys() & _OURS):
+            raise ValueError(
+                f"{ours[0]!r} is a field that evalharness sets itself"
+                + (f" (--{ours[0].replace('_', '-')})" if ours[0] in cls.model_fields else "")
+            )
+        return text
+
+    @field_validator("vllm_args", mode="before")
+    @classmethod
+    def _words_as_text(cls, given: Any) -> Any:
+        return shlex.join(map(str, given)) if isinstance(given, list | tuple) else given
+
+    @field_validator("top_k")
+    @classmethod
+    def _all_tokens(cls, top_k: int) -> int:
+        return top_k or -1
+
+    @field_validator("session_header")
+    @classmethod
+    def _names_a_header(cls, name: str) -> str:
+        if name and not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+            raise ValueError("no name of an HTTP header")
+        return name
+
+    @model_validator(mode="after")
+    def _fits_the_model(self) -> PolicyConfig:
+        if self.more_endpoints:
+            for model in (self.model, *self.more_endpoints):
+                if not model.startswith(("http://", "https://")):
+                    raise ValueError(
+                        f"{model} is no endpoint: --model may be given several times only for endpoints "
+                        "(http://host:port/v1); for several servers of one checkpoint use --replicas"
+                    )
+        if (self.lora or self.lora_serve) and not self.is_ours:
+            raise ValueError(
+                "--lora is for a vLLM that evalharness starts; an endpoint serves an adapter under a name of its own, "
+                "which is then the --model-name"
+            )
+        if self.deterministic and not self.is_ours:
+            raise ValueError(
+                "--deterministic is for a vLLM that evalharness starts; start your own with VLLM_BATCH_INVARIANT=1"
+            )
+        if self.replicas > 1 and not self.is_ours:
+            raise ValueError(
+                "--replicas is for a vLLM that evalharness starts; give --model several times for endpoints"
+            )
+        if self.chat_template is not None and self.is_endpoint:
+            raise ValueError(
+                "--chat-template is for a vLLM that evalharness starts; start the endpoint's server with it: "
+                f"vllm serve ... --chat-template {self.chat_template}"
+            )
+        return self
+
+    @property
+    def is_endpoint(self) -> bool:
+        return self.model.startswith(("http://", "https://"))
+
+    @property
+    def is_scripted(self) -> bool:
+        """Answers without a model: only the environments take time."""
+        return self.model in SCRIPTED or self.model.startswith("replay:")
+
+    @property
+    def is_ours(self) -> bool:
+        """Served by a vLLM that is started for it."""
+        return not self.is_endpoint and not self.is_scripted
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        return (self.model, *self.more_endpoints) if self.is_endpoint else ()
+
+    @property
+    def display_name(self) -> str:
+        """What tables call the model."""
+        if self.is_endpoint and not self.model_name:
+            return self.model
+        return display_name(self.model, self.model_name, self.lora)
+
+    @property
+    def extra_fields(self) -> dict[str, Any]:
+        """What every request has beside our own fields."""
+        found: dict[str, Any] = json.loads(self.extra_body or "{}")
+        return found
+
+    @property
+    def template_kwargs(self) -> dict[str, Any]:
+        """What a request hands to the chat template."""
+        found: dict[str, Any] = json.loads(self.chat_template_kwargs or "{}")
+        return found
+
+    def sampling_fields(self) -> dict[str, Any]:
+        """How replies are drawn, token limit and seed aside; None: left to the model's own recommendation."""
+        left_open = set(SAMPLING) - self.model_fields_set if self.sampling == "model" else set()
+        return {name: None if name in left_open else getattr(self, name) for name in SAMPLING}

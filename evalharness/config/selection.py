@@ -1,0 +1,63 @@
+"""Which tasks a run plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, field_validator
+
+from evalharness.base.errors import nearest
+from evalharness.config.option import Option, Part
+from evalharness.config.values import lines_of
+
+
+class SelectionConfig(Part):
+    tasks: Annotated[str, Option("LIST|@FILE")] = "all"
+    """all, or a comma list of FAMILY, FAMILY:0-9, FAMILY:kind=KIND, FAMILY:difficulty=easy|hard (also all:...) and task
+    ids; @FILE: such a list from a file, a line each
+
+    In YAML and Python a list will do."""
+    suite: str = "agentboard"
+    """agentboard: the published benchmark; open: built in, needs no data; or a family's own (default: agentboard where
+    its data is imported, else open)"""
+    suite_seed: int = Field(default=0, ge=0)
+    """which open suite; 0 is the frozen one"""
+    questions: Annotated[str | None, Option("N|all")] = None
+    """how many tasks a family draws, by --suite-seed, from a larger suite (default: its own number)"""
+    limit: int | None = Field(default=None, ge=1)
+    """only the first N tasks of each family: smoke test; not representative (--sample draws)"""
+    sample: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
+    """N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks (--samples: attempts at each)"""
+    samples: int = Field(default=1, ge=1)
+    """attempts at each task"""
+
+    @field_validator("tasks", mode="before")
+    @classmethod
+    def _list_as_text(cls, given: Any) -> Any:
+        if isinstance(given, list | tuple):
+            given = ",".join(map(str, given))
+        if isinstance(given, str) and given.startswith("@"):
+            if not (lines := lines_of(Path(given[1:]).expanduser())):
+                raise ValueError("names no task")
+            return ",".join(lines)
+        return given
+
+    @field_validator("suite")
+    @classmethod
+    def _known_suite(cls, name: str) -> str:
+        from evalharness.envs import specs
+        from evalharness.suites.selection import suites_of
+
+        if name not in (known := suites_of(specs())):
+            raise ValueError(f"no such suite{nearest(name, known)}")
+        return name
+
+    @field_validator("questions", mode="before")
+    @classmethod
+    def _a_number_or_all(cls, value: Any) -> Any:
+        if value is None or value == "all":
+            return value
+        if isinstance(value, bool) or not str(value).isdecimal() or int(str(value)) < 1:
+            raise ValueError("give a number above 0, or all")
+        return str(int(str(value)))

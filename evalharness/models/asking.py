@@ -1,0 +1,290 @@
+"""A model that is asked many things at once: server watched, failed tries noted, ended where going on is useless."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from evalharness.base.errors import InfrastructureError, UserError, first_error
+from evalharness.config import PolicyConfig
+from evalharness.models.adaptive_concurrency import CEILING, Throttle
+from evalharness.models.base import ContextOverflowError, Player, RequestForm
+from evalharness.models.completion import RequestRefusedError, refuses_response_format
+from evalharness.models.opened import Prepared, Reports
+from evalharness.models.replicas import Replicas
+from evalharness.models.serving.metrics import ServerInsight
+from evalharness.models.tries import Tries
+from evalharness.models.work import WorkProgress
+from evalharness.protocol.prompt import Message
+
+_CONTENT_STATUS = (400, 403, 413, 422)
+"""HTTP statuses of a refusal that can be due to what one request says."""
+_MOST_REFUSED = 8
+"""Requests refused before any was answered, until that is taken for a mistake in the request."""
+_PROBE_TOKENS = 8
+_LOOK_SHARE = 0.1
+"""Of the time may go to looks at the model: a router's list of thousands of models takes a second to send."""
+_LONGEST_PAUSE = 1.0
+"""Seconds from one look to the next, at most, where an answer waits for it."""
+ATTEMPTS = 3
+"""Tries of one thing whose infrastructure fails, where nobody says how many."""
+
+OnFailure = Callable[[str, int, InfrastructureError, bool], None]
+"""(key, attempt, error, whether it was given up): every failed try."""
+Refusal = Literal["context", "refused"]
+
+
+@dataclass(frozen=True)
+class Answer:
+    key: str
+    number: int
+    """From 1, over the requests of one key."""
+    reply: str
+    """The server's words, where it refused."""
+    refusal: Refusal | None = None
+    """The server would not take the request: too long for the context, or refused for what it says."""
+    finish_reason: str = "stop"
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    latency_s: float = 0.0
+    tries: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """All but what names it."""
+        return {name: value for name, value in vars(self).items() if name not in ("key", "number")}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a command that asks a model for many things."""
+
+    folder: Path
+    summary: dict[str, Any]
+    """`left` of it: how many things are not there."""
+    stopped: str | None
+    """Why it ended before every one was tried; None when it did not."""
+
+    @property
+    def exit_status(self) -> int:
+        """0, or 3 when infrastructure failures left some out."""
+        return 0 if self.stopped is None and not self.summary["left"] else 3
+
+
+class RefusedEarlyError(Exception):
+    """Refused while nothing had been answered yet: is it the request's form, or what this one says?"""
+
+    def __init__(self, reason: UserError) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+
+
+@dataclass
+class AskedModel:
+    """A model at work. Who asks says what is asked and what becomes of the answers."""
+
+    model: Replicas
+    throttle: Throttle
+    progress: WorkProgress
+    form: RequestForm
+    tries: Tries[str]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """Of the model's server, for the manifest."""
+    events: Sequence[str] = ()
+    """What happened to its servers meanwhile."""
+    answered_before: bool = False
+    """It has answered something in an earlier session."""
+    _answered: bool = False
+    """In this one."""
+    _refused_early: int = 0
+    _next_look: float = 0.0
+    """When the model may be looked at again."""
+    _form_is_right: bool = False
+    """What is refused is refused for what it says."""
+
+    async def settle_form(self) -> dict[str, Any]:
+        """Find out once whether the server can be held to the schema; without it where it refuses.
+
+        Returns what the manifest says of it. Raises UserError where the server refuses for another reason.
+        """
+        if self.form.response_format is None:
+            return {"structured_output": False}
+        probe = self.model.conversation("structured output", 0, replace(self.form, max_tokens=_PROBE_TOKENS))
+        try:
+            await probe.reply([{"role": "user", "content": "Reply with JSON."}], turn=0)
+        except RequestRefusedError as error:
+            if not refuses_response_format(error.reason):
+                raise
+            self.form = replace(self.form, response_format=None)
+            return {"structured_output": False, "structured_output_refused": error.reason}
+        return {"structured_output": True}
+
+    async def run(self, jobs: Mapping[str, Callable[[], Awaitable[None]]]) -> None:
+        """Every job, by key: as many at once as the throttle allows, each tried again where infrastructure fails. What
+        is refused before the model has answered anything waits until it has.
+
+        Raises AbortedError, StoreError or UserError; then nothing goes on.
+        """
+        left: Mapping[str, Callable[[], Awaitable[None]]] = jobs
+        while left:
+            refused = await self._round(left)
+            if refused and not (self._answered or self.answered_before):
+                raise next(iter(refused.values()))
+            self._form_is_right = self._form_is_right or bool(refused)
+            left = {key: jobs[key] for key in refused}
+
+    async def _round(self, jobs: Mapping[str, Callable[[], Awaitable[None]]]) -> dict[str, UserError]:
+        """The keys of those that were refused early, and why."""
+        refused: dict[str, UserError] = {}
+
+        async def one(key: str) -> None:
+            self.progress.running += 1
+            try:
+                await self.tries.of(key, jobs[key])
+            except RefusedEarlyError as error:
+                refused[key] = error.reason
+            finally:
+                self.progress.running -= 1
+                self.throttle.end_episode()
+
+        waiting = [*jobs][::-1]
+        try:
+            async with asyncio.TaskGroup() as group:
+                while waiting:
+                    while waiting and self.throttle.has_room:
+                        self.throttle.begin_episode()
+                        group.create_task(one(waiting.pop()))
+                    await self.throttle.change()
+        except BaseExceptionGroup as errors:
+            raise first_error(errors) from None
+        return refused
+
+    async def answer(
+        self,
+        key: str,
+        messages: list[Message],
+        *,
+        number: int = 1,
+        sample: int = 0,
+        form: RequestForm | None = None,
+    ) -> Answer:
+        """The model's, or the server's refusal for what the request says. `key`, `number` and `sample` decide its seed.
+        It is given out once the server has said anew that it still serves the model: it may be kept.
+
+        Raises InfrastructureError; RefusedEarlyError for a refusal while nothing has been answered, and UserError for
+        one too many of these, for one for another reason, and where another model is served.
+        """
+        player = self.model.conversation(key, sample, form or self.form)
+        try:
+            async with self.throttle.seat():
+                reply = await player.reply(messages, turn=number)
+        except ContextOverflowError as error:
+            answer = self._refused(Answer(key, number, str(error), "context"), _too_long(error))
+        except RequestRefusedError as error:
+            if error.status not in _CONTENT_STATUS:
+                raise
+            answer = self._refused(Answer(key, number, error.reason, "refused"), error)
+        else:
+            self.throttle.answered()
+            self._answered = True
+            answer = Answer(
+                key,
+                number,
+                reply.text,
+                None,
+                reply.finish_reason,
+                reply.prompt_tokens,
+                reply.completion_tokens,
+                round(reply.latency, 3),
+                1 + len(reply.failed_tries),
+            )
+        await self._confirm(player)
+        self.tries.note_answer()
+        self.progress.calls += 1
+        self.progress.completion_tokens += answer.completion_tokens or 0
+        return answer
+
+    async def _confirm(self, player: Player) -> None:
+        """As `Player.confirm`; looks that take long are further apart, and one serves all who wait."""
+        await asyncio.sleep(max(0.0, self._next_look - time.monotonic()))
+        began = time.monotonic()
+        await player.confirm()
+        self._next_look = began + min((time.monotonic() - began) / _LOOK_SHARE, _LONGEST_PAUSE)
+
+    def _refused(self, answer: Answer, reason: UserError) -> Answer:
+        # The server may have been started again with less context; what else it refuses, it refuses for what it says.
+        answered_before = self.answered_before and answer.refusal == "refused"
+        if self._answered or self._form_is_right or answered_before:
+            return answer
+        self._refused_early += 1
+        if self._refused_early >= _MOST_REFUSED:
+            raise reason
+        raise RefusedEarlyError(reason)
+
+
+def _too_long(error: ContextOverflowError) -> UserError:
+    return UserError(
+        f"the prompt and the reply do not fit the model's context ({error}); lower --max-tokens, or serve the model "
+        "with a longer context (vLLM: --max-model-len 16384)"
+    )
+
+
+@asynccontextmanager
+async def asked(
+    prepared: Prepared,
+    folder: Path,
+    form: RequestForm,
+    progress: WorkProgress,
+    on_failure: OnFailure,
+    *,
+    attempts: int,
+    concurrency: int | None,
+    ceiling: int = CEILING,
+) -> AsyncIterator[AskedModel]:
+    """The model at work, its server watched, until the context closes. `folder` gets the server's log; `attempts`
+    are tries of one thing, `concurrency` how many at most are asked at once (None: found while it goes on)."""
+    throttle = Throttle(concurrency, ceiling=ceiling)
+
+    def note_failure(key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
+        on_failure(key, attempt, error, final)
+        progress.status = f"{key}, try {attempt}: {error}"
+        progress.failures += final
+
+    events: list[str] = []
+    reports = Reports(status=progress.set_status, event=events.append, overload=throttle.overloaded)
+    async with prepared.open(folder, reports) as opened:
+        assert isinstance(opened.policy, Replicas)
+        insight = ServerInsight(opened.metrics, on_saturated=throttle.saturated)
+        progress.engine = lambda: _engine_line(throttle, insight)
+        progress.status = ""
+        progress.started = time.monotonic()
+        watching = asyncio.create_task(insight.watch())
+        tries = Tries(attempts, note_failure, opened.failure, lambda: throttle.limit)
+        try:
+            yield AskedModel(opened.policy, throttle, progress, form, tries, dict(opened.facts or {}), events)
+        finally:
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watching
+
+
+def _engine_line(throttle: Throttle, insight: ServerInsight) -> str:
+    parts = [f"concurrency {throttle.limit} ({throttle.state}), {throttle.busy} at the model"]
+    if (now := insight.now) is not None:
+        parts.append(f"server {now.running:.0f} running, {now.waiting:.0f} waiting, KV {now.kv_usage:.0%}")
+    return " · ".join(parts)
+
+
+def refuse_scripted(config: PolicyConfig, flag: str) -> None:
+    """Raises UserError for a model that writes no text, and for an endpoint without a name."""
+    if config.is_scripted:
+        raise UserError(
+            f"{flag} {config.model} writes no text; give a checkpoint, a hub id, demo or http://host:port/v1"
+        )
+    if config.is_endpoint and config.model_name is None:
+        raise UserError(f"{flag} {config.model}: say with {flag}-name NAME by which name it serves the model")

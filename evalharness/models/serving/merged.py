@@ -1,0 +1,137 @@
+"""A LoRA adapter and its base as one ordinary checkpoint, made once and kept in the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.locks import exclusive
+from evalharness.base.paths import cache_folder, server_folder
+from evalharness.base.stream import ToolError, run_streaming
+from evalharness.models.serving.arguments import memory_bytes
+from evalharness.models.serving.checkpoint import TOKENIZER_FILES, CheckpointInfo, check_checkpoint, read_json
+from evalharness.models.serving.find import find_server, install_command
+from evalharness.models.serving.lora import Adapter
+from evalharness.models.serving.merge_lora import NO_PEFT
+from evalharness.models.serving.private import python_of, read_install
+
+RECORD = "evalharness_merge.json"
+_MERGER = Path(__file__).with_name("merge_lora.py")
+_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+
+
+class MergeError(UserError):
+    """The adapter could not be merged; the message says why and what to do."""
+
+
+def merged_path(base: CheckpointInfo, adapter: Adapter) -> Path:
+    """Where the merged model lies, made or not: other weights have another folder."""
+    key = hashlib.sha256(f"{base.identity} {adapter.identity}".encode()).hexdigest()[:16]
+    return cache_folder() / "models" / f"merged-{key}"
+
+
+def ensure_merged(
+    base: CheckpointInfo, adapter: Adapter, on_line: Callable[[str], None], vllm: str | None = None
+) -> Path:
+    """The merged checkpoint's folder, made on first use. `vllm` as in `find_server`. Raises MergeError."""
+    folder = merged_path(base, adapter)
+    if (folder / RECORD).is_file():
+        return folder
+    with exclusive(folder.parent / "merge.lock", lambda: on_line("another process is merging; waiting")):
+        if not (folder / RECORD).is_file():
+            _make(folder, base, adapter, on_line, vllm)
+    return folder
+
+
+def _make(
+    folder: Path,
+    base: CheckpointInfo,
+    adapter: Adapter,
+    on_line: Callable[[str], None],
+    vllm: str | None,
+) -> None:
+    dtype = _stored_dtype(base)
+    _require_room(folder.parent, base, _BYTES[dtype])
+    python = _merging_python(vllm)
+    for leftover in folder.parent.glob("merging-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix="merging-", dir=folder.parent) as name:
+        work = Path(name) / "checkpoint"
+        on_line(f"merging {adapter.name} into its base (once)")
+        argv: list[str | Path] = [python, "-I", _MERGER]
+        argv += [base.path.absolute(), adapter.path.absolute(), work, dtype]
+        try:
+            run_streaming(argv, lambda line: None)
+        except ToolError as failed:
+            raise _failure(failed, python, adapter) from failed
+        # Files as they are: a tokenizer that is read and written again can come out another one.
+        for source in (base.path, adapter.path):
+            for file in TOKENIZER_FILES:
+                if (source / file).is_file():
+                    shutil.copyfile(source / file, work / file)
+        record = {"base_sha256": base.identity, "lora_sha256": adapter.identity, "dtype": dtype}
+        (work / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        check_checkpoint(work)
+        if folder.exists():
+            shutil.rmtree(folder)
+        work.replace(folder)
+
+
+def _stored_dtype(base: CheckpointInfo) -> str:
+    config: dict[str, Any] = read_json(base.path / "config.json")
+    if "quantization_config" in config:
+        raise MergeError(
+            f"{base.path} is quantised; an adapter is merged into the model it was quantised from: give that as "
+            "--model, or serve the adapter with vLLM, without merging: --lora-serve"
+        )
+    inner = config.get("text_config")
+    named = config.get("dtype") or config.get("torch_dtype")
+    if named is None and isinstance(inner, dict):
+        named = inner.get("dtype") or inner.get("torch_dtype")
+    return named if named in _BYTES else "float32"
+
+
+def _require_room(folder: Path, base: CheckpointInfo, bytes_each: int) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    instead = "or serve the adapter with vLLM, without merging: --lora-serve"
+    in_float32 = base.weight_bytes // bytes_each * 4
+    if in_float32 > memory_bytes():
+        raise MergeError(
+            f"merging takes {in_float32 / 1e9:.0f} GB of memory, and this machine has {memory_bytes() / 1e9:.0f}; "
+            f"merge it on a bigger one, {instead}"
+        )
+    if shutil.disk_usage(folder).free < 1.1 * base.weight_bytes:
+        raise MergeError(
+            f"the merged model needs {base.weight_bytes / 1e9:.1f} GB in {folder}; free some space, {instead}"
+        )
+
+
+def _merging_python(vllm: str | None) -> Path:
+    install = read_install(server_folder())
+    if install is not None:
+        return python_of(install.environment)
+    python = find_server(vllm).python
+    if python is None:
+        raise MergeError(f"an adapter is merged by the server's own environment: {install_command()}")
+    return python
+
+
+def _failure(failed: ToolError, python: Path, adapter: Adapter) -> MergeError:
+    if failed.returncode == NO_PEFT:
+        ours = (install := read_install(server_folder())) is not None and python == install.executable
+        command = install_command() if ours else f"{python} -m pip install peft"
+        return MergeError(
+            f"the server's environment has no peft, which merges adapters; add it with: {command} "
+            "(or serve the adapter with vLLM, without merging: --lora-serve)"
+        )
+    errors = [line for line in failed.output if "rror" in line] or failed.output
+    return MergeError(
+        f"{adapter.path} could not be merged: {errors[-1] if errors else failed}; vLLM can serve it "
+        "without merging: --lora-serve"
+    )

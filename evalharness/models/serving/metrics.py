@@ -1,0 +1,232 @@
+"""What a vLLM server says of itself at `/metrics`: how busy it is, and what its caches are worth.
+
+Names as vLLM 0.32 prints them (read off a running server); any server that prints them can be looked into, also one
+that somebody else started.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING
+
+from evalharness.records.summary import Server
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+EVERY = 2.0
+"""Seconds between looks. A page has 60 kB, and vLLM itself updates its gauges once a step."""
+_LINE = re.compile(r"^vllm:(\w+?)(?:\{[^}]*\})? ([-+0-9.eEnaif]+)$")
+_PAGE_LIMIT = 16 * 2**20
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One look. Gauges are now, counters since the server started; summed over a server's engines."""
+
+    running: float = 0.0
+    waiting: float = 0.0
+    kv_usage: float = 0.0
+    """Share of the key-value cache in use, 0..1."""
+    prefix_queries: float = 0.0
+    """Prompt tokens looked up in the prefix cache."""
+    prefix_hits: float = 0.0
+    prompt_tokens: float = 0.0
+    generation_tokens: float = 0.0
+    preemptions: float = 0.0
+    requests_s: float = 0.0
+    """Time of all requests inside the server, queue included."""
+    queue_s: float = 0.0
+    prefill_s: float = 0.0
+    decode_s: float = 0.0
+
+    def plus(self, other: Reading) -> Reading:
+        return Reading(**{f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(Reading)})
+
+    def since(self, earlier: Reading) -> Reading:
+        """Counters as differences; gauges as they are now."""
+        return replace(self, **{name: getattr(self, name) - getattr(earlier, name) for name in _COUNTERS})
+
+
+_NAMES = {
+    "num_requests_running": "running",
+    "num_requests_waiting": "waiting",
+    "kv_cache_usage_perc": "kv_usage",
+    "gpu_cache_usage_perc": "kv_usage",  # before 0.10
+    "prefix_cache_queries_total": "prefix_queries",
+    "prefix_cache_hits_total": "prefix_hits",
+    "prompt_tokens_total": "prompt_tokens",
+    "generation_tokens_total": "generation_tokens",
+    "num_preemptions_total": "preemptions",
+    "e2e_request_latency_seconds_sum": "requests_s",
+    "request_queue_time_seconds_sum": "queue_s",
+    "request_prefill_time_seconds_sum": "prefill_s",
+    "request_decode_time_seconds_sum": "decode_s",
+}
+_GAUGES = ("running", "waiting", "kv_usage")
+_COUNTERS = tuple(f.name for f in fields(Reading) if f.name not in _GAUGES)
+
+
+def parse(page: str) -> Reading | None:
+    """None when the page is not a vLLM server's."""
+    values: dict[str, float] = {}
+    engines = 0
+    for line in page.splitlines():
+        match = _LINE.match(line)
+        if match is None or (name := _NAMES.get(match[1])) is None:
+            continue
+        with contextlib.suppress(ValueError):
+            values[name] = values.get(name, 0.0) + float(match[2])
+            engines += name == "running"
+    if not engines:
+        return None
+    values["kv_usage"] = values.get("kv_usage", 0.0) / engines
+    return Reading(**values)
+
+
+@dataclass
+class ServerInsight:
+    """Sums over a run of what one server, or several, said of themselves."""
+
+    urls: Callable[[], Sequence[str]]
+    """Addresses of the metrics pages to look at now."""
+    on_saturated: Callable[[int], None] = lambda running: None
+    """Gets how many requests run when the server lets others wait for two looks in a row."""
+    on_preempted: Callable[[], None] = lambda: None
+    """Called when the server has preempted requests since the look before."""
+    now: Reading | None = None
+    """The last look at all servers together."""
+    prompt_rate: float = 0.0
+    """Tokens/s between the last two looks."""
+    generation_rate: float = 0.0
+    looks: int = 0
+    _first: dict[str, Reading] = field(default_factory=dict)
+    _last: dict[str, Reading] = field(default_factory=dict)
+    _done: Reading = field(default_factory=Reading)
+    """What servers had counted that have since been restarted."""
+    _sums: dict[str, float] = field(default_factory=dict)
+    _queued: int = 0
+    _when: float = 0.0
+
+    async def watch(self) -> None:
+        """Look until cancelled, and once more then. Servers without such a page are not asked again for a minute."""
+        # A script's run asks nobody, and does not wait for the client's import.
+        while not self.urls():  # noqa: ASYNC110
+            await asyncio.sleep(EVERY)
+        import aiohttp
+
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http:
+            try:
+                while True:
+                    await self.look(http)
+                    await asyncio.sleep(EVERY if self.looks or not self.urls() else 60.0)
+            except asyncio.CancelledError:
+                if self.looks:
+                    await self.look(http)
+                raise
+
+    async def look(self, http: ClientSession) -> bool:
+        """Read every page once."""
+        urls = list(self.urls())
+        for gone in self._last.keys() - set(urls):
+            self._restarted(gone)
+        readings = await asyncio.gather(*(read_metrics(http, url) for url in urls))
+        found = {url: r for url, r in zip(urls, readings, strict=True) if r is not None}
+        if not found:
+            return False
+        for url, reading in found.items():
+            last = self._last.get(url)
+            if last is not None and reading.generation_tokens < last.generation_tokens:
+                self._restarted(url)
+            self._first.setdefault(url, reading)
+            self._last[url] = reading
+        self._add(found)
+        return True
+
+    def _restarted(self, url: str) -> None:
+        """Its counters begin anew; what it had counted before stays counted."""
+        self._done = self._done.plus(self._last.pop(url).since(self._first[url]))
+        self._first[url] = Reading()
+
+    def _add(self, found: dict[str, Reading]) -> None:
+        total = self.total
+        together = Reading()
+        for reading in found.values():
+            together = together.plus(reading)
+        self.now = replace(together, kv_usage=together.kv_usage / len(found))
+        moment = time.monotonic()
+        if total.preemptions > self._sums.get("preemptions", 0.0):
+            self.on_preempted()
+        self._sums["preemptions"] = total.preemptions
+        if self.looks:
+            seconds = max(moment - self._when, 1e-6)
+            self.prompt_rate = (total.prompt_tokens - self._sums.get("prompt", 0.0)) / seconds
+            self.generation_rate = (total.generation_tokens - self._sums.get("generation", 0.0)) / seconds
+        self._sums["prompt"], self._sums["generation"] = total.prompt_tokens, total.generation_tokens
+        self._when = moment
+        self.looks += 1
+        for name in _GAUGES:
+            self._sums[name] = self._sums.get(name, 0.0) + getattr(self.now, name)
+        self._sums["kv_peak"] = max(self._sums.get("kv_peak", 0.0), self.now.kv_usage)
+        self._queued = self._queued + 1 if self.now.waiting > max(2.0, 0.1 * self.now.running) else 0
+        if self._queued >= 2:
+            self._queued = 0
+            self.on_saturated(int(self.now.running))
+
+    @property
+    def total(self) -> Reading:
+        """Counters over this run: what was counted before we came is not ours."""
+        whole = self._done
+        for url, last in self._last.items():
+            whole = whole.plus(last.since(self._first[url]))
+        return whole
+
+    @property
+    def prefix_hit_rate(self) -> float | None:
+        """Share of prompt tokens found in the prefix cache, over the run; None before the first prompt."""
+        total = self.total
+        return total.prefix_hits / total.prefix_queries if total.prefix_queries else None
+
+    def summary(self, wall_s: float, prefix_cache_expected: float | None = None) -> Server | None:
+        """For `summary.json`; None when no server could be looked into. Rates are over the whole run."""
+        if not self.looks:
+            return None
+        total = self.total
+        mean = {name: self._sums[name] / self.looks for name in _GAUGES}
+        return Server(
+            running_mean=mean["running"],
+            waiting_mean=mean["waiting"],
+            kv_cache_usage_mean=mean["kv_usage"],
+            kv_cache_usage_peak=self._sums["kv_peak"],
+            prefix_cache_hit_rate=self.prefix_hit_rate,
+            preemptions=int(total.preemptions),
+            prompt_tokens_per_s=total.prompt_tokens / wall_s if wall_s else 0.0,
+            generation_tokens_per_s=total.generation_tokens / wall_s if wall_s else 0.0,
+            requests_s=total.requests_s,
+            queue_s=total.queue_s,
+            prefill_s=total.prefill_s,
+            decode_s=total.decode_s,
+            prefix_cache_expected=prefix_cache_expected,
+        )
+
+
+def metrics_url(base_url: str) -> str:
+    """`http://host:port/v1` -> `http://host:port/metrics`."""
+    return base_url.rstrip("/").removesuffix("/v1") + "/metrics"
+
+
+async def read_metrics(http: ClientSession, url: str) -> Reading | None:
+    """One look; None where there is no such page."""
+    import aiohttp
+
+    with contextlib.suppress(aiohttp.ClientError, TimeoutError, OSError, ValueError):
+        async with http.get(url) as response:
+            if response.status == 200:
+                page = await response.content.read(_PAGE_LIMIT)
+                return parse(page.decode(errors="replace"))
+    return None

@@ -1,0 +1,225 @@
+"""A model server of our own as a run sees it: plain, lent to several runs one after the other, or with an adapter."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, TypeVar, cast
+
+from evalharness.base.errors import UserError
+
+Result = TypeVar("Result")
+Status = Callable[[str], None]
+VARIABLES = {"VLLM_ALLOW_RUNTIME_LORA_UPDATING": "True"}
+"""What lets vLLM take adapters while it runs. It listens on loopback alone."""
+
+
+class ModelServer(Protocol):
+    version: str | None
+    """Of vLLM."""
+    argv: list[str]
+    api_key: str | None
+    """What it wants from who asks it; None where only this machine can."""
+
+    @property
+    def base_url(self) -> str: ...
+
+    async def start(self) -> None:
+        """Start and wait until ready. Raises UserError or InfrastructureError, leaving no process."""
+
+    async def stop(self) -> None:
+        """End it and all its processes. Idempotent."""
+
+    async def restart(self) -> None: ...
+
+    async def kill(self) -> None:
+        """End one that is alive and no longer answers; it counts as having died."""
+
+    def alive(self) -> bool: ...
+
+    async def wait_dead(self) -> None:
+        """Until it has ended, by itself or by `stop`."""
+
+    def failure(self) -> str | None:
+        """Why it died by itself; None while it lives or when it was stopped."""
+
+
+class SharedServers:
+    """`with SharedServers(folder) as serve: evaluate(config, serve=serve)`, as often as wanted.
+
+    Called with a class of servers and what one is made of. Every evaluation has an event loop of its own, so the
+    servers live on another one, in a thread. Nothing is started for a run that has nothing left to play.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """`folder` is where the servers' logs go, instead of the runs' folders."""
+        self._folder = folder
+        self.lasting = contextlib.ExitStack()
+        """What has to be there for as long as the servers are; left when they have been stopped."""
+        self._servers: dict[str, ModelServer] = {}
+        """By the name of its log: a run's first, second, ... server."""
+        self._what: dict[str, str] = {}
+        """What each was made of."""
+        self._replaced: list[ModelServer] = []
+        self._status: Status = lambda text: None
+        """Of the run that is going on."""
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="model servers", daemon=True)
+
+    def __enter__(self) -> SharedServers:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            asyncio.run_coroutine_threadsafe(self._stop_all(), self._loop).result()
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+            self.lasting.close()
+
+    def __call__(
+        self,
+        make: Callable[..., ModelServer],
+        *,
+        log_path: Path,
+        on_status: Status | None = None,
+        **what: Any,
+    ) -> ModelServer:
+        """The server for these arguments, the same one as long as they stay the same. Another one takes its place and
+        its memory: it is stopped before that one starts."""
+        if on_status is not None:
+            self._status = on_status
+        key, made_of = log_path.name, repr(sorted(what.items()))
+        if self._what.get(key) != made_of:
+            if key in self._servers:
+                self._replaced.append(self._servers[key])
+            # Looked up when called: a server that starts anew tells the run of that moment.
+            tell = (lambda text: self._status(text)) if on_status is not None else None
+            self._servers[key] = make(log_path=self._folder / log_path.name, on_status=tell, **what)
+            self._what[key] = made_of
+        return cast(ModelServer, _Lent(self._servers[key], self.there, self._make_room))
+
+    async def _make_room(self) -> None:
+        await asyncio.gather(*(server.stop() for server in self._replaced))
+        self._replaced.clear()
+
+    async def there(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        """Carried out in the servers' thread; being cancelled here cancels it there."""
+        future = asyncio.run_coroutine_threadsafe(self._tracked(coroutine), self._loop)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+
+    async def _tracked(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            return await coroutine
+        finally:
+            self._tasks.discard(task)
+
+    async def _stop_all(self) -> None:
+        # A start that was cancelled still has processes to end.
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*(server.stop() for server in (*self._servers.values(), *self._replaced)))
+
+
+class _Lent:
+    """A server as one run sees it: started if need be, and still there when the run is over."""
+
+    def __init__(
+        self,
+        server: ModelServer,
+        there: Callable[[Coroutine[Any, Any, None]], Coroutine[Any, Any, None]],
+        make_room: Callable[[], Coroutine[Any, Any, None]],
+    ) -> None:
+        self._server = server
+        self._make_room = make_room
+        self._there = there
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._server, name)
+
+    async def __aenter__(self) -> _Lent:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *exception: object) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        if not self._server.alive():
+            await self._there(self._make_room())
+            await self._there(self._server.start())
+
+    async def stop(self) -> None:
+        """It is not this run's to stop."""
+
+    async def restart(self) -> None:
+        await self._there(self._server.restart())
+
+    async def kill(self) -> None:
+        await self._there(self._server.kill())
+
+    async def wait_dead(self) -> None:
+        await self._there(self._server.wait_dead())
+
+
+def served_as(identity: str) -> str:
+    """The adapter's name on the server: other weights have another one, so that no server mixes them up."""
+    return f"lora-{identity[:16]}"
+
+
+class WithAdapter:
+    """The server, which after each start has the adapter under `name`."""
+
+    def __init__(self, server: ModelServer, name: str, adapter: Path) -> None:
+        self._server = server
+        self._name = name
+        self._adapter = adapter.absolute()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._server, name)
+
+    async def start(self) -> None:
+        await self._server.start()
+        await self._load()
+
+    async def restart(self) -> None:
+        await self._server.restart()
+        await self._load()
+
+    async def _load(self) -> None:
+        """Raises UserError where vLLM refuses the adapter."""
+        import aiohttp
+
+        headers = {"Authorization": f"Bearer {key}"} if (key := self._server.api_key) else {}
+        wanted = {"lora_name": self._name, "lora_path": str(self._adapter)}
+        timeout = aiohttp.ClientTimeout(total=600)
+        try:
+            async with (
+                aiohttp.ClientSession(headers=headers, timeout=timeout) as http,
+                http.post(f"{self._server.base_url}/load_lora_adapter", json=wanted) as response,
+            ):
+                said = await response.text()
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise UserError(f"vLLM did not take the adapter {self._adapter}: {error}") from None
+        if response.status != 200 and "already been loaded" not in said:
+            raise UserError(
+                f"vLLM refuses the adapter {self._adapter} (HTTP {response.status}): {said[:500]}; without "
+                "--lora-serve it is merged"
+            )

@@ -1,0 +1,99 @@
+"""A server that starts: is it up, does it really answer, how long is its context, and how long the last start took."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalharness.base.paths import cache_folder, write_whole
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+_KEPT = 200
+"""Models; the oldest go first."""
+_ROUGHLY = {"cpu": "a minute or two", "gpu": "one to ten minutes by the model's size"}
+
+
+async def healthy(http: ClientSession, base_url: str) -> bool:
+    """Whether /health answers; it does so before the first request has shown that the model runs."""
+    import aiohttp
+
+    try:
+        async with http.get(base_url.removesuffix("/v1") + "/health") as response:
+            return response.status == 200
+    except (aiohttp.ClientError, TimeoutError, OSError):
+        return False
+
+
+async def first_request(http: ClientSession, base_url: str, model: str, limit: float) -> str | None:
+    """One real chat request, waiting `limit` seconds: None when it was answered, else what came instead."""
+    import aiohttp
+
+    body = {
+        "model": model,
+        "messages": [{"role": "user", "content": "Say yes."}],
+        "max_tokens": 2,
+        "temperature": 0,
+    }
+    try:
+        async with http.post(
+            f"{base_url}/chat/completions", json=body, timeout=aiohttp.ClientTimeout(total=limit)
+        ) as response:
+            if response.status == 200:
+                return None
+            answer = await response.text()
+            return f"vLLM refused the first chat request (HTTP {response.status}): {_message(answer)}"
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        return f"vLLM did not answer the first chat request ({type(error).__name__})"
+
+
+async def context_length(http: ClientSession, base_url: str) -> int:
+    """Tokens of context, as /v1/models states it."""
+    async with http.get(f"{base_url}/models") as response:
+        models = await response.json()
+    return int(models["data"][0]["max_model_len"])
+
+
+def _message(answer: str) -> str:
+    """The message in an OpenAI-style error body, else the body, shortened."""
+    with contextlib.suppress(ValueError, KeyError, TypeError):
+        answer = json.loads(answer)["error"]["message"]
+    return answer.strip()[:500]
+
+
+def _path() -> Path:
+    return cache_folder() / "server-starts.json"
+
+
+def _all() -> dict[str, float]:
+    """What is not readable is as good as nothing."""
+    try:
+        return {
+            str(key): float(value) for key, value in json.loads(_path().read_text(encoding="utf-8")).items()
+        }
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
+
+
+def usual_start(model: str, kind: str) -> float | None:
+    """Seconds of the last start; None where there was none."""
+    return _all().get(f"{kind} {model}")
+
+
+def note_start(model: str, kind: str, seconds: float) -> None:
+    """A cache that cannot be written is no reason to trouble anybody."""
+    key, known = f"{kind} {model}", _all()
+    known.pop(key, None)
+    known[key] = round(seconds, 1)
+    with contextlib.suppress(OSError):
+        _path().parent.mkdir(parents=True, exist_ok=True)
+        write_whole(_path(), json.dumps(dict(list(known.items())[-_KEPT:])), durable=False)
+
+
+def of_about(model: str, kind: str) -> str:
+    """`of about 50 s`, or what a first start takes."""
+    usual = usual_start(model, kind)
+    return f"of about {usual:.0f} s" if usual else f"so far; a first start takes {_ROUGHLY[kind]}"

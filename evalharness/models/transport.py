@@ -1,0 +1,135 @@
+"""How the bytes of a request reach an endpoint, and those of the answer come back.
+
+No redirect is followed, so prompts go nowhere but to the server that was named. A kept connection on which bytes have
+come that nobody asked for is closed instead of used: aiohttp 3.14 takes a reply that came on an idle connection for the
+answer to the next request (its pool asks only whether the connection is open: 5 of the 18 attacks in
+`tests/models/test_unasked.py`).
+"""
+
+from __future__ import annotations
+
+import select
+import weakref
+from collections.abc import Mapping
+
+import aiohttp
+from aiohttp.client_proto import ResponseHandler
+from aiohttp.tracing import Trace
+
+from evalharness.base.errors import UserError
+from evalharness.base.version import __version__
+from evalharness.models.completion import TryFailedError
+
+_LIMIT = 8 * 1024 * 1024
+"""Bytes of one answer. 8,192 tokens are below 100 kB, a list of 4,000 models is below 1 MB."""
+_CONNECT_S = 30.0
+_KEEP_ALIVE = 4.0
+"""Seconds for which an idle connection is kept. uvicorn (vLLM) and others close theirs after five: a request sent
+on a connection that is just being closed fails, and only the server's side could tell whether it had been read."""
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+Answered = tuple[int, Mapping[str, str], bytearray]
+"""Status, headers, body."""
+
+
+class _Connector(aiohttp.TCPConnector):
+    """Gives a kept connection only where nothing has come on it since its last answer."""
+
+    def __init__(self, *, limit: int) -> None:
+        super().__init__(limit=limit, keepalive_timeout=_KEEP_ALIVE)
+        self.made = 0
+        self._used: weakref.WeakSet[ResponseHandler] = weakref.WeakSet()
+
+    async def connect(
+        self, req: aiohttp.ClientRequest, traces: list[Trace], timeout: aiohttp.ClientTimeout
+    ) -> aiohttp.connector.Connection:
+        while True:
+            connection = await super().connect(req, traces, timeout)
+            protocol = connection.protocol
+            assert protocol is not None
+            if protocol not in self._used:
+                self._used.add(protocol)
+                self.made += 1
+                return connection
+            if not _has_unread(protocol):
+                return connection
+            connection.close()
+
+
+def _has_unread(protocol: ResponseHandler) -> bool:
+    """Bytes that aiohttp has read already, or that still wait in the socket (as the end of the connection does)."""
+    if protocol.should_close or protocol.transport is None:
+        return True
+    waiting = select.poll()
+    waiting.register(protocol.transport.get_extra_info("socket"), select.POLLIN)
+    return bool(waiting.poll(0))
+
+
+class Transport:
+    """Make it inside a running event loop; `close` last."""
+
+    def __init__(self, key: str | None, *, connections: int, timeout: float) -> None:
+        """`timeout` is seconds for one request, first byte to last."""
+        self.has_key = key is not None
+        self._timeout = timeout
+        self._connector = _Connector(limit=connections)
+        self._http = aiohttp.ClientSession(
+            headers={
+                "User-Agent": f"evalharness/{__version__}",
+                **({"Authorization": f"Bearer {key}"} if key else {}),
+            },
+            connector=self._connector,
+        )
+
+    @property
+    def made(self) -> int:
+        """Connections made so far. Behind a new one there may be another server."""
+        return self._connector.made
+
+    async def close(self) -> None:
+        await self._http.close()
+
+    async def send(
+        self,
+        method: str,
+        url: str,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Answered:
+        """A body is JSON. Raises TryFailedError, and UserError where the server redirects."""
+        given = {"Content-Type": "application/json"} if body is not None else {}
+        try:
+            async with self._http.request(
+                method,
+                url,
+                data=body,
+                headers={**given, **(headers or {})},
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=timeout or self._timeout, sock_connect=_CONNECT_S),
+            ) as response:
+                if response.status in _REDIRECTS:
+                    where = response.headers.get("Location", "")[:200]
+                    raise UserError(
+                        f"{url} redirects to {where!r} (HTTP {response.status}); redirects are not followed, since "
+                        "prompts would leave for a server that nobody named; if that one is meant, name it: --model URL"
+                    )
+                raw = bytearray()
+                async for chunk in response.content.iter_any():
+                    raw += chunk
+                    if len(raw) > _LIMIT:
+                        raise TryFailedError("too_long", f"an answer of more than {_LIMIT} bytes")
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise TryFailedError(_kind(error), f"{type(error).__name__}: {error}".rstrip(": ")) from None
+        return response.status, response.headers, raw
+
+
+def _kind(error: Exception) -> str:
+    match error:
+        case aiohttp.ClientConnectorError():
+            return "connect"
+        case TimeoutError():
+            return "timeout"
+        case _:
+            return "truncated"

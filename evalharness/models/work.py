@@ -1,0 +1,112 @@
+"""What asking a model for many things has done so far, and a view of it: live on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console, Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.base.text import duration
+from evalharness.base.watching import dim, watching
+
+_ENOUGH = 10
+"""Things finished in this session before a forecast says anything."""
+
+
+@dataclass
+class WorkProgress:
+    what: str
+    """What is asked for, in the plural: `judgements`."""
+    total: int = 0
+    finished: int = 0
+    """Those of earlier sessions included."""
+    running: int = 0
+    failures: int = 0
+    """Given up for an infrastructure failure; the same command tries them again."""
+    calls: int = 0
+    """Answered in this session."""
+    completion_tokens: int = 0
+    status: str = ""
+    engine: Callable[[], str] = lambda: ""
+    """One line on the concurrency and on what the model's server says of itself."""
+    started: float = field(default_factory=time.monotonic)
+    _here: int = 0
+
+    def set_status(self, text: str) -> None:
+        self.status = text
+
+    def finish(self) -> None:
+        self.finished += 1
+        self._here += 1
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the pace of this session; None before it says anything."""
+        if self._here < _ENOUGH:
+            return None
+        return (self.total - self.finished - self.failures) * self.elapsed / self._here
+
+    def details(self) -> list[str]:
+        """What is said of those that are finished."""
+        return []
+
+    def counts(self) -> str:
+        """`scripts 12/40 · passed 10 (8 at call 1, 2 at call 2) · rejected 2 (KEYS 1, JSON 1) · 16 at work`."""
+        failed = [f"{self.failures} failed"] if self.failures else []
+        parts = [f"{self.what} {self.finished}/{self.total}", *self.details(), *failed]
+        return " · ".join([*parts, f"{self.running} at work"])
+
+    def speed(self) -> str:
+        elapsed = max(self.elapsed, 1e-9)
+        parts = [f"{self.calls} calls, {60 * self.calls / elapsed:.0f} a minute"]
+        if self.completion_tokens:
+            parts.append(f"{self.completion_tokens / elapsed:.0f} tokens/s")
+        parts.append(f"{duration(self.elapsed)} so far")
+        if left := self.seconds_left:
+            parts.append(f"about {duration(left)} left")
+        return " · ".join(parts)
+
+
+Watch = Callable[[Any], AbstractContextManager[None]]
+"""Shows a WorkProgress for as long as its context is open."""
+
+
+@contextmanager
+def unwatched(progress: WorkProgress) -> Iterator[None]:
+    yield
+
+
+@dataclass
+class WorkView:
+    progress: WorkProgress
+
+    def __rich__(self) -> RenderableType:
+        progress = self.progress
+        bar = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+        bar.add_row(
+            ProgressBar(total=max(progress.total, 1), completed=progress.finished, width=20),
+            Text(progress.counts()),
+        )
+        return Group(bar, dim(progress.speed()), dim(progress.engine()), dim(progress.status, "yellow"))
+
+
+@contextmanager
+def watch_work(progress: WorkProgress, console: Console) -> Iterator[None]:
+    """Show `progress` until the context closes."""
+
+    def line() -> str:
+        return f"{progress.counts()} | {progress.speed()}" if progress.calls else ""
+
+    with watching(console, WorkView(progress), status=lambda: progress.status, line=line):
+        yield

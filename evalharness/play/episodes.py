@@ -1,0 +1,161 @@
+"""One job played, with the time it takes accounted for: seats at the model, replies, the simulator."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+
+from evalharness.base.timing import FamilyTimes, Latencies
+from evalharness.config import RunConfig
+from evalharness.envs.base import EnvSpec
+from evalharness.models.adaptive_concurrency import Throttle
+from evalharness.models.base import Environment, Player, Policy, Reply
+from evalharness.models.template import Template
+from evalharness.models.tries import AbortedError
+from evalharness.play import loop
+from evalharness.play.budget import Budget
+from evalharness.play.expected_hits import ExpectedHits
+from evalharness.play.history import History
+from evalharness.play.progress import Progress
+from evalharness.play.scheduler import Job
+from evalharness.play.workers.process import RemoteEnvironment
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.records.episode import Episode, Turn
+from evalharness.records.format_trouble import ENOUGH, Replies
+from evalharness.records.tokens import TurnTokens
+
+
+@dataclass
+class SeatedPlayer(Player):
+    """A player that waits for a seat at the model before each turn, and notes how long all took."""
+
+    player: Player
+    throttle: Throttle
+    times: FamilyTimes
+    latencies: Latencies
+    job: Job
+    budget: Budget | None = None
+
+    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        began = time.perf_counter()
+        asked: float | None = None
+        try:
+            await self.throttle.take_seat(self.job.task.family, self.job.expected_turns - turn)
+            try:
+                async with self.budget.asking() if self.budget else nullcontext():
+                    asked = time.perf_counter()
+                    reply = await self.player.reply(messages, turn=turn)
+                    seconds = time.perf_counter() - asked
+                    if self.budget:
+                        self.budget.count(self.job.key, reply)
+            finally:
+                self.throttle.leave_seat()
+        finally:  # what a failed request waited for was time all the same
+            ended = time.perf_counter()
+            self.times.seat_s += (asked or ended) - began
+            self.times.model_s += 0.0 if asked is None else ended - asked
+        self.latencies.add(seconds)
+        self.throttle.answered()
+        return reply
+
+    async def confirm(self) -> None:
+        await self.player.confirm()
+
+
+@dataclass
+class Episodes:
+    """Plays the jobs of one session, each in the environment it is given."""
+
+    config: RunConfig
+    specs: Mapping[str, EnvSpec]
+    prompts: Mapping[str, PromptFile]
+    voices: Mapping[str, Voice]
+    policy: Policy
+    throttle: Throttle
+    progress: Progress
+    history: History
+    template: Template | None = None
+    """The chat template of the model's server, where it was looked at."""
+    budget: Budget | None = None
+    on_tokens: Callable[[str, int, list[TurnTokens | None]], None] = lambda task_id, sample, tokens: None
+    """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
+    replies: Replies = field(default_factory=lambda: Replies(0))
+    expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
+    longest_s: float = 0.0
+    """What the longest would have taken alone, at the speed of the quickest replies."""
+    _latencies: Latencies = field(default_factory=Latencies)
+
+    def _look_at_form(self, turn: Turn) -> None:
+        """Raises AbortedError where more replies are format errors than `--stop-on-format-errors` allows."""
+        replies = self.replies
+        replies.add(turn)
+        if replies.turns < ENOUGH:
+            return
+        self.progress.warning = replies.said()
+        most = self.config.limits.stop_on_format_errors
+        if most is not None and replies.share > most:
+            why = replies.said() or f"{replies.errors} of {replies.turns} replies are format errors"
+            raise AbortedError(f"{why} (--stop-on-format-errors {most:g})")
+
+    async def play(self, job: Job, environment: RemoteEnvironment) -> Episode:
+        """Infrastructure errors pass through."""
+        task, times = job.task, environment.times
+
+        def player(world: Environment) -> Player:
+            own = self.policy.player(task, job.sample, world)
+            players.append(own)
+            if self.config.policy.is_scripted:
+                return own
+            return SeatedPlayer(own, self.throttle, times, self._latencies, job, self.budget)
+
+        players: list[Player] = []
+
+        key, whole = job.key, False
+
+        def on_turn(turn: Turn) -> None:
+            self.progress.count_turn(task.family, key, turn)
+            self._look_at_form(turn)
+
+        tokens: list[TurnTokens | None] = []
+        if self.budget:
+            self.budget.begin(key)
+        self.progress.begin_episode(task.family, key)
+        began = time.perf_counter()
+        try:
+            episode = await loop.play(
+                task,
+                environment,
+                player,
+                prompt=self.prompts[task.family],
+                voice=self.voices[task.family],
+                sample=job.sample,
+                max_turns=self.config.agent.turn_limit(self.specs[task.family]),
+                keep_thinking=self.config.agent.history_thinking == "keep",
+                acts_by_tools=self.config.agent.acts_by_tools,
+                on_turn=on_turn,
+                on_reply=lambda reply: tokens.append(reply.tokens),
+            )
+            for own in players:
+                await own.confirm()
+            whole = True
+        finally:
+            if self.budget:
+                self.budget.end(key, whole=whole)
+            self.progress.end_episode(task.family, key)
+            times.wall_s += time.perf_counter() - began
+        if any(tokens):
+            self.on_tokens(task.id, job.sample, tokens)
+        self.expected_hits.add(episode, self.template, tokens)
+        times.episodes += 1
+        times.turns += len(episode.turns)
+        if not self.config.policy.is_scripted:
+            self.history.note_episode(task, len(episode.turns))
+            if episode.turns:
+                self.history.note_tokens(episode)
+        quickest = self._latencies.quantile(0.1) or 0.0
+        alone = len(episode.turns) * (quickest + times.environment_s / max(times.turns, 1))
+        self.longest_s = max(self.longest_s, alone)
+        return episode

@@ -1,0 +1,99 @@
+"""What a run has done so far, for whoever shows it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+
+from evalharness.play.forecast import Forecast, Key
+from evalharness.records.episode import Episode, Turn
+
+
+@dataclass
+class FamilyProgress:
+    total: int
+    done: int = 0
+    """Episodes finished, those of earlier sessions included."""
+    successes: int = 0
+    progress_sum: float = 0.0
+    failures: int = 0
+    """Episodes given up for an infrastructure failure."""
+    running: int = 0
+    partly: Callable[[], float] = lambda: 0.0
+    """Of the episodes in flight what is played, in episodes: counted when somebody looks, and not at every turn."""
+
+    @property
+    def share(self) -> float:
+        """How far the family is, in episodes: finished ones, and those in flight by their turns."""
+        return min(self.done + self.partly(), float(self.total))
+
+
+@dataclass
+class Progress:
+    families: Mapping[str, FamilyProgress]
+    started: float = field(default_factory=time.monotonic)
+    status: str = ""
+    """One line on what is going on besides episodes: the server loading, a retry."""
+    warning: str = ""
+    """One line on what goes wrong with the model's replies."""
+    turns: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    retries: int = 0
+    """Requests that were made again, whatever the reason."""
+    refusals: int = 0
+    """Of those: the server said that it had too much to do (429, 503)."""
+    engine: Callable[[], str] = lambda: ""
+    """One line on the concurrency and on what the model's server says of itself."""
+    forecast: Forecast = field(default_factory=Forecast)
+
+    def __post_init__(self) -> None:
+        for name, counts in self.families.items():
+            counts.partly = partial(self.forecast.partly, name)
+
+    def begin_episode(self, family: str, key: Key) -> None:
+        self.families[family].running += 1
+        self.forecast.begin(key)
+
+    def end_episode(self, family: str, key: Key) -> None:
+        """Finished or not: what is begun anew is played from its first turn."""
+        self.families[family].running -= 1
+        self.forecast.end(key)
+
+    def count_turn(self, family: str, key: Key, turn: Turn) -> None:
+        self.turns += 1
+        self.prompt_tokens += turn.prompt_tokens or 0
+        self.completion_tokens += turn.completion_tokens or 0
+        self.forecast.turn(key)
+
+    def count_episode(self, family: str, success: bool, progress: float) -> None:
+        counts = self.families[family]
+        counts.done += 1
+        counts.successes += success
+        counts.progress_sum += progress
+
+    def finish(self, episode: Episode) -> None:
+        self.count_episode(episode.family, episode.success, episode.progress)
+        self.forecast.finish((episode.task_id, episode.sample), len(episode.turns))
+
+    def give_up(self, family: str, task_id: str, sample: int) -> None:
+        self.families[family].failures += 1
+        self.forecast.drop((task_id, sample))
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self.started
+
+    def expect(self, expected_turns: Mapping[Key, float]) -> None:
+        """The episodes to be played now, by (task, sample)."""
+        self.forecast.expect(expected_turns)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the family that takes longest is done; None before there is anything to say."""
+        return self.forecast.seconds_left
+
+    def seconds_left_of(self, family: str) -> float | None:
+        return self.forecast.seconds_left_of(family)

@@ -1,0 +1,206 @@
+"""Which episode runs where and when; what happens when one breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from evalharness.base.errors import InfrastructureError, first_error
+from evalharness.base.machine import usable_cores
+from evalharness.envs.base import MAX_TURNS, Task
+from evalharness.models.adaptive_concurrency import Throttle
+from evalharness.models.tries import AbortedError, Tries
+from evalharness.play.workers.pool import EnvironmentPool
+from evalharness.play.workers.process import RemoteEnvironment, WorkerStartError
+from evalharness.records.episode import Episode
+
+_LOOK_EVERY = 2.0
+"""Seconds between looks at whether a family needs more workers."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One episode that is left to play."""
+
+    task: Task
+    sample: int
+    expected_turns: float = float(MAX_TURNS)
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """(task id, sample)"""
+        return self.task.id, self.sample
+
+
+@dataclass
+class _Queue:
+    """One family's episodes, longest first."""
+
+    jobs: deque[Job]
+    in_flight: int = 0
+    turns_left: float = 0.0
+    """Expected turns of what is queued or in flight."""
+
+    @property
+    def held(self) -> float:
+        """The family's share of slots, relative to its fair share; the one with the least is served next."""
+        return self.in_flight / max(self.turns_left, 1.0)
+
+
+@dataclass
+class Scheduler:
+    """Plays jobs with as many episodes in flight as the throttle allows.
+
+    There is no barrier between turns, episodes or families. A seat that comes free goes to the family that holds
+    least for the work it has left: all families end together, and one whose environments are slow or hang can
+    never hold more than its part of the seats while another has work.
+    """
+
+    pools: Mapping[str, EnvironmentPool]
+    play: Callable[[Job, RemoteEnvironment], Awaitable[Episode]]
+    on_episode: Callable[[Episode], None]
+    on_failure: Callable[[Job, int, InfrastructureError, bool], None]
+    """(job, attempt from 1, error, whether the episode is given up)."""
+    throttle: Throttle
+    attempts: int
+    cores: int = field(default_factory=usable_cores)
+    """Of all machines that workers run on."""
+    policy_alive: Callable[[], str | None] = lambda: None
+    """None, or why the policy can never answer again."""
+    halted: Callable[[], str | None] = lambda: None
+    """None, or why no further episode begins; those in flight are played to their end."""
+    over: Callable[[], str | None] = lambda: None
+    """None, or why those in flight are broken off, too; looked at every two seconds."""
+    _queues: dict[str, _Queue] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._tries = Tries(
+            self.attempts, self.on_failure, lambda: self.policy_alive(), lambda: self.throttle.limit
+        )
+
+    async def run(self, jobs: Sequence[Job]) -> None:
+        """Raises AbortedError, StoreError or UserError; then no other episode goes on."""
+        self._queues = _queues(jobs)
+        try:
+            async with asyncio.TaskGroup() as group:
+                looking = group.create_task(self._look_after_pools())
+                while any(queue.jobs or queue.in_flight for queue in self._queues.values()):
+                    self._grow_what_ends_last()
+                    while (family := self._next_family()) is not None:
+                        self._start(family, group)
+                    self.throttle.wanting = self._wanting()
+                    in_flight = any(queue.in_flight for queue in self._queues.values())
+                    if not in_flight and (reason := self.halted()) is not None:
+                        raise AbortedError(reason)
+                    await self.throttle.change()
+                looking.cancel()
+        except BaseExceptionGroup as errors:
+            raise first_error(errors) from None
+
+    def _next_family(self) -> str | None:
+        """The family whose next episode starts now; None when the seats are taken or nothing is left."""
+        if not self._has_seats() or self.halted() is not None:
+            return None
+        waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
+        ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
+        if not ready:
+            # Seats are left and every family's environments are taken: more of them where most is left to do.
+            behind = sorted(waiting, key=lambda f: (-waiting[f].turns_left / self.pools[f].size, f))
+            ready = [next((f for f in behind if self.pools[f].grow()), "")]
+        return min(
+            filter(None, ready), key=lambda f: (waiting[f].held, -waiting[f].turns_left, f), default=None
+        )
+
+    def _has_seats(self) -> bool:
+        """Whether one more episode may start."""
+        return self.throttle.has_room_for(
+            sum(len(queue.jobs) + queue.in_flight for queue in self._queues.values())
+        )
+
+    def _wanting(self) -> dict[str, float] | None:
+        """What `Throttle.wanting` says."""
+        waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
+        if not waiting:
+            return None
+        return {
+            family: sum(job.expected_turns for job in queue.jobs) / self.pools[family].capacity
+            for family, queue in waiting.items()
+            if queue.in_flight >= self.pools[family].capacity
+        }
+
+    def _grow_what_ends_last(self) -> None:
+        """More workers for families whose episodes, in as many rounds as their environments need, would take more than
+        half the run. Not where the user named how much is in flight."""
+        if self.throttle.pinned is not None:
+            return
+        whole = sum(queue.turns_left for queue in self._queues.values()) / self.throttle.limit
+        for family, queue in self._queues.items():
+            pool = self.pools[family]
+            while (
+                len(queue.jobs) + queue.in_flight > pool.capacity
+                and queue.turns_left / pool.capacity > whole / 2
+                and pool.grow()
+            ):
+                pass
+
+    def _start(self, family: str, group: asyncio.TaskGroup) -> None:
+        queue = self._queues[family]
+        job = queue.jobs.popleft()
+        queue.in_flight += 1
+        self.throttle.begin_episode()
+        group.create_task(self._one(job, queue))
+
+    async def _one(self, job: Job, queue: _Queue) -> None:
+        try:
+            await self._finish(job, self.pools[job.task.family])
+        finally:
+            queue.in_flight -= 1
+            queue.turns_left -= job.expected_turns
+            self.throttle.end_episode()
+
+    async def _finish(self, job: Job, pool: EnvironmentPool) -> None:
+        """Play one job, starting it over when infrastructure fails, until it is done or given up."""
+
+        async def once() -> Episode:
+            async with pool.environment() as environment:
+                return await self.play(job, environment)
+
+        def hopeless(error: InfrastructureError) -> str | None:
+            return str(error) if isinstance(error, WorkerStartError) and not pool.has_started else None
+
+        if (episode := await self._tries.of(job, once, hopeless)) is not None:
+            self.on_episode(episode)
+
+    async def _look_after_pools(self) -> None:
+        """More workers for a family whose workers are all busy while the machine has cores to spare, and for one whose
+        environments are all taken while the model has seats left and half the cores or more are idle."""
+        with contextlib.suppress(asyncio.CancelledError):
+            while True:
+                await asyncio.sleep(_LOOK_EVERY)
+                if (reason := self.over()) is not None:
+                    raise AbortedError(reason)
+                at_work = {family: pool.look() for family, pool in self.pools.items()}
+                used = sum(share * len(self.pools[family].workers) for family, share in at_work.items())
+                for family, queue in self._queues.items():
+                    pool = self.pools[family]
+                    overworked = pool.is_overworked(at_work[family]) and used < self.cores
+                    held_up = queue.in_flight >= pool.capacity and used < self.cores / 2 and self._has_seats()
+                    if queue.jobs and (
+                        (overworked and pool.grow()) or (held_up and pool.grow(cores_idle=True))
+                    ):
+                        self.throttle.wake()
+
+
+def _queues(jobs: Sequence[Job]) -> dict[str, _Queue]:
+    by_family: dict[str, list[Job]] = {}
+    for job in jobs:
+        by_family.setdefault(job.task.family, []).append(job)
+    queues = {}
+    for family, listed in sorted(by_family.items()):
+        # A stable sort: among equally long ones the hard before the easy, then as in the table.
+        longest_first = sorted(listed, key=lambda job: (-job.expected_turns, job.task.difficulty != "hard"))
+        queues[family] = _Queue(deque(longest_first), turns_left=sum(job.expected_turns for job in listed))
+    return queues

@@ -1,0 +1,263 @@
+"""One session of a run: one start of the harness on its folder, as in `sessions` of manifest.json.
+
+The policy is opened, every job is played and kept, and the time is accounted for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import InfrastructureError
+from evalharness.base.machine import usable_cores
+from evalharness.config import RunConfig
+from evalharness.envs.base import EnvSpec
+from evalharness.models.opened import Opened, Prepared, Reports
+from evalharness.models.serving.metrics import ServerInsight
+from evalharness.models.tries import AbortedError
+from evalharness.play import efficiency
+from evalharness.play.budget import Budget
+from evalharness.play.cluster import WorkerSite
+from evalharness.play.episodes import Episodes
+from evalharness.play.history import History, history_path
+from evalharness.play.progress import Progress
+from evalharness.play.scheduler import Job, Scheduler
+from evalharness.play.sizing import make_pools, make_throttle
+from evalharness.play.time_limit import NO_LIMIT, TimeLimit
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import PromptFile
+from evalharness.records.episode import Episode
+from evalharness.records.format_trouble import Replies
+from evalharness.records.manifest import Manifest
+from evalharness.records.resolved import CONFIG, resolved
+from evalharness.records.store import RunStore, read_manifest, write_atomically
+from evalharness.records.summary import Event, Server, Timing
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a session has to play, and in which words."""
+
+    config: RunConfig
+    specs: Mapping[str, EnvSpec]
+    prompts: Mapping[str, PromptFile]
+    voices: Mapping[str, Voice]
+    data: Path | None
+    jobs: Sequence[Job]
+    budget: Budget | None = None
+    clock: TimeLimit = NO_LIMIT
+
+
+@dataclass(frozen=True)
+class SessionResult:
+    """What became of a session."""
+
+    stopped: str | None
+    """Why it ended before every job was tried; None when it did not."""
+    timing: Timing
+
+
+@dataclass(frozen=True)
+class _Spent:
+    """The time between the first episode's start and the last one's end."""
+
+    stopped: str | None
+    wall_s: float
+    client_cpu_s: float
+    allowed_seat_s: float
+    longest_episode_s: float
+    down_s: float
+    server: Server | None
+
+
+class Session:
+    """Everything that can be made before the policy is opened is made here; `play` is called once."""
+
+    def __init__(
+        self, work: Work, store: RunStore, progress: Progress, history: History, site: WorkerSite
+    ) -> None:
+        self.work = work
+        self.store = store
+        self.progress = progress
+        self.history = history
+        self.cores = site.cores or usable_cores()
+        self.throttle = make_throttle(work.config, len(work.jobs), self.cores)
+        self.pools = make_pools(
+            work.config, work.specs, work.jobs, history, site, self.cores,
+            data=work.data, log=store.folder / "workers.log",
+        )  # fmt: skip
+        self.events: list[Event] = []
+        """Deaths and restarts of servers."""
+
+    async def play(
+        self, prepared: Prepared, manifest: Manifest, on_folder: Callable[[Path], None]
+    ) -> SessionResult:
+        """`on_folder` gets the run's folder once its manifest is written. Raises UserError, StoreError, and
+        InfrastructureError where the policy cannot be opened."""
+        async with self._opened(prepared) as opened:
+            self.store.begin(manifest.opened(opened.facts or {}).to_json())
+            write_atomically(self.store.folder / CONFIG, resolved(self.work.config))
+            on_folder(self.store.folder)
+            sessions = len(read_manifest(self.store.folder).sessions)
+            spent = await self._play_jobs(opened)
+        return SessionResult(spent.stopped, self._timing(spent, sessions))
+
+    @asynccontextmanager
+    async def _opened(self, prepared: Prepared) -> AsyncIterator[Opened]:
+        """The policy; and the pools, which are closed at the end."""
+        reports = Reports(
+            status=self._set_status,
+            event=self._note_event,
+            overload=self._note_overload,
+            retry=self._note_retry,
+        )
+        async with AsyncExitStack() as stack:
+            stack.push_async_callback(self._close_pools)
+            if not self.work.config.policy.is_scripted and not self.work.config.policy.is_endpoint:
+                # Simulators are imported while the model is loaded.
+                warming = asyncio.gather(*(pool.warm_up() for pool in self.pools.values()))
+                stack.callback(warming.cancel)
+            try:
+                opened = await stack.enter_async_context(prepared.open(self.store.folder, reports))
+            finally:
+                self.progress.status = ""
+            yield opened
+
+    async def _close_pools(self) -> None:
+        await asyncio.gather(*(pool.close() for pool in self.pools.values()))
+        if self.work.config.policy.is_scripted:
+            return  # its episodes are not as long as a model's, and its turns cost what an oracle's search costs
+        for family, pool in self.pools.items():
+            self.history.note_cost(family, pool.cpu_s, pool.times.turns)
+        self.history.save(history_path())
+
+    async def _play_jobs(self, opened: Opened) -> _Spent:
+        work, progress = self.work, self.progress
+        insight = ServerInsight(
+            opened.metrics, on_saturated=self.throttle.saturated, on_preempted=self.throttle.preempted
+        )
+        episodes = Episodes(
+            work.config,
+            work.specs,
+            work.prompts,
+            work.voices,
+            opened.policy,
+            self.throttle,
+            progress,
+            self.history,
+            opened.template,
+            work.budget,
+            self.store.append_tokens,
+            Replies(work.config.policy.max_tokens, work.config.agent.acts_by_tools),
+        )
+        scheduler = Scheduler(
+            pools=self.pools,
+            play=episodes.play,
+            on_episode=self._keep,
+            on_failure=self._note_failure,
+            throttle=self.throttle,
+            attempts=work.config.limits.attempts,
+            cores=self.cores,
+            policy_alive=opened.failure,
+            halted=self._halted,
+            over=work.clock.reached,
+        )
+        progress.started = time.monotonic()
+        progress.expect({job.key: job.expected_turns for job in work.jobs})
+        progress.engine = lambda: self._line(insight)
+        cpu_before, stopped = time.process_time(), None
+        watching = asyncio.create_task(insight.watch())
+        try:
+            await scheduler.run(work.jobs)
+        except AbortedError as error:
+            stopped = str(error)
+        finally:
+            wall_s, cpu_s = progress.elapsed, time.process_time() - cpu_before
+            allowed_s, down_s = self.throttle.allowed_seat_s(), opened.down_s()
+            watching.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watching
+        if not work.config.policy.is_scripted:
+            self.history.note_pace(work.config.policy.display_name, progress.turns, wall_s)
+        server = insight.summary(wall_s, episodes.expected_hits.share)
+        return _Spent(stopped, wall_s, cpu_s, allowed_s, episodes.longest_s, down_s, server)
+
+    def _halted(self) -> str | None:
+        """Why no further episode begins."""
+        spent = self.work.budget.nearly_reached() if self.work.budget else None
+        return spent or self.work.clock.reached()
+
+    def _keep(self, episode: Episode) -> None:
+        self.store.append(episode)
+        self.progress.finish(episode)
+
+    def _set_status(self, text: str) -> None:
+        self.progress.status = text
+
+    def _note_overload(self) -> None:
+        self.progress.refusals += 1
+        self.throttle.overloaded()
+
+    def _note_retry(self) -> None:
+        self.progress.retries += 1
+
+    def _note_event(self, text: str) -> None:
+        self.events.append(Event(at_s=round(self.progress.elapsed, 1), event=text))
+
+    def _note_failure(self, job: Job, attempt: int, error: InfrastructureError, final: bool) -> None:
+        about = {"task_id": job.task.id, "sample": job.sample}
+        self.store.append_failure(about, attempt, error, final)
+        self.progress.status = f"{job.task.id}, try {attempt}: {str(error).splitlines()[0]}"
+        if final:
+            self.progress.give_up(job.task.family, job.task.id, job.sample)
+
+    def _line(self, insight: ServerInsight) -> str:
+        """What the live view says of concurrency and server."""
+        throttle = self.throttle
+        parts = [f"{throttle.episodes} episodes in flight"]
+        if not self.work.config.policy.is_scripted:
+            parts = [f"concurrency {throttle.limit} ({throttle.state}), {throttle.busy} at the model"]
+        if (now := insight.now) is not None:
+            server = f"server {now.running:.0f} running, {now.waiting:.0f} waiting, KV {now.kv_usage:.0%}"
+            if (hits := insight.prefix_hit_rate) is not None:
+                server += f", prefix cache {hits:.0%}"
+            parts += [server, f"{insight.prompt_rate:.0f}+{insight.generation_rate:.0f} tokens/s"]
+        return " · ".join(parts)
+
+    def _timing(self, spent: _Spent, sessions: int) -> Timing:
+        """Once the pools are closed: that is when the workers' CPU time was looked at last."""
+        measured = efficiency.Measured(
+            wall_s=spent.wall_s,
+            cores=self.cores,
+            families={family: pool.times for family, pool in self.pools.items()},
+            environment_cpu_s={family: pool.cpu_s for family, pool in self.pools.items()},
+            workers={family: pool.size for family, pool in self.pools.items()},
+            client_cpu_s=spent.client_cpu_s,
+            longest_episode_s=spent.longest_episode_s,
+            allowed_seat_s=spent.allowed_seat_s,
+            concurrency=self.throttle.limit,
+            highest_concurrency=self.throttle.highest,
+            pinned=self.throttle.pinned is not None,
+            down_s=spent.down_s,
+            server=spent.server,
+            recycled_workers=sum(pool.recycled for pool in self.pools.values()),
+            overloads=self.throttle.overloads,
+            events=self.events,
+        )
+        titles = {family: spec.title for family, spec in self.work.specs.items()}
+        performance = efficiency.report(measured, titles)
+        budget = self.work.budget
+        unfinished: dict[str, Any] = {"unfinished_tokens": budget.unfinished} if budget else {}
+        return Timing(
+            wall_s=spent.wall_s,
+            sessions=sessions,
+            efficiency=performance.efficiency,
+            performance=performance,
+            **unfinished,
+        )

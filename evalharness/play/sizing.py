@@ -1,0 +1,71 @@
+"""How many requests and how many environment processes a session begins with."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from evalharness.config import RunConfig
+from evalharness.envs.base import EnvSpec
+from evalharness.models.adaptive_concurrency import Throttle, ceiling
+from evalharness.models.serving.arguments import option_value
+from evalharness.play.cluster import WorkerSite
+from evalharness.play.history import History, pool_sizes
+from evalharness.play.scheduler import Job
+from evalharness.play.workers.pool import EnvironmentPool
+
+_WORKERS_PER_CORE = 2
+"""At most, of a family, while cores are idle: workers wait for the model. With one a core, two cores held 48 worlds of
+the 90 that ScienceWorld plays: two rounds, where a model that takes a second a turn plays all in one (66 s, now 42)."""
+_FEW_ENVIRONMENTS = 8
+"""A worker that holds fewer has to wait for the model most of the time, so it may have as many on busy cores, too."""
+
+
+def make_throttle(config: RunConfig, jobs: int, cores: int) -> Throttle:
+    pinned = config.policy.concurrency
+    if pinned is None and config.policy.is_scripted:
+        # Nothing waits for a model: as many episodes as processes can be at work.
+        pinned = max(2 * cores, sum(config.place.workers.values()))
+    most = option_value(shlex.split(config.policy.vllm_args), "max-num-seqs")
+    servers = max(config.policy.replicas, len(config.policy.endpoints))
+    return Throttle(pinned, ceiling=ceiling(servers, int(most) if most and most.isdecimal() else None, jobs))
+
+
+def make_pools(
+    config: RunConfig,
+    specs: Mapping[str, EnvSpec],
+    jobs: Sequence[Job],
+    history: History,
+    site: WorkerSite,
+    cores: int,
+    *,
+    data: Path | None,
+    log: Path | None,
+) -> dict[str, EnvironmentPool]:
+    """Family -> its pool, for the families that have jobs. No process is started yet."""
+    expected: dict[str, float] = {}
+    count: dict[str, int] = {}
+    for job in jobs:
+        family = job.task.family
+        expected[family] = expected.get(family, 0.0) + job.expected_turns * history.cpu_s(specs[family])
+        count[family] = count.get(family, 0) + 1
+    sizes = pool_sizes(expected, cores)
+    pools = {}
+    for family in sorted(count):
+        spec = specs[family]
+        pinned = config.place.workers.get(family)
+        per_worker = 1 if config.policy.is_scripted else spec.worker.envs_per_worker
+        most = min(pinned or _WORKERS_PER_CORE * cores, -(-count[family] // per_worker))
+        pools[family] = EnvironmentPool(
+            spec,
+            data,
+            max_workers=most,
+            log=log,
+            size=pinned or sizes[family],
+            busy_workers=0 if pinned or spec.worker.envs_per_worker < _FEW_ENVIRONMENTS else cores,
+            episodes_per_worker=per_worker,
+            make_worker=site.make_worker,
+            on_this_machine=site.cores is None,
+        )
+    return pools

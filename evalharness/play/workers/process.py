@@ -1,0 +1,297 @@
+"""Environments in their own processes, seen from the harness."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from evalharness.base.errors import InfrastructureError, UserError
+from evalharness.base.timing import CallTimes, FamilyTimes
+from evalharness.envs.base import EnvSpec, Task
+from evalharness.play.workers.pipeline import Pipeline, PipelineBrokenError
+
+_LINE_LIMIT = 64 * 1024 * 1024
+"""Bytes of one answer. The longest seen is a list of valid actions, below 1 MB."""
+_START_TIMEOUT = 120.0
+"""Seconds for a process to import its simulator on a busy machine."""
+_LAST_BYTES, _LAST_LINES = 4096, 3
+"""Of what a process that did not start wrote to standard error."""
+_ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1"}
+"""No simulator multiplies large matrices, but numpy starts a thread for every core, and each waits busily at first:
+half of what the start of a worker costs on two cores, and more on more."""
+
+
+class WorkerError(InfrastructureError):
+    """An environment's process died, hung, or raised."""
+
+
+class WorkerStartError(WorkerError):
+    """It ended before it was ready, by itself: something is missing or broken here. The message has its last words."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a worker and all its children use; None where that cannot be seen."""
+
+    cpu_s: float | None = None
+    rss_bytes: int | None = None
+
+
+class Slots:
+    """The environments of one worker by number; an episode takes one and gives it back."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._free = list(range(count - 1, -1, -1))
+
+    @property
+    def free(self) -> int:
+        return len(self._free)
+
+    @property
+    def all_free(self) -> bool:
+        return self.free == self.count
+
+    def take(self) -> int:
+        """The number of one that is free; there must be one."""
+        return self._free.pop()
+
+    def give_back(self, slot: int) -> None:
+        self._free.append(slot)
+
+
+class Worker(Protocol):
+    """Holds up to `spec.worker.envs_per_worker` environments somewhere; carries out one call at a time."""
+
+    spec: EnvSpec
+    broken: bool
+    """It has died or been killed and will never answer again."""
+    slots: Slots
+    """Its environments, and which of them have an episode."""
+    answered: bool
+    """It has started."""
+    last_call: CallTimes
+    """Of the call that returned last."""
+
+    @property
+    def pid(self) -> int | None: ...
+
+    async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
+        """Raises WorkerError, and is then broken for good; UserError for what the user can fix."""
+
+    def usage(self) -> Usage: ...
+
+    def kill(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+
+class WorkerProcess:
+    """One process that holds up to `spec.worker.envs_per_worker` environments; carries out one call at a time."""
+
+    def __init__(self, spec: EnvSpec, data: Path | None, log: Path | None) -> None:
+        self.spec = spec
+        self.data = data
+        self.log = log
+        self.broken = False
+        self.slots = Slots(spec.worker.envs_per_worker)
+        self.answered = False
+        self.last_call = CallTimes()
+        self._errors: IO[bytes] | None = None
+        """What its process writes to standard error: the log, or a temporary file where there is none."""
+        self._errors_from = 0
+        self._process: asyncio.subprocess.Process | None = None
+        self._pipeline: Pipeline | None = None
+        self._starting = asyncio.Lock()
+        self._took_s = 0.0
+        """Seconds in the simulator, summed over all calls."""
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    async def _start(self) -> asyncio.subprocess.Process:
+        # Read again where the process does not start; closed with the worker.
+        self._errors = (
+            tempfile.TemporaryFile()  # noqa: SIM115
+            if self.log is None
+            else self.log.open("a+b", buffering=0)
+        )
+        self._errors_from = os.fstat(self._errors.fileno()).st_size
+        return await asyncio.create_subprocess_exec(
+            # -P: nothing of the current folder is imported, where `envs/` or `random.py` may lie.
+            *(sys.executable, "-P", "-m", "evalharness.play.workers.child"),
+            *(self.spec.family, str(self.data or "")),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=self._errors,
+            env=_ONE_THREAD | os.environ,
+            limit=_LINE_LIMIT,
+            start_new_session=True,  # so that the whole group (a JVM, say) can be killed together
+        )
+
+    def _not_started(self, status: int) -> WorkerStartError:
+        """With the end of what the process wrote to standard error."""
+        lines = [f"the {self.spec.title} worker does not start (exit status {status})"]
+        if self._errors is not None and not self._errors.closed and self._errors.seekable():
+            file = self._errors.fileno()
+            begin = max(self._errors_from, os.fstat(file).st_size - _LAST_BYTES)
+            text = os.pread(file, _LAST_BYTES, begin).decode(errors="replace")
+            lines += [line.rstrip() for line in text.splitlines() if line.strip()][-_LAST_LINES:]
+        return WorkerStartError("\n  ".join(lines))
+
+    async def _connected(self) -> Pipeline:
+        if self._pipeline is not None:
+            return self._pipeline
+        async with self._starting:
+            if self._pipeline is None:
+                self._process = await self._start()
+                self._pipeline = Pipeline(self._process, self.kill)
+            return self._pipeline
+
+    async def call(self, slot: int, op: str, timeout: float, **arguments: Any) -> Any:
+        """Raises WorkerError when the process dies, does not answer in `timeout` seconds, or raises; WorkerStartError
+        when it does not even start.
+
+        After that the worker is broken for good: its process group is dead. Calls may be made while others are under
+        way; the process carries them out one after the other, and the timeout counts from each one's turn.
+        """
+        if self.broken:
+            raise WorkerError(f"the {self.spec.title} worker that held this episode is gone")
+        asked, started, before = time.perf_counter(), self.answered, self._took_s
+        try:
+            pipeline = await self._connected()
+            limit = timeout if started else timeout + _START_TIMEOUT
+            answer = await pipeline.ask(op, limit, {"slot": slot, **arguments})
+        except PipelineBrokenError as error:
+            assert self._process is not None
+            if not pipeline.ready and (status := self._process.returncode or 0) > 0:
+                raise self._not_started(status) from None
+            raise WorkerError(f"the {self.spec.title} worker {error}") from None
+        except OSError as error:
+            self.kill()
+            raise WorkerStartError(f"the {self.spec.title} worker cannot be started: {error}") from error
+        except asyncio.CancelledError:
+            self.kill()  # nobody waits for the run any more: a simulator that hangs must not hold it up
+            raise
+        self.answered = self.answered or not answer.get("not_made")
+        if "error" in answer:
+            if answer["for_user"]:
+                raise UserError(answer["error"])
+            self.kill()
+            if answer["not_made"]:
+                raise WorkerStartError(f"the {self.spec.title} worker does not start: {answer['error']}")
+            raise WorkerError(
+                f"{self.spec.title} raised {answer['kind']} in {op!r}: {answer['error']}\n{answer['where']}"
+            )
+        took = answer["took"]
+        self._took_s += took
+        if started:
+            # What the process did since this call was made, the call itself excepted, was other episodes' work; the
+            # first of it may have begun before.
+            waited = min(self._took_s - before - took, time.perf_counter() - asked - took)
+            self.last_call = CallTimes(waited_s=max(0.0, waited), took_s=took)
+        else:
+            self.last_call = CallTimes(start_s=time.perf_counter() - asked - took, took_s=took)
+        return answer["result"]
+
+    def usage(self) -> Usage:
+        """Of the process and its children: a Java simulator is one."""
+        import psutil
+
+        if self._process is None or self._process.returncode is not None:
+            return Usage()
+        try:
+            leader = psutil.Process(self._process.pid)
+            processes = [leader, *leader.children(recursive=True)]
+        except psutil.Error:
+            return Usage()
+        cpu, size = 0.0, 0
+        for process in processes:
+            with contextlib.suppress(psutil.Error):
+                times = process.cpu_times()
+                cpu += times.user + times.system
+                size += process.memory_info().rss
+        return Usage(cpu, size)
+
+    def kill(self) -> None:
+        self.broken = True
+        if self._process is not None and self._process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        if self._pipeline is not None:
+            self._pipeline.fail("is gone")
+
+    async def close(self) -> None:
+        """Let the environments close themselves; kill what does not end within five seconds."""
+        if self._errors is not None:
+            self._errors.close()
+        if self._process is None:
+            return
+        self.broken = True
+        if self._pipeline is not None:
+            self._pipeline.abandon()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        try:
+            await asyncio.wait_for(self._process.wait(), 5)
+        except TimeoutError:
+            self.kill()
+            await self._process.wait()
+        finally:
+            # The group may outlive its leader: a simulator's own child processes.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            if self._pipeline is not None:
+                await self._pipeline.close()
+
+
+@dataclass
+class RemoteEnvironment:
+    """One environment in a worker: what the episode loop talks to."""
+
+    worker: Worker
+    slot: int
+    times: FamilyTimes = field(default_factory=FamilyTimes)
+    last_call: CallTimes = field(default_factory=CallTimes)
+    """Of this environment's own calls; the worker's is of whichever episode was answered last."""
+
+    async def _call(self, op: str, timeout: float, **arguments: Any) -> Any:
+        result = await self.worker.call(self.slot, op, timeout, **arguments)
+        self.last_call = self.worker.last_call
+        self.times.environment_s += self.last_call.took_s
+        self.times.start_s += self.last_call.start_s
+        self.times.worker_s += self.last_call.waited_s
+        return result
+
+    async def reset(self, task: Task) -> tuple[str, str, dict[str, Any]]:
+        timeout = self.worker.spec.worker.reset_timeout
+        goal, observation, info = await self._call("reset", timeout, task=task.to_json())
+        return goal, observation, info
+
+    async def step(self, action: str) -> tuple[str, bool, dict[str, Any]]:
+        observation, terminated, info = await self._call(
+            "step", self.worker.spec.worker.step_timeout, action=action
+        )
+        return observation, terminated, info
+
+    async def valid_actions(self) -> list[str]:
+        actions: list[str] = await self._call("valid_actions", self.worker.spec.worker.reset_timeout)
+        return actions
+
+    async def oracle(self) -> list[str]:
+        plan: list[str] = await self._call("oracle", 5 * self.worker.spec.worker.reset_timeout)
+        return plan
+
+    async def reference_plans(self) -> dict[str, list[str]]:
+        timeout = 5 * self.worker.spec.worker.reset_timeout
+        plans: dict[str, list[str]] = await self._call("reference_plans", timeout)
+        return plans

@@ -1,0 +1,66 @@
+"""A folder of what a model or a person answered, outside any run, that can be continued. One writer at a time.
+
+| file | what it holds |
+|---|---|
+| `manifest.json` | what was asked: prompt with version and hash, model, sampling; each session |
+| ANSWERS | one answer a line, synced as it comes |
+| `errors.jsonl` | infrastructure failures, each try |
+| `server.log` | what the model's server printed |
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import InfrastructureError
+from evalharness.base.version import __version__
+from evalharness.records.identity import digest
+from evalharness.records.store import MANIFEST, RecordFolder, write_atomically
+from evalharness.records.stored import SCHEMA
+
+
+def make_manifest(identity: Mapping[str, Any], name: str, **session: Any) -> dict[str, Any]:
+    """`identity` is what must be equal to continue; `sessions` says what happened each time."""
+    return {
+        "schema": SCHEMA,
+        "digest": digest(identity),
+        "identity": dict(identity),
+        "model_name": name,
+        "sessions": [
+            {
+                "started": time.time(),
+                "evalharness": __version__,
+                "python": platform.python_version(),
+                **session,
+            }
+        ],
+    }
+
+
+class AnswerFolder(RecordFolder):
+    """`append_line` keeps an answer, `note_failure` a failed try, `note_session` what is known of this session."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self._to_begin: Mapping[str, Any] | None = None
+
+    def resume(self, manifest: Mapping[str, Any]) -> None:
+        super().resume(manifest)
+        self._to_begin = manifest
+
+    def note_session(self, **facts: Any) -> None:
+        """Add to what the manifest says of this session, which is written by the first note."""
+        if self._to_begin is not None:
+            self.begin(self._to_begin)
+            self._to_begin = None
+        manifest = self.manifest()
+        manifest["sessions"][-1] |= facts
+        write_atomically(self.folder / MANIFEST, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+
+    def note_failure(self, key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
+        self.append_failure({"key": key}, attempt, error, final)

@@ -1,0 +1,182 @@
+"""What the tokens of a run cost, by prices that the user gives. Pure but for `read_prices`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Protocol
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from evalharness.base.errors import UserError
+from evalharness.base.yaml_lines import read_yaml, syntax_problem
+from evalharness.config import PolicyConfig
+from evalharness.records.stored import Stored
+
+
+class Said(Protocol):
+    """A turn, or the reply that becomes one."""
+
+    @property
+    def prompt_tokens(self) -> int | None: ...
+
+    @property
+    def cached_tokens(self) -> int | None: ...
+
+    @property
+    def completion_tokens(self) -> int | None: ...
+
+
+class Counted(Protocol):
+    """What a cost needs of an episode."""
+
+    @property
+    def prompt_tokens(self) -> int: ...
+    @property
+    def cached_tokens(self) -> int: ...
+    @property
+    def completion_tokens(self) -> int: ...
+    @property
+    def uncounted(self) -> int: ...
+    @property
+    def success(self) -> bool: ...
+
+
+_Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class Prices(BaseModel):
+    """Per million tokens, in any one currency. The names are those of Inspect's model costs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+    input: _Price
+    """Of prompt tokens."""
+    output: _Price
+    """Of completion tokens."""
+    input_cache_read: _Price | None = None
+    """Of prompt tokens that the server found in its cache; None: as `input`."""
+    input_cache_write: _Price | None = None
+    """Read and not charged: chat servers do not say how many tokens they wrote to a cache."""
+
+    def of(self, tokens: Tokens) -> float:
+        cached = self.input if self.input_cache_read is None else self.input_cache_read
+        fresh = tokens.prompt - tokens.cached
+        return (fresh * self.input + tokens.cached * cached + tokens.completion * self.output) / 1e6
+
+
+_Sum = Annotated[int, Field(ge=0, strict=True)]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Counts over some turns."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    prompt: _Sum = 0
+    """Read by the model."""
+    cached: _Sum = 0
+    """Of those in `prompt`."""
+    completion: _Sum = 0
+    """Written by it."""
+
+    def __add__(self, other: Tokens) -> Tokens:
+        return Tokens(
+            self.prompt + other.prompt, self.cached + other.cached, self.completion + other.completion
+        )
+
+
+class CostPart(Stored):
+    """What some episodes cost, in the currency of the prices."""
+
+    total: float
+    """All of it."""
+    per_episode: float | None
+    """None where there is none."""
+    per_success: float | None
+    """None where there is none."""
+    tokens: Tokens
+    """What it is made of."""
+
+
+class Cost(CostPart):
+    """What a run cost."""
+
+    prices: Prices
+    """Per million tokens."""
+    unfinished: float
+    """Of `total`, for turns whose episodes were not finished."""
+    uncounted_turns: int
+    """Turns without token counts: the cost is higher than said."""
+    families: dict[str, CostPart]
+    """Each family's part."""
+
+
+def tokens_of(said: Said) -> Tokens:
+    prompt = said.prompt_tokens or 0
+    return Tokens(prompt, min(said.cached_tokens or 0, prompt), said.completion_tokens or 0)
+
+
+def read_prices(path: Path, model: str) -> Prices:
+    """From JSON or YAML: the prices themselves, or a mapping of models to them. Raises UserError."""
+    try:
+        data = read_yaml(path)
+    except FileNotFoundError:
+        raise UserError(f"--prices {path}: no such file") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"--prices {path} is not readable: {syntax_problem(error)}") from None
+    if isinstance(data, dict) and data and all(isinstance(value, dict) for value in data.values()):
+        if model not in data:
+            raise UserError(
+                f"--prices {path} has no prices of {model!r}, only of {', '.join(map(str, data))}"
+            )
+        data = data[model]
+    try:
+        return Prices.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        raise UserError(
+            f"--prices {path}: {where}: {first['msg']}; it holds input and output, and input_cache_read where "
+            "cached tokens are cheaper, each per million tokens"
+        ) from None
+
+
+def prices_of(policy: PolicyConfig) -> Prices | None:
+    """What `--prices` says of the model. None where nobody gave any, or nothing is to pay. Raises UserError."""
+    if policy.prices is None or policy.is_scripted:
+        return None
+    return read_prices(policy.prices, policy.display_name)
+
+
+def cost_of(groups: Mapping[str, Sequence[Counted]], prices: Prices, unfinished: Tokens) -> Cost:
+    """Of the whole, each family, each success. `unfinished`: tokens of turns whose episodes were not finished; in the
+    total alone."""
+    everything = [score for scores in groups.values() for score in scores]
+    whole, lost = _part(everything, prices), prices.of(unfinished)
+    return Cost(
+        total=whole.total + lost,
+        per_episode=whole.per_episode,
+        per_success=whole.per_success,
+        tokens=whole.tokens,
+        prices=prices,
+        unfinished=lost,
+        uncounted_turns=sum(score.uncounted for score in everything),
+        families={family: _part(scores, prices) for family, scores in groups.items()},
+    )
+
+
+def _part(scores: Sequence[Counted], prices: Prices) -> CostPart:
+    tokens = sum(
+        (Tokens(s.prompt_tokens, s.cached_tokens, s.completion_tokens) for s in scores), start=Tokens()
+    )
+    total, successes = prices.of(tokens), sum(score.success for score in scores)
+    return CostPart(
+        total=total,
+        per_episode=total / len(scores) if scores else None,
+        per_success=total / successes if successes else None,
+        tokens=tokens,
+    )

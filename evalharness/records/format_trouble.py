@@ -1,0 +1,128 @@
+"""When nearly every reply is a format error: which one, why, and what to do about it. Pure.
+
+A score of 0 that a token limit or a wrong interface made says nothing of a model. Who waits for hours should read so
+after twenty replies.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from evalharness.protocol.react import FormatError
+from evalharness.records.episode import Episode, Turn
+from evalharness.records.summary import FormatTrouble
+
+ENOUGH = 20
+"""Replies before anything is said while a run goes on."""
+_NEARLY_ALL = 0.9
+_MOST = 0.5
+"""Of the replies that are format errors: a cause that so many share is the one that is named."""
+_JSON = re.compile(r"\s*(?:```\w*\s*)?[\[{]\s*[\"'\]{}\[]")
+_CALL = re.compile(
+    r'<\|?tool_call|<function[=_]|"(?:tool_calls?|function_call|arguments|parameters)"\s*:|\[TOOL_CALLS\]'
+)
+_THINKING = "or have it think less: --chat-template-kwargs '{\"enable_thinking\": false}' where its template takes that"
+
+
+@dataclass
+class Replies:
+    """Counts replies by what was wrong with their form."""
+
+    max_tokens: int
+    acts_by_tools: bool = False
+    turns: int = 0
+    errors: int = 0
+    """With any format error."""
+    causes: Counter[str] = field(default_factory=Counter)
+
+    def add(self, turn: Turn) -> None:
+        self.turns += 1
+        if turn.format_errors:
+            self.errors += 1
+            self.causes[self._cause(turn)] += 1
+
+    def seen(self, episode: Episode) -> Episode:
+        for turn in episode.turns:
+            self.add(turn)
+        return episode
+
+    @property
+    def share(self) -> float:
+        return self.errors / self.turns if self.turns else 0.0
+
+    @property
+    def is_trouble(self) -> bool:
+        return self.share >= _NEARLY_ALL
+
+    def said(self) -> str:
+        """One line for the person at the terminal; "" where there is no trouble."""
+        if not self.is_trouble:
+            return ""
+        head = f"{_how_many(self.errors, self.turns)} a format error"
+        [(cause, count)] = self.causes.most_common(1)
+        if count < _MOST * self.errors:
+            parts = ", ".join(f"{name} {n}" for name, n in sorted(self.causes.items()))
+            return f"{head} ({parts}); look at some: evalharness show RUN TASK_ID"
+        return f"{head}: {_ADVICE[cause](self)}"
+
+    def trouble(self) -> FormatTrouble | None:
+        """None where there is none."""
+        if not self.is_trouble:
+            return None
+        causes = dict(sorted(self.causes.items()))
+        return FormatTrouble(turns=self.turns, errors=self.errors, causes=causes, said=self.said())
+
+    def _cause(self, turn: Turn) -> str:
+        kinds = set(turn.format_errors)
+        for cut in (FormatError.REASONING_TRUNCATED, FormatError.TRUNCATED):
+            if cut in kinds:
+                return str(cut)
+        if turn.action is None and not self.acts_by_tools:
+            if turn.calls or _CALL.search(turn.reply):
+                return "tool_call"
+            if _JSON.match(turn.reply.rpartition("</think>")[2]):
+                return "json"
+        return str(turn.format_errors[-1])
+
+
+def _how_many(errors: int, turns: int) -> str:
+    return f"every one of {turns} replies is" if errors == turns else f"{errors} of {turns} replies are"
+
+
+def _cut(replies: Replies) -> str:
+    return f"cut off at {replies.max_tokens} tokens: raise --max-tokens"
+
+
+_ADVICE: dict[str, Callable[[Replies], str]] = {
+    "truncated": _cut,
+    "reasoning_truncated": lambda replies: f"{_cut(replies)} (they end inside their reasoning), {_THINKING}",
+    "tool_call": lambda _: "the model called a tool: --action-interface tools",
+    "json": lambda _: (
+        "replies hold JSON, and the action is a line 'Action: ...': say so with --system or --prompts, or give "
+        "--action-interface tools"
+    ),
+    "empty": lambda _: (
+        "replies are empty: see what the server says to one request, its chat template and its stop tokens"
+    ),
+    "no_action": lambda replies: (
+        "no line 'Action: ...': the model may be no chat model, or its chat template a wrong one (--chat-template)"
+    ),
+    "thought_only": lambda replies: (
+        "the model calls no tool: start its server with the parser of its tool calls, or give --action-interface react"
+        if replies.acts_by_tools
+        else "a thought and no action: say with --system or --prompts that both lines are needed"
+    ),
+    "bad_call": lambda _: (
+        "calls of another tool than `act`, or without a command; --action-interface react needs none"
+    ),
+    "several_actions": lambda _: "several actions in one, of which only the first is carried out",
+    "invented_observation": lambda _: (
+        "the model goes on to write the observation itself, which is cut off; what it did before counts"
+    ),
+    "echoed_observation": lambda _: (
+        "the observation is repeated before the thought; that part is passed over"
+    ),
+}

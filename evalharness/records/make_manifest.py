@@ -1,0 +1,137 @@
+"""What a run was made of: enough to say later whether two runs may be compared."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.paths import checkout
+from evalharness.base.version import __version__
+from evalharness.config import RunConfig
+from evalharness.envs.base import EnvSpec, ScoreNames, Task
+from evalharness.records.identity import digest, run_identity
+from evalharness.records.manifest import Manifest
+from evalharness.records.stored import SCHEMA
+from evalharness.suites.draws import draw_facts, expected_tasks
+
+_PACKAGES = ("aiohttp", "gymnasium", "numpy")
+"""Distributions that every run depends on; each environment names more (`EnvSpec.packages`)."""
+
+
+def _package_version(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def git_revision() -> str | None:
+    """The harness's own revision, with `+changes` when its tree is not clean; None outside a checkout."""
+    root = checkout()
+    if not (root / ".git").exists():
+        return None
+    try:
+        head, status = (
+            subprocess.run(
+                ["git", "-C", str(root), *arguments], capture_output=True, text=True, timeout=10, check=True
+            ).stdout.strip()
+            for arguments in (["rev-parse", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return f"{head}+changes" if status else head
+
+
+def make_manifest(
+    config: RunConfig,
+    tasks: Sequence[Task],
+    specs: Mapping[str, EnvSpec],
+    prompts: Mapping[str, str],
+    model: Mapping[str, Any],
+    data: Path | None = None,
+) -> Manifest:
+    """`identity` is what must be equal for a run to be continued; `sessions` tells of each time it was."""
+    by_family: dict[str, list[Task]] = {}
+    for task in tasks:
+        by_family.setdefault(task.family, []).append(task)
+    limits = {family: config.agent.turn_limit(specs[family]) for family in by_family}
+    identity = run_identity(config, by_family, prompts, model)
+    if own := {f: limit for f, limit in limits.items() if limit != identity["config"]["max_turns"]}:
+        identity["turn_limits"] = own
+    return Manifest.of(
+        {
+            "schema": SCHEMA,
+            "digest": digest(identity),
+            "identity": identity,
+            "model_name": config.policy.display_name,
+            "suite": config.selection.suite,
+            "counts": {family: len(listed) for family, listed in by_family.items()},
+            "expected": {
+                family: expected_tasks(
+                    specs[family],
+                    config.selection.suite,
+                    config.selection.suite_seed,
+                    config.selection.questions,
+                )
+                for family in by_family
+            },
+            "titles": {family: specs[family].title for family in by_family},
+            "held_out": {
+                family: spec.suites.expected[config.selection.suite]
+                for family, spec in specs.items()
+                if spec.held_out and config.selection.suite in spec.suites.expected
+            },
+            "labels": {
+                family: ",".join(sorted({t.labels for t in listed})) for family, listed in by_family.items()
+            },
+            **_of_some_families(config, {family: specs[family] for family in by_family}, data),
+            "sessions": [
+                {
+                    "started": time.time(),
+                    "evalharness": __version__,
+                    "git": git_revision(),
+                    "python": platform.python_version(),
+                    "platform": f"{sys.platform} {platform.machine()}",
+                    "packages": {
+                        name: _package_version(name)
+                        for name in sorted(
+                            {*_PACKAGES, *(name for spec in specs.values() for name in spec.packages)}
+                        )
+                    },
+                    "operation": {
+                        "concurrency": config.policy.concurrency,
+                        "workers": dict(config.place.workers),
+                        "endpoints": list(config.policy.endpoints),
+                        "replicas": config.policy.replicas,
+                        "cluster": config.place.cluster,
+                    },
+                    "label": dict(config.place.label),
+                }
+            ],
+        }
+    )
+
+
+def _of_some_families(config: RunConfig, specs: Mapping[str, EnvSpec], data: Path | None) -> dict[str, Any]:
+    """What few families have: names of their own for scores, drawn tasks, facts about the data behind their tasks."""
+    found: dict[str, dict[str, Any]] = {
+        "scores": {
+            f: asdict(spec.own.scores) for f, spec in specs.items() if spec.own.scores != ScoreNames()
+        },
+        "draw": draw_facts(
+            specs, config.selection.suite, config.selection.suite_seed, config.selection.questions
+        ),
+        "provenance": {
+            f: dict(spec.own.provenance(config.selection.suite, data, config.selection.suite_seed))
+            for f, spec in specs.items()
+            if spec.own.provenance is not None
+        },
+    }
+    return {key: value for key, value in found.items() if value}

@@ -1,0 +1,319 @@
+"""Best-of-N: several samples of every task beside one greedy attempt. Numbers only; `report` draws them.
+
+The table is that of AgentRefine (ICLR 2025): greedy, best of N, and their difference, a family a column pair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from evalharness import stats
+from evalharness.base.errors import UserError
+from evalharness.records.episode import Episode
+from evalharness.records.store import read_episodes
+from evalharness.results.comparison import require_comparable
+from evalharness.results.curves import best_of_k
+from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.scored_run import ScoredRun
+
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class TaskSamples:
+    """All samples of one task, and its greedy episode. Fractions 0..1."""
+
+    task_id: str
+    family: str
+    samples: int
+    successes: int
+    """Samples that solved the task."""
+    best_progress: float
+    mean_progress: float
+    greedy_success: bool | None
+    """None where the greedy run has not played the task."""
+    greedy_progress: float | None
+    distinct_trajectories: int
+    distinct_first_actions: int
+    subgoals: int
+    covered_by_one: float | None
+    """Mean share of the task's subgoals that a sample completes; None for a task without subgoals."""
+    covered_by_all: float | None
+    """Share of the subgoals that one sample or another completes."""
+
+    @property
+    def any_success(self) -> bool:
+        return self.successes > 0
+
+
+@dataclass(frozen=True)
+class FamilyBest:
+    """One family, or the held-out score. Fractions 0..1, -1..1; measure -> value."""
+
+    family: str
+    n: int
+    """Tasks with every sample and the greedy episode."""
+    greedy: Mapping[str, float]
+    best: Mapping[str, float]
+    delta: Mapping[str, float]
+    delta_ci95: Mapping[str, tuple[float, float]]
+    """The interval of the test over tasks, as of two runs (docs/statistics.md)."""
+    one_sample: Mapping[str, float]
+    """Mean over single samples: what temperature alone does, without choosing the best."""
+    duplicate_trajectories: float
+    """Share of the samples that did, turn for turn, what an earlier sample of the same task did."""
+    distinct_first_actions: float
+    """Mean over tasks of how many different first actions its samples took."""
+    covered_by_one: float | None
+    covered_by_all: float | None
+    """Means over tasks of the shares of `TaskSamples`."""
+
+
+@dataclass(frozen=True)
+class BestOfN:
+    model: str
+    suite: str
+    max_turns: int
+    samples: int
+    temperature: float
+    perturbation: str | None
+    titles: Mapping[str, str]
+    families: tuple[FamilyBest, ...]
+    tasks: tuple[TaskSamples, ...]
+    """Tasks whose samples are all there, sorted."""
+    curves: tuple[Mapping[str, Any], ...]
+    """Rows of `curves.best_of_k`."""
+    notes: tuple[str, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The published table, percent: a row each for greedy, BoN and delta."""
+        rows = []
+        for decoding in ("greedy", "BoN", "delta"):
+            row: dict[str, Any] = {"method": self.model, "decoding": decoding}
+            for family in self.families:
+                values = {"greedy": family.greedy, "BoN": family.best, "delta": family.delta}[decoding]
+                row |= {f"{family.family}_{m}": round(100 * values[m], 4) for m in MEASURES}
+            rows.append(row)
+        return rows
+
+    def task_rows(self) -> list[dict[str, Any]]:
+        """A flat row a task."""
+        return [{**asdict(task), "any_success": task.any_success} for task in self.tasks]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self), "tasks": self.task_rows()}
+
+
+def trajectory(episode: Episode) -> tuple[str, ...]:
+    """What the policy did, turn for turn: its actions, and where a reply held none the reply."""
+    return tuple(turn.reply.strip() if turn.action is None else turn.action for turn in episode.turns)
+
+
+@dataclass
+class _Samples:
+    """What is kept of a task's samples while the run is read once."""
+
+    family: str
+    subgoals: int
+    success: list[bool]
+    progress: list[float]
+    trajectories: set[tuple[str, ...]]
+    first_actions: set[str]
+    covered: list[frozenset[int]]
+
+
+def _read(folder: Path) -> dict[str, _Samples]:
+    tasks: dict[str, _Samples] = {}
+    for episode in read_episodes(folder):
+        task = tasks.setdefault(
+            episode.task_id, _Samples(episode.family, len(episode.subgoals), [], [], set(), set(), [])
+        )
+        done = trajectory(episode)
+        task.success.append(episode.success)
+        task.progress.append(episode.progress)
+        task.trajectories.add(done)
+        task.first_actions.update(done[:1])
+        task.covered.append(frozenset(i for turn in episode.turns for i in turn.subgoals_completed))
+    return tasks
+
+
+def _task(task_id: str, found: _Samples, greedy: ScoredRun) -> TaskSamples:
+    attempt = greedy.tasks.get(task_id)
+    one = everything = None
+    if found.subgoals:
+        one = fmean(len(covered) for covered in found.covered) / found.subgoals
+        everything = len(frozenset().union(*found.covered)) / found.subgoals
+    return TaskSamples(
+        task_id=task_id,
+        family=found.family,
+        samples=len(found.success),
+        successes=sum(found.success),
+        best_progress=max(found.progress),
+        mean_progress=fmean(sorted(found.progress)),
+        greedy_success=None if attempt is None else attempt.success == 1.0,
+        greedy_progress=None if attempt is None else attempt.progress,
+        distinct_trajectories=len(found.trajectories),
+        distinct_first_actions=len(found.first_actions),
+        subgoals=found.subgoals,
+        covered_by_one=one,
+        covered_by_all=everything,
+    )
+
+
+def best_of_n(greedy: ScoredRun, samples: ScoredRun) -> BestOfN:
+    """Raises UserError where the two are not the same tasks under the same protocol, or not of one model."""
+    _require_pair(greedy, samples)
+    n = int(samples.config["samples"])
+    found = _read(samples.folder)
+    tasks = [_task(task_id, one, greedy) for task_id, one in sorted(found.items()) if len(one.success) == n]
+    if not tasks:
+        raise UserError(
+            f"no task in {samples.folder} has all its {n} samples yet; the same command continues"
+        )
+    groups: dict[str, list[TaskSamples]] = {}
+    for task in tasks:
+        if task.greedy_progress is not None:
+            groups.setdefault(task.family, []).append(task)
+    families = [_family(family, [listed]) for family, listed in sorted(groups.items())]
+    sizes = samples.manifest.held_out
+    if sizes and all(len(groups.get(family, ())) == size for family, size in sizes.items()):
+        families.append(_family(HELD_OUT, [groups[family] for family in sorted(sizes)]))
+    return BestOfN(
+        model=samples.name,
+        suite=samples.suite,
+        max_turns=samples.max_turns,
+        samples=n,
+        temperature=float(samples.config["temperature"]),
+        perturbation=samples.perturbation,
+        titles=samples.titles,
+        families=tuple(families),
+        tasks=tuple(tasks),
+        curves=tuple(best_of_k(samples.name, samples)),
+        notes=tuple(_notes(samples, tasks, n)),
+    )
+
+
+_MAY_DIFFER = frozenset({"model", "model_name", "temperature", "top_p", "samples", "seed", "tasks", "limit"})
+"""Options of a run that a greedy run and its samples need not share. The model is compared by its own identity; tasks
+that only one of them has played are left out, and content of tasks is compared task by task."""
+_NAMES = {
+    "suite_seed": "suite seed",
+    "max_turns": "turn limit",
+    "max_tokens": "tokens a reply",
+    "perturb": "perturbation",
+}
+
+
+def require_greedy(
+    greedy: ScoredRun, config: Mapping[str, Any], model: Mapping[str, Any], prompts: Mapping[str, str]
+) -> None:
+    """Raises UserError where `greedy` is no greedy run of the samples' protocol and model, naming every difference.
+
+    `config`, `model`, `prompts` (family -> hash): the parts of a run's identity.
+    """
+    if greedy.manifest.identity.model != model:
+        raise UserError(f"{greedy.folder} is a run of another model ({greedy.name})")
+    differences = [
+        f"{_NAMES.get(key, key)} {_shown(greedy.config.get(key))} there, {_shown(config.get(key))} here"
+        for key in sorted(greedy.config.keys() | config.keys())
+        if key not in _MAY_DIFFER and greedy.config.get(key) != config.get(key)
+    ]
+    others = [
+        greedy.titles.get(family, family)
+        for family, sha in sorted(greedy.manifest.identity.prompts_sha256.items())
+        if prompts.get(family, sha) != sha
+    ]
+    if others:
+        differences.append(f"other prompts for {', '.join(others)}")
+    if differences:
+        raise UserError(
+            f"{greedy.folder} does not follow the protocol of the samples: {'; '.join(differences)}; leave --greedy "
+            "out, and a greedy run is played"
+        )
+    if greedy.config["temperature"] != 0 or greedy.config["samples"] != 1:
+        raise UserError(
+            f"{greedy.folder} is no greedy run (temperature {greedy.config['temperature']}, "
+            f"{greedy.config['samples']} samples of a task)"
+        )
+
+
+def _shown(value: object) -> str:
+    return "none" if value in (None, "") else str(value)
+
+
+def _require_pair(greedy: ScoredRun, samples: ScoredRun) -> None:
+    identity = samples.manifest.identity
+    require_greedy(greedy, samples.config, identity.model, identity.prompts_sha256)
+    require_comparable([greedy, samples])
+    for task_id, task in samples.tasks.items():
+        other = greedy.tasks.get(task_id)
+        if other is not None and other.task_hash != task.task_hash:
+            raise UserError(f"{task_id} is not the same task in {greedy.folder} and {samples.folder}")
+
+
+def _values(task: TaskSamples, decoding: str, measure: str) -> float:
+    assert task.greedy_success is not None
+    assert task.greedy_progress is not None
+    return float(
+        {
+            ("greedy", "success"): task.greedy_success,
+            ("greedy", "progress"): task.greedy_progress,
+            ("best", "success"): task.any_success,
+            ("best", "progress"): task.best_progress,
+            ("one", "success"): task.successes / task.samples,
+            ("one", "progress"): task.mean_progress,
+        }[decoding, measure]
+    )
+
+
+def _family(family: str, strata: Sequence[Sequence[TaskSamples]]) -> FamilyBest:
+    tasks = [task for stratum in strata for task in stratum]
+    rates = {
+        decoding: {m: fmean(_values(task, decoding, m) for task in tasks) for m in MEASURES}
+        for decoding in ("greedy", "best", "one")
+    }
+    intervals = {}
+    for measure in MEASURES:
+        pairs = [[(_values(t, "greedy", measure), _values(t, "best", measure)) for t in s] for s in strata]
+        intervals[measure] = _interval(pairs)
+    repeats = sum(task.samples - task.distinct_trajectories for task in tasks)
+    return FamilyBest(
+        family=family,
+        n=len(tasks),
+        greedy=rates["greedy"],
+        best=rates["best"],
+        delta={m: rates["best"][m] - rates["greedy"][m] for m in MEASURES},
+        delta_ci95=intervals,
+        one_sample=rates["one"],
+        duplicate_trajectories=repeats / sum(task.samples for task in tasks),
+        distinct_first_actions=fmean(task.distinct_first_actions for task in tasks),
+        covered_by_one=_mean_of_known(task.covered_by_one for task in tasks),
+        covered_by_all=_mean_of_known(task.covered_by_all for task in tasks),
+    )
+
+
+def _interval(strata: Sequence[Sequence[tuple[float, float]]]) -> tuple[float, float]:
+    """Of (best - greedy); it has a width where no task differs."""
+    deltas = [[best - greedy for greedy, best in pairs] for pairs in strata]
+    return stats.paired_interval(deltas, stats.permutation_test([d for stratum in deltas for d in stratum]))
+
+
+def _mean_of_known(values: Iterator[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
+
+
+def _notes(samples: ScoredRun, tasks: Sequence[TaskSamples], n: int) -> list[str]:
+    notes = []
+    selected = sum(samples.manifest.counts.values())
+    if len(tasks) < selected:
+        notes.append(
+            f"{selected - len(tasks)} of {selected} tasks do not have all {n} samples yet and are left out"
+        )
+    if alone := sum(task.greedy_progress is None for task in tasks):
+        notes.append(f"{alone} tasks that the greedy run has not played are left out of the table")
+    return notes

@@ -1,0 +1,262 @@
+"""The checkpoints of a training run against each other: scores by step, and what choosing the best of them is worth.
+Numbers only; `report` draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from statistics import fmean
+from typing import Any
+
+from evalharness import stats
+from evalharness.base.errors import UserError
+from evalharness.records.summary import HeldOut
+from evalharness.results.comparison import require_comparable
+from evalharness.results.difference import Difference, adjusted, difference_of
+from evalharness.results.score import HELD_OUT, MEASURES, group_by_family, held_out_score
+from evalharness.results.scored_run import ScoredRun, TaskScore
+
+SCHEMA = 1
+ALL = "all"
+"""The score of a run without a held-out score: every task counts once."""
+Rates = Mapping[str, Mapping[str, float]]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One checkpoint. Rates are fractions 0..1."""
+
+    name: str
+    x: float
+    """Its step or epoch."""
+    folder: str
+    n: int
+    """Tasks played."""
+    expected: int
+    rates: Rates
+    """Family, `held_out` or `all` -> measure -> rate."""
+    ci95: Mapping[str, Mapping[str, tuple[float, float]]]
+    against_first: Mapping[str, Difference] = field(default_factory=dict)
+    """Measure -> this checkpoint against the first, paired by task, of the `score` column."""
+    against_best: Mapping[str, Difference] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Training:
+    """The checkpoints of one training run, by step."""
+
+    model: str
+    axis: str
+    """`step` or `epoch`, or what `--x` named."""
+    suite: str
+    max_turns: int
+    titles: Mapping[str, str]
+    score: str
+    """The column that counts: `held_out`, or `all` where that is withheld."""
+    by: str
+    """The measure that the best is chosen by."""
+    points: tuple[Point, ...]
+    best: str
+    """Name of the best checkpoint: where several are equal the earliest of them."""
+    selected_on: str
+    """The suite that it was chosen on."""
+    chance: stats.LeadByChance | None
+    """Of the scores that it was chosen by; None where there are too few of them."""
+    notes: tuple[str, ...]
+
+    @property
+    def winner(self) -> Point:
+        return next(point for point in self.points if point.name == self.best)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row a checkpoint, column and measure."""
+        return [
+            {
+                "checkpoint": point.name,
+                self.axis: point.x,
+                "family": column,
+                "measure": measure,
+                "tasks": point.n,
+                "rate": point.rates[column][measure],
+                "ci95_low": point.ci95[column][measure][0],
+                "ci95_high": point.ci95[column][measure][1],
+                **_tests("first", point.against_first.get(measure) if column == self.score else None),
+                **_tests("best", point.against_best.get(measure) if column == self.score else None),
+                "best": point.name == self.best,
+            }
+            for point in self.points
+            for column in point.rates
+            for measure in MEASURES
+        ]
+
+
+def _tests(against: str, found: Difference | None) -> dict[str, Any]:
+    names = ("difference", "p", "p_holm")
+    return {f"{name}_{against}": getattr(found, name) if found else None for name in names}
+
+
+def training_of(
+    runs: Mapping[str, tuple[float, ScoredRun]],
+    *,
+    model: str,
+    axis: str,
+    by: str = "progress",
+    select: Mapping[str, ScoredRun] | None = None,
+) -> Training:
+    """`runs`: checkpoint -> its place on the axis and its run; `select`: checkpoint -> its run on the suite that the
+    best is chosen on, where that is another. Holm's correction is over all tests, both measures.
+
+    Raises UserError where the runs are not of one protocol or not over the same tasks.
+    """
+    ordered = dict(sorted(runs.items(), key=lambda item: (item[1][0], item[0])))
+    scored = {name: run for name, (_, run) in ordered.items()}
+    first = next(iter(scored.values()))
+    require_comparable(list(scored.values()))
+    choosing = scored if select is None else {name: select[name] for name in scored if name in select}
+    if not choosing:
+        raise UserError("no checkpoint has been played on the suite that the best is to be chosen on")
+    require_comparable(list(choosing.values()))
+    best, chance = _choose(choosing, by)
+    score = _score_column(scored)
+    points = [_point(name, x, run, score) for name, (x, run) in ordered.items()]
+    tested = _tested(scored, score, best)
+    return Training(
+        model=model,
+        axis=axis,
+        suite=first.suite,
+        max_turns=first.max_turns,
+        titles={**first.titles, HELD_OUT: "held-out", ALL: "all tasks"},
+        score=score,
+        by=by,
+        points=tuple(_with_tests(point, tested) for point in points),
+        best=best,
+        selected_on=next(iter(choosing.values())).suite,
+        chance=chance,
+        notes=tuple(_notes(points, scored, choosing)),
+    )
+
+
+def _by_family(tasks: Sequence[TaskScore]) -> dict[str, list[TaskScore]]:
+    groups: dict[str, list[TaskScore]] = {}
+    for task in tasks:
+        groups.setdefault(task.family, []).append(task)
+    return dict(sorted(groups.items()))
+
+
+def _held_out(run: ScoredRun) -> HeldOut | None:
+    held, _ = held_out_score(group_by_family(run.scores), run.manifest.held_out, int(run.config["samples"]))
+    return held
+
+
+def _score_column(runs: Mapping[str, ScoredRun]) -> str:
+    return HELD_OUT if all(_held_out(run) is not None for run in runs.values()) else ALL
+
+
+def _point(name: str, x: float, run: ScoredRun, score: str) -> Point:
+    rates: dict[str, dict[str, float]] = {}
+    intervals: dict[str, dict[str, tuple[float, float]]] = {}
+    groups = _by_family(list(run.tasks.values()))
+    columns = {family: {family: tasks} for family, tasks in groups.items()}
+    for column, parts in (columns | {score: _counted(run, groups, score)}).items():
+        for measure in MEASURES:
+            values = [[getattr(task, measure) for task in tasks] for tasks in parts.values()]
+            flat = [value for stratum in values for value in stratum]
+            rates.setdefault(column, {})[measure] = fmean(flat)
+            binary = measure == "success"
+            intervals.setdefault(column, {})[measure] = (
+                stats.rate_interval(flat, binary=binary)
+                if len(values) == 1
+                else stats.stratified_score(values)
+            )
+    return Point(
+        name=name,
+        x=x,
+        folder=str(run.folder),
+        n=len(run.tasks),
+        expected=sum(run.manifest.counts.values()),
+        rates=rates,
+        ci95=intervals,
+    )
+
+
+def _counted(run: ScoredRun, groups: Mapping[str, list[TaskScore]], score: str) -> dict[str, list[TaskScore]]:
+    """The tasks of the score column, by family."""
+    return {f: tasks for f, tasks in groups.items() if score == ALL or f in run.manifest.held_out}
+
+
+def _common(runs: Sequence[ScoredRun]) -> list[str]:
+    """Tasks that every run has played, sorted. Raises UserError where one of them is not the same task in all."""
+    common = sorted(set.intersection(*(set(run.tasks) for run in runs)))
+    if not common:
+        raise UserError("the checkpoints have no task in common; let the command finish them")
+    for run in runs[1:]:
+        for task_id in common:
+            if run.tasks[task_id].task_hash != runs[0].tasks[task_id].task_hash:
+                raise UserError(
+                    f"{task_id} is not the same task in {runs[0].folder} and {run.folder}; run the older one again"
+                )
+    return common
+
+
+def _choose(runs: Mapping[str, ScoredRun], by: str) -> tuple[str, stats.LeadByChance | None]:
+    """The best by the tasks that all have played."""
+    common = set(_common(list(runs.values())))
+    column = _score_column(runs)
+    strata: dict[str, list[list[float]]] = {}
+    totals: dict[str, float] = {}
+    for name, run in runs.items():
+        groups = _by_family([task for task_id, task in run.tasks.items() if task_id in common])
+        counted = _counted(run, groups, column)
+        for family, tasks in counted.items():
+            strata.setdefault(family, []).append([getattr(task, by) for task in tasks])
+        totals[name] = fmean(getattr(task, by) for tasks in counted.values() for task in tasks)
+    highest = max(totals.values())
+    best = next(name for name, total in totals.items() if total > highest - 1e-12)
+    return best, stats.lead_by_chance(list(strata.values()))
+
+
+def _tested(runs: Mapping[str, ScoredRun], score: str, best: str) -> dict[tuple[str, str, str], Difference]:
+    """(`first` or `best`, checkpoint, measure) -> the test, corrected for all of them."""
+    found: dict[tuple[str, str, str], Difference] = {}
+    first = next(iter(runs))
+    for against, baseline in (("first", first), ("best", best)):
+        for name, run in runs.items():
+            if name == baseline or (against == "best" and best == first):
+                continue
+            common = set(_common([runs[baseline], run]))
+            one, other = (
+                _counted(
+                    r, _by_family([task for task_id, task in r.tasks.items() if task_id in common]), score
+                )
+                for r in (runs[baseline], run)
+            )
+            strata = [list(zip(one[family], other[family], strict=True)) for family in one]
+            for measure in MEASURES:
+                found[against, name, measure] = difference_of(score, measure, strata)
+    return dict(zip(found, adjusted(list(found.values())), strict=True))
+
+
+def _with_tests(point: Point, tested: Mapping[tuple[str, str, str], Difference]) -> Point:
+    of = {
+        against: {m: tested[against, point.name, m] for m in MEASURES if (against, point.name, m) in tested}
+        for against in ("first", "best")
+    }
+    return Point(**{**vars(point), "against_first": of["first"], "against_best": of["best"]})
+
+
+def _notes(
+    points: Sequence[Point], scored: Mapping[str, ScoredRun], choosing: Mapping[str, ScoredRun]
+) -> list[str]:
+    notes = []
+    missing = [f"{p.name} {p.n}/{p.expected}" for p in points if p.n != p.expected]
+    if missing:
+        notes.append(
+            f"not every task was played: {', '.join(missing)}; tests are over the tasks that both have"
+        )
+    unchosen = [name for name in scored if name not in choosing]
+    if unchosen:
+        notes.append(f"not played on the suite that the best is chosen on: {', '.join(unchosen)}")
+    return notes

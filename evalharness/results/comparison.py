@@ -1,0 +1,288 @@
+"""Two or more runs over the same tasks, paired by task: is the difference real? Numbers only; `report` draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from evalharness.base.errors import UserError
+from evalharness.results.difference import SAME, SIGNIFICANT, Difference, Pair, adjusted, difference_of
+from evalharness.results.html.table import html_table, percent
+from evalharness.results.run_labels import labels_of, letter
+from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.scored_run import ScoredRun, require_same, require_same_turns
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = 2
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A run against the baseline."""
+
+    baseline: ScoredRun
+    run: ScoredRun
+    differences: tuple[Difference, ...]
+    gained: tuple[str, ...]
+    """Task ids with more success in the run than in the baseline."""
+    lost: tuple[str, ...]
+    notes: tuple[str, ...]
+    letters: tuple[str, str] = ("A", "B")
+    """Of the baseline and the run: the same in every comparison that was made with it."""
+
+    def __repr__(self) -> str:
+        """One line; the records of both runs are hundreds of thousands of characters."""
+        solved = f"{len(self.gained)} tasks solved more, {len(self.lost)} less"
+        baseline, run = labels_of([self.baseline, self.run])
+        return f"<Comparison of {run!r} with {baseline!r}: {len(self.differences)} tests, {solved}>"
+
+    def _repr_html_(self) -> str:
+        """A row for each difference."""
+        titles = {**self.baseline.titles, **self.run.titles, HELD_OUT: "held-out"}
+        rows = []
+        for d in self.differences:
+            low, high = d.ci95
+            rows.append(
+                [
+                    titles.get(d.family, d.family),
+                    d.measure,
+                    str(d.n),
+                    percent(d.baseline),
+                    percent(d.run),
+                    f"{100 * d.difference:+.1f} [{100 * low:.1f}, {100 * high:.1f}]",
+                    f"{d.p:.4f}",
+                    f"{d.p_holm:.4f}" + (" *" if d.p_holm < SIGNIFICANT else ""),
+                    "-" if d.p_by_kind is None else f"{d.p_by_kind:.4f}",
+                    f"{d.wins}/{d.ties}/{d.losses}",
+                ]
+            )
+        a, b = self.letters
+        baseline, run = labels_of([self.baseline, self.run])
+        caption = f"{a}: {baseline} ({self.baseline.folder}); {b}: {run} ({self.run.folder})"
+        headings = ["", "measure", "n", a, b, f"{b} - {a} [95 % CI]", "p", "Holm", "p by kind", "w/t/l"]
+        return html_table(caption, headings, rows, "* Holm-adjusted p below 0.05")
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row for each difference."""
+        rows = []
+        for difference in self.differences:
+            row = asdict(difference)
+            row["ci95_low"], row["ci95_high"] = row.pop("ci95")
+            by_kind = row.pop("ci95_by_kind") or (None, None)
+            row["ci95_by_kind_low"], row["ci95_by_kind_high"] = by_kind
+            rows.append(
+                {"baseline_run": str(self.baseline.folder), "compared_run": str(self.run.folder)} | row
+            )
+        return rows
+
+    def frame(self) -> pd.DataFrame:
+        """`rows` as a DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "baseline": _describe(self.baseline),
+            "run": _describe(self.run),
+            "notes": list(self.notes),
+            "differences": [asdict(d) for d in self.differences],
+            "gained": list(self.gained),
+            "lost": list(self.lost),
+        }
+
+
+def _describe(run: ScoredRun) -> dict[str, Any]:
+    return {
+        "folder": str(run.folder),
+        "repeats": [str(repeat.folder) for repeat in run.repeats],
+        "model_name": run.name,
+        "suite": run.manifest.suite,
+        "suite_seed": run.config["suite_seed"],
+        "max_turns": run.max_turns,
+        "samples": run.config["samples"],
+        "perturbation": run.perturbation,
+    }
+
+
+def compare_runs(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> list[Comparison]:
+    """Every run against the first. Holm's correction is over all tests of all of them. `numbers`: the runs' places
+    among those that a person sees, where these are more; their letters follow from it.
+
+    Raises UserError where a comparison would mean nothing: other suites, turn limits, labels or contents of tasks.
+    """
+    if len(runs) < 2:
+        raise UserError("a comparison needs two runs: evalharness compare BASELINE RUN")
+    require_comparable(list(runs))
+    letters = [letter(number) for number in numbers or range(len(runs))]
+    comparisons = [
+        _compare(runs[0], run, (letters[0], name)) for run, name in zip(runs[1:], letters[1:], strict=True)
+    ]
+    corrected = iter(adjusted([d for c in comparisons for d in c.differences]))
+    return [replace(c, differences=tuple(next(corrected) for _ in c.differences)) for c in comparisons]
+
+
+def comparable_groups(runs: Sequence[ScoredRun]) -> tuple[list[list[int]], dict[int, str]]:
+    """(groups of positions, each comparable with the first of its group; position -> why it is not in the group of the
+    first run). A run of another protocol stands apart and takes nothing from the others."""
+    groups: list[list[int]] = []
+    why: dict[int, str] = {}
+    for position, run in enumerate(runs):
+        for group in groups:
+            try:
+                require_comparable([runs[group[0]], run])
+                _pairs(runs[group[0]], run)
+            except UserError as error:
+                why.setdefault(position, str(error))
+            else:
+                group.append(position)
+                break
+        else:
+            groups.append([position])
+    return groups, why
+
+
+def require_comparable(runs: list[ScoredRun]) -> None:
+    require_same(runs, "suite", lambda r: r.suite, "their tasks are not the same")
+    require_same_turns(runs, "run one of them again with the --max-turns of the other")
+    require_same(
+        runs,
+        "action interface",
+        lambda r: r.action_interface,
+        "run one of them again with the --action-interface of the other",
+    )
+    for run in runs[1:]:
+        for family, labels in runs[0].manifest.labels.items():
+            other = run.manifest.labels.get(family, labels)
+            if other != labels:
+                raise UserError(
+                    f"{runs[0].folder} and {run.folder} score {family} by different labels ({labels} and {other}); "
+                    "run one of them again with the data of the other"
+                )
+
+
+def _pairs(baseline: ScoredRun, run: ScoredRun) -> dict[str, list[Pair]]:
+    """Family -> the tasks that both have played. Raises UserError where one is not the same task, or there is none."""
+    pairs: dict[str, list[Pair]] = {}
+    for task_id, first in baseline.tasks.items():
+        second = run.tasks.get(task_id)
+        if second is None:
+            continue
+        if first.task_hash != second.task_hash:
+            raise UserError(
+                f"{task_id} is not the same task in {baseline.folder} and {run.folder} (its text, files or labels "
+                "changed between them); run the older one again"
+            )
+        pairs.setdefault(first.family, []).append((first, second))
+    if not pairs:
+        raise UserError(f"{baseline.folder} and {run.folder} have no task in common")
+    return pairs
+
+
+def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> Comparison:
+    pairs = _pairs(baseline, run)
+    differences = [
+        difference_of(family, measure, [listed]) for measure in MEASURES for family, listed in pairs.items()
+    ]
+    samples = (int(baseline.config["samples"]), int(run.config["samples"]))
+    held_out = _held_out_pairs(pairs, run.manifest.held_out, samples)
+    if held_out:
+        differences += [difference_of(HELD_OUT, measure, held_out) for measure in MEASURES]
+    differences.sort(key=lambda d: MEASURES.index(d.measure))
+    all_pairs = [pair for listed in pairs.values() for pair in listed]
+    return Comparison(
+        baseline=baseline,
+        run=run,
+        differences=tuple(differences),
+        gained=tuple(a.task_id for a, b in all_pairs if b.success - a.success > SAME),
+        lost=tuple(a.task_id for a, b in all_pairs if b.success - a.success < -SAME),
+        notes=tuple(_notes(baseline, run, all_pairs, bool(held_out), letters)),
+        letters=letters,
+    )
+
+
+def _held_out_pairs(
+    pairs: Mapping[str, list[Pair]], sizes: Mapping[str, int], samples: tuple[int, int]
+) -> list[list[Pair]] | None:
+    """The paired tasks of each held-out family; None unless all of them are complete, with every attempt of both runs.
+
+    They are, so weighting families by size is the same as counting every task once.
+    """
+    if not sizes or any(len(pairs.get(family, ())) != n for family, n in sizes.items()):
+        return None
+    if any((a.samples, b.samples) != samples for family in sizes for a, b in pairs[family]):
+        return None
+    return [pairs[family] for family in sorted(sizes)]
+
+
+_EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
+
+
+def _notes(
+    baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], held_out: bool, letters: tuple[str, str]
+) -> list[str]:
+    """What a reader must know before believing the table."""
+    notes = []
+    changed = [
+        f"{key} {baseline.config.get(key)} and {run.config.get(key)}"
+        for key in sorted(baseline.config.keys() | run.config.keys())
+        if key not in _EXPECTED_TO_DIFFER | {"tasks", "limit"}
+        and baseline.config.get(key) != run.config.get(key)
+    ]
+    prompts = [
+        family
+        for family, sha in baseline.manifest.identity.prompts_sha256.items()
+        if run.manifest.identity.prompts_sha256.get(family, sha) != sha
+    ]
+    if prompts:
+        changed.append(f"the prompts of {', '.join(prompts)}")
+    if changed:
+        notes.append(f"the runs also differ in: {'; '.join(changed)}")
+    first, second = letters
+    if limits := [
+        f"{name} the first {each.config['limit']}"
+        for name, each in zip(letters, (baseline, run), strict=True)
+        if each.config.get("limit")
+    ]:
+        notes.append(f"--limit: of each family only {', '.join(limits)} tasks; not representative")
+    for name, one, other in ((first, baseline, run), (second, run, baseline)):
+        alone = sum(task_id not in other.tasks for task_id in one.tasks)
+        if alone:
+            counted = "1 task that" if alone == 1 else f"{alone} tasks that"
+            notes.append(f"{counted} only {name} has played {'is' if alone == 1 else 'are'} left out")
+    uneven = sum(a.samples != b.samples for a, b in pairs)
+    if uneven:
+        notes.append(
+            f"{uneven} tasks were sampled more often in one run; each run's mean of a task counts once, and p comes "
+            "from dealing the attempts of each task to both runs again"
+        )
+    notes += _notes_of_attempts(baseline, run, pairs, letters)
+    if not held_out and len({a.family for a, _ in pairs}) > 1:
+        notes.append(
+            "held-out score withheld: not every attempt at every task of every held-out family was played in both runs"
+        )
+    return notes
+
+
+def _notes_of_attempts(
+    baseline: ScoredRun, run: ScoredRun, pairs: Sequence[Pair], letters: tuple[str, str]
+) -> list[str]:
+    """Whether it was measured how far another run of the same model would move."""
+    once = [name for i, name in enumerate(letters) if sum(pair[i].samples > 1 for pair in pairs) < 2]
+    notes = []
+    if once:
+        notes.append(
+            f"between-run variance not measured: one attempt of each task in {' and in '.join(once)}; play the same "
+            "tasks again with another --seed (and -o), and compare A1,A2 B1,B2"
+        )
+    for name, one in zip(letters, (baseline, run), strict=True):
+        seeds = [repeat.config["seed"] for repeat in one.repeats]
+        if len(set(seeds)) < len(seeds) and one.config["temperature"] > 0:
+            notes.append(
+                f"repeats of {name} share a seed: a server may repeat its replies, and the between-run "
+                "variance is then too small"
+            )
+    return notes

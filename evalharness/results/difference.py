@@ -1,0 +1,140 @@
+"""One measure of one family in two runs over the same tasks: how large is the difference, and is it real?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evalharness import stats
+from evalharness.results.scored_run import TaskScore
+
+SIGNIFICANT = 0.05
+SAME = 1e-9
+"""Means over samples that are equal on paper may differ in the last bits."""
+
+Pair = tuple[TaskScore, TaskScore]
+"""The same task in the baseline and in the other run."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One measure of one family (or of the held-out score), baseline against run. Fractions 0..1, -1..1."""
+
+    family: str
+    """A family, or `held_out`."""
+    measure: str
+    """`success` or `progress`."""
+    n: int
+    """Paired tasks."""
+    baseline: float
+    run: float
+    difference: float
+    """run - baseline."""
+    ci95: tuple[float, float]
+    """Excludes 0 where `p` is below 0.05, and only there."""
+    p: float
+    test: str
+    """`mcnemar`: mid-p; `permutation`: of the signs of the paired differences, mid-p; `attempts`: of the attempts
+    within tasks, where a task has more of them in one run."""
+    p_holm: float
+    """Adjusted over all tests that were asked for at once."""
+    wins: int
+    ties: int
+    losses: int
+    detectable: float | None
+    """The smallest true difference that this test finds with 80 % power at 5 % (before Holm); None: none is."""
+    kinds: int
+    """Kinds that the paired tasks are of."""
+    ci95_by_kind: tuple[float, float] | None
+    """A check of sensitivity, for tasks like these: whole kinds are the evidence. None where a family is all of one
+    kind; as over tasks where every task is a kind of its own."""
+    p_by_kind: float | None
+    """Of the test that `ci95_by_kind` inverts: Student's t over kinds."""
+    smallest_p_by_kind: float | None
+    """`p_by_kind` if every task were won: few kinds can never say more."""
+    standard_error_tasks: float | None
+    """Of the difference, for other tasks and endless attempts; None where the attempts' part was not measured."""
+    standard_error_attempts_baseline: float | None
+    """Of the difference, for these tasks and as many attempts again in the baseline; None: one attempt each."""
+    standard_error_attempts_run: float | None
+
+
+def difference_of(family: str, measure: str, strata: Sequence[Sequence[Pair]]) -> Difference:
+    values = [[(getattr(a, measure), getattr(b, measure)) for a, b in stratum] for stratum in strata]
+    flat = [pair for stratum in values for pair in stratum]
+    n = len(flat)
+    deltas = [b - a for a, b in flat]
+    wins, losses = sum(d > SAME for d in deltas), sum(d < -SAME for d in deltas)
+    # Of single attempts a task is solved or not; means over several are not binomial.
+    binary = measure == "success" and all(x in (0.0, 1.0) for pair in flat for x in pair)
+    uneven = any(a.samples != b.samples for stratum in strata for a, b in stratum)
+    by_stratum = [[b - a for a, b in stratum] for stratum in values]
+    if uneven:
+        attempts = [[pair[i].attempts[measure] for s in strata for pair in s] for i in (0, 1)]
+        test, p = "attempts", stats.attempts_test(*attempts)
+        detectable = stats.detectable_by_attempts(*attempts)
+    else:
+        test, p = "mcnemar" if binary else "permutation", stats.permutation_test(deltas)
+        detectable = stats.detectable_difference(deltas)
+    ci95 = stats.paired_interval(by_stratum, p)
+    return Difference(
+        family=family,
+        measure=measure,
+        n=n,
+        baseline=sum(a for a, _ in flat) / n,
+        run=sum(b for _, b in flat) / n,
+        difference=sum(deltas) / n,
+        ci95=ci95,
+        p=p,
+        test=test,
+        p_holm=p,
+        wins=wins,
+        ties=n - wins - losses,
+        losses=losses,
+        detectable=detectable,
+        **_by_kind(strata, by_stratum, ci95, p),
+        **_standard_errors(strata, by_stratum, measure),
+    )
+
+
+def _by_kind(
+    strata: Sequence[Sequence[Pair]], deltas: Sequence[Sequence[float]], ci95: tuple[float, float], p: float
+) -> dict[str, Any]:
+    kinds = [[a.kind for a, _ in stratum] for stratum in strata]
+    count = sum(len(set(listed)) for listed in kinds)
+    if count == sum(len(stratum) for stratum in strata):
+        smallest = stats.mcnemar_midp(count, 0)
+        return {"kinds": count, "ci95_by_kind": ci95, "p_by_kind": p, "smallest_p_by_kind": smallest}
+    return {
+        "kinds": count,
+        "ci95_by_kind": stats.score_difference_by_kind(deltas, kinds),
+        "p_by_kind": stats.difference_p_by_kind(deltas, kinds),
+        "smallest_p_by_kind": stats.difference_p_by_kind([[1.0] * len(stratum) for stratum in deltas], kinds),
+    }
+
+
+def _standard_errors(
+    strata: Sequence[Sequence[Pair]], deltas: Sequence[Sequence[float]], measure: str
+) -> dict[str, Any]:
+    """The variance components of a difference, apart."""
+    parts = [
+        stats.variance_components([[pair[i].attempts[measure] for pair in stratum] for stratum in strata])
+        for i in (0, 1)
+    ]
+    baseline, run = (None if part is None else part.standard_error_runs for part in parts)
+    between = None
+    if baseline is not None and run is not None:
+        between = stats.standard_error(deltas)
+        between = max(0.0, between**2 - baseline**2 - run**2) ** 0.5
+    return {
+        "standard_error_tasks": between,
+        "standard_error_attempts_baseline": baseline,
+        "standard_error_attempts_run": run,
+    }
+
+
+def adjusted(differences: Sequence[Difference]) -> list[Difference]:
+    """With Holm's correction of the tests over tasks."""
+    corrected = stats.holm([d.p for d in differences])
+    return [replace(d, p_holm=p_holm) for d, p_holm in zip(differences, corrected, strict=True)]

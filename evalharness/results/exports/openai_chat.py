@@ -1,0 +1,29 @@
+"""JSON lines of chats, `{"messages": [...], "metadata": {...}}`: what fine-tuning takes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from evalharness.records.episode import Episode
+from evalharness.results.exports.conversation import USUAL, Protocol, conversation
+
+
+def metadata(episode: Episode) -> dict[str, Any]:
+    return {
+        "task_id": episode.task_id,
+        "family": episode.family,
+        "sample": episode.sample,
+        "perturbation": episode.perturbation,
+        "success": episode.success,
+        "progress": episode.progress,
+        "turns": len(episode.turns),
+    }
+
+
+def line(episode: Episode, protocol: Protocol = USUAL) -> str:
+    """The chat ends with the last reply: what the world answered to it, nobody read."""
+    messages = conversation(episode, protocol)
+    if episode.turns:
+        messages.pop()
+    return json.dumps({"messages": messages, "metadata": metadata(episode)}, ensure_ascii=True) + "\n"

@@ -1,0 +1,97 @@
+"""A run's scores in an experiment tracker. Each tracker is an extra of its own; nothing else here needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any
+
+from evalharness.base.errors import InfrastructureError, UserError
+from evalharness.records.manifest import Manifest
+from evalharness.records.summary import Summary
+
+Scores = Mapping[str, float]
+
+
+def scores(summary: Summary) -> dict[str, float]:
+    """Every number of a summary: `babyai/success_rate`, `babyai/success_rate_ci95_low`, `held_out/progress_rate`..."""
+    found: dict[str, float] = {}
+    groups = {family: row.given() for family, row in summary.families.items()}
+    if summary.held_out:
+        groups["held_out"] = summary.held_out.given()
+    for group, entry in groups.items():
+        for name, value in entry.items():
+            if name.endswith("_ci95") and value is not None:
+                found[f"{group}/{name}_low"], found[f"{group}/{name}_high"] = map(float, value)
+            elif name == "figures":
+                found |= {f"{group}/{figure}": float(each.mean) for figure, each in value.items()}
+            elif isinstance(value, int | float) and not isinstance(value, bool):
+                found[f"{group}/{name}"] = float(value)
+    for name in ("turns", "format_error_turns", "trimmed_episodes", "wall_s"):
+        if (number := getattr(summary, name)) is not None:
+            found[name] = float(number)
+    return found | {f"tokens/{name}": float(count) for name, count in summary.tokens.given().items()}
+
+
+def _import(package: str, extra: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError:
+        raise UserError(
+            f"{extra} is not installed; install it with: pip install 'evalharness[{extra}]'"
+        ) from None
+
+
+def _wandb(project: str, name: str, config: Mapping[str, Any], found: Scores) -> None:
+    wandb = _import("wandb", "wandb")
+    # The same run is the same id: sent again it is replaced, not doubled.
+    with wandb.init(
+        project=project,
+        name=name,
+        id=config["digest"][:16],
+        resume="allow",
+        config=dict(config),
+        job_type="eval",
+    ) as run:
+        run.summary.update(dict(found))
+
+
+def _mlflow(project: str, name: str, config: Mapping[str, Any], found: Scores) -> None:
+    mlflow = _import("mlflow", "mlflow")
+    mlflow.set_experiment(project)
+    with mlflow.start_run(run_name=name):
+        mlflow.log_params({key: str(value)[:500] for key, value in config.items()})
+        mlflow.log_metrics(dict(found))
+
+
+def _trackio(project: str, name: str, config: Mapping[str, Any], found: Scores) -> None:
+    trackio = _import("trackio", "trackio")
+    trackio.init(project=project, name=name, config=dict(config))
+    trackio.log(dict(found))
+    trackio.finish()
+
+
+TRACKERS: Mapping[str, Callable[[str, str, Mapping[str, Any], Scores], None]] = {
+    "mlflow": _mlflow,
+    "trackio": _trackio,
+    "wandb": _wandb,
+}
+
+
+def track(tracker: str, project: str, manifest: Manifest, summary: Summary) -> int:
+    """Send the scores; returns how many. The tracker's own environment variables say where to.
+
+    Raises UserError where the tracker is not installed, InfrastructureError where it refuses.
+    """
+    found = scores(summary)
+    config = {"digest": manifest.digest, **manifest.options}
+    name = f"{manifest.model_name} {manifest.suite} {manifest.digest[:8]}"
+    try:
+        TRACKERS[tracker](project, name, config, found)
+    except UserError:
+        raise
+    except Exception as error:  # whatever a tracker raises, its server or its login is the reason
+        raise InfrastructureError(
+            f"{tracker} did not take the run: {type(error).__name__}: {error}"
+        ) from error
+    return len(found)

@@ -1,0 +1,1 @@
+"""Published results and runs in one table."""

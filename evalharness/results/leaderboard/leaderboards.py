@@ -1,0 +1,116 @@
+"""Which rows belong in one leaderboard: of all families, or of one that has a table of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from evalharness.base.errors import UserError, nearest
+from evalharness.results.leaderboard.published import MAIN, family_columns, load_table
+from evalharness.results.leaderboard.standing_rows import Benchmark, own_row, published_row
+from evalharness.results.leaderboard.standings import Leaderboard, Standing, Verification
+from evalharness.results.run_labels import labels_of
+from evalharness.results.scored_run import ScoredRun, of_family, require_same, require_same_turns
+
+_WAY_OUT = "leave it out, or rank runs alone with --no-published"
+
+
+def make_leaderboard(
+    runs: Sequence[ScoredRun],
+    benchmark: Benchmark,
+    *,
+    published: bool = True,
+    sort: str | None = None,
+    held_in: Mapping[Path, Sequence[str]] | None = None,
+    verification: Mapping[Path, Verification] | None = None,
+    notes: Sequence[str] = (),
+) -> Leaderboard:
+    """`held_in`: folder of a run -> families that its model was trained on, as the user declares; `verification`:
+    folder of a run -> whether it was replayed.
+
+    Raises UserError where rows do not belong in one table, or `sort` or a declared family is none.
+    """
+    for run in runs:
+        if benchmark.apart.issuperset(run.manifest.counts):
+            family = min(run.manifest.counts)
+            raise UserError(
+                f"{run.folder} has a table of its own: evalharness leaderboard --table {family} RUN"
+            )
+    own = benchmark.own
+    if own:
+        runs = [of_family(run, family) for run in runs for family in benchmark.sizes]
+    require_one_table(runs, benchmark if published else None)
+    rows = load_table(own.name if own else MAIN) if published else []
+    declared, checked = held_in or {}, verification or {}
+    standings = [published_row(row, benchmark) for row in rows]
+    standings += [
+        own_row(run, label, benchmark.prompts, declared.get(run.folder, ()), checked.get(run.folder))
+        for run, label in zip(runs, _names(runs), strict=True)
+    ]
+    listed = {family for run in runs for family in run.manifest.counts} - benchmark.apart
+    order = list(benchmark.sizes) if own else family_columns(rows)
+    order += sorted(listed - set(order))
+    names = dict(benchmark.titles)
+    for run in runs:
+        names |= run.titles
+    for family in {family for families in declared.values() for family in families}:
+        if family not in order:
+            raise UserError(f"--held-in {family}: no such family{nearest(family, order)}")
+    board = Leaderboard(
+        titles={family: names.get(family, family) for family in order},
+        standings=tuple(standings),
+        sorted_by=None,
+        held_out=tuple(benchmark.held_out),
+        measures=benchmark.measures,
+        notes=(*((own.note,) if own and own.note and published else ()), *notes),
+    )
+    return _sorted(board, sort) if sort else board
+
+
+def _names(runs: Sequence[ScoredRun]) -> list[str]:
+    """A submission is called what its submitter says."""
+    own = iter(labels_of([run for run in runs if not run.submitted]))
+    return [run.name if run.submitted else next(own) for run in runs]
+
+
+def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) -> None:
+    """Raises UserError where runs are not of one protocol, or not of that of the published rows beside them."""
+    if published is None:
+        if not runs:
+            raise UserError("--no-published leaves nothing: name a run folder")
+        advice = "one table holds runs of one protocol only"
+        require_same(runs, "suite", lambda run: run.suite, advice)
+        require_same_turns(runs, advice)
+        require_same(runs, "action interface", lambda run: run.action_interface, advice)
+        require_same(runs, "perturbation", lambda run: run.perturbation or "none", advice)
+        return
+    for run in runs:
+        if why := not_beside_published(run, published):
+            raise UserError(f"{run.folder} {why}; {_WAY_OUT}")
+
+
+def not_beside_published(run: ScoredRun, published: Benchmark) -> str | None:
+    """Why a run cannot stand beside the published rows; None where it can."""
+    if run.manifest.suite != published.suite:
+        return f"was played on suite {run.suite}, the published rows on {published.suite}"
+    if run.max_turns != published.max_turns and not published.own:
+        return f"had at most {run.max_turns} turns, the published rows {published.max_turns}"
+    if run.action_interface != "react":
+        return "acts by tool calls, the published rows by lines of text"
+    if run.perturbation is not None:
+        return f"was played under perturbation {run.perturbation}, the published rows under none"
+    return None
+
+
+def _sorted(board: Leaderboard, column: str) -> Leaderboard:
+    if column not in board.columns:
+        raise UserError(f"--sort {column}: no such column{nearest(column, board.columns)}")
+
+    def key(standing: Standing) -> tuple[bool, bool, float]:
+        # A part of a family is no better than the whole of it, whatever its rate.
+        value = standing.values.get(column)
+        return value is not None, not standing.is_incomplete(column), value or 0.0
+
+    ordered = sorted(board.standings, key=key, reverse=True)
+    return replace(board, standings=tuple(ordered), sorted_by=column)

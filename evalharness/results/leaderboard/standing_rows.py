@@ -1,0 +1,296 @@
+"""The rows of a leaderboard: of a published method, and of a run of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import hypot
+from typing import Any
+
+from evalharness import stats
+from evalharness.base.errors import UserError, nearest
+from evalharness.envs.base import MAX_TURNS, EnvSpec, PublishedTable
+from evalharness.protocol.prompt import load_prompt
+from evalharness.results.completeness import Played, played
+from evalharness.results.deviations import deviations
+from evalharness.results.leaderboard.published import PublishedRow
+from evalharness.results.leaderboard.standings import OURS, PUBLISHED_SUITE, SUBMITTED, Standing, Verification
+from evalharness.results.score import HELD_OUT, MEASURES, family_score, group_by_family, held_out_score
+from evalharness.results.scored_run import ScoredRun
+from evalharness.results.task_range import (
+    TaskRange,
+    chance_corrected,
+    corrected_interval,
+    corrected_rates,
+    load_ranges,
+)
+from evalharness.suites.draws import expected_tasks
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """What a leaderboard must know of the published rows and of the installed environments."""
+
+    sizes: Mapping[str, int]
+    """Family -> tasks."""
+    held_out: Mapping[str, int]
+    titles: Mapping[str, str]
+    prompts: Mapping[str, str]
+    """Family -> SHA-256 of its prompt file as it comes with the harness."""
+    apart: frozenset[str] = frozenset()
+    """Families that have a table of their own."""
+    own: PublishedTable | None = None
+    """The table of a family of its own; None: the main one."""
+    max_turns: int = MAX_TURNS
+    measures: Mapping[str, str] = field(default_factory=lambda: {measure: measure for measure in MEASURES})
+
+    @property
+    def suite(self) -> str:
+        """The published rows'."""
+        return self.own.suite if self.own else PUBLISHED_SUITE
+
+    @classmethod
+    def of(cls, specs: Mapping[str, EnvSpec], table: str | None = None) -> Benchmark:
+        """Of the published suite, or of the family `table`, which has a table of its own. Raises UserError."""
+        apart = frozenset(family for family, spec in specs.items() if spec.own.published is not None)
+        if table is not None:
+            if table not in apart:
+                raise UserError(f"--table {table}: no such table{nearest(table, sorted(apart))}")
+            return cls._of_family(specs[table])
+        sizes = {
+            family: spec.suites.expected[PUBLISHED_SUITE]
+            for family, spec in specs.items()
+            if PUBLISHED_SUITE in spec.suites.expected
+        }
+        return cls(
+            sizes=sizes,
+            held_out={family: n for family, n in sizes.items() if specs[family].held_out},
+            titles={family: spec.title for family, spec in specs.items()},
+            prompts={family: load_prompt(spec).sha256 for family, spec in specs.items()},
+            apart=apart,
+        )
+
+    @classmethod
+    def _of_family(cls, spec: EnvSpec) -> Benchmark:
+        assert spec.own.published is not None
+        return cls(
+            sizes={spec.family: expected_tasks(spec, spec.own.published.suite, 0, None)},
+            held_out={},
+            titles={spec.family: spec.title},
+            prompts={spec.family: load_prompt(spec).sha256},
+            own=spec.own.published,
+            max_turns=min(spec.own.max_turns, MAX_TURNS),
+            measures={"success": spec.own.scores.success, "progress": spec.own.scores.progress},
+        )
+
+
+def _held_out_mean(
+    values: Mapping[str, float | None], measure: str, sizes: Mapping[str, int]
+) -> float | None:
+    """Families weighted by their number of tasks; None unless all are there."""
+    total = 0.0
+    for family, n in sizes.items():
+        value = values.get(f"{family}_{measure}")
+        if value is None:
+            return None
+        total += n * value
+    return total / sum(sizes.values()) if sizes else None
+
+
+def _outcomes(rate: float | None, n: int) -> list[float]:
+    """As many tasks solved as a printed rate says."""
+    solved = round((rate or 0.0) * n)
+    return [1.0] * solved + [0.0] * (n - solved)
+
+
+def published_row(row: PublishedRow, benchmark: Benchmark) -> Standing:
+    own = benchmark.own
+    [family, *_] = benchmark.sizes
+    called = {column: f"{family}_{measure}" for measure, column in own.columns.items()} if own else {}
+    values: dict[str, float | None] = {
+        called.get(column, column): round(printed.value / 100, 6)
+        for column, printed in row.numbers.items()
+        if not own or column in called
+    }
+    intervals = {}
+    for family, n in benchmark.sizes.items():
+        rate = values.get(f"{family}_success")
+        if rate is not None:
+            intervals[f"{family}_success"] = stats.success_interval(round(rate * n), n)
+    if benchmark.held_out:
+        for measure in MEASURES:
+            values[f"{HELD_OUT}_{measure}"] = _held_out_mean(values, measure, benchmark.held_out)
+        if values[f"{HELD_OUT}_success"] is not None:
+            intervals[f"{HELD_OUT}_success"] = stats.stratified_score(
+                [_outcomes(values[f"{family}_success"], n) for family, n in benchmark.held_out.items()]
+            )
+    corrected = _Corrected() if own else _published_corrected(values, intervals, benchmark)
+    return Standing(
+        name=row.names["method"],
+        series=row.names.get("series", "published"),
+        held_in=tuple(row.names.get("held_in", "").split()),
+        values=values,
+        ci95=intervals,
+        chance_corrected=corrected.rates,
+        chance_corrected_ci95=corrected.ci95,
+        suite=benchmark.suite,
+        max_turns=benchmark.max_turns,
+    )
+
+
+@dataclass
+class _Corrected:
+    """Chance-corrected rates, gathered family by family, and what the held-out score's are made of."""
+
+    rates: dict[str, float | None] = field(default_factory=dict)
+    ci95: dict[str, tuple[float, float]] = field(default_factory=dict)
+    floors: dict[str, float | None] = field(default_factory=dict)
+    floor_errors: dict[str, float | None] = field(default_factory=dict)
+    ceilings: dict[str, float | None] = field(default_factory=dict)
+
+    def add(self, family: str, known: Sequence[TaskRange], rates: Mapping[str, Any], *, shown: bool) -> None:
+        """`known`: the range of every task of the family. What is not `shown` counts in the held-out score only."""
+        found = corrected_rates(known, rates)
+        for measure in MEASURES:
+            column, rate = f"{family}_{measure}", f"{measure}_rate"
+            self.floors[column], self.ceilings[column] = found.floor[rate], found.ceiling[rate]
+            self.floor_errors[column] = found.floor_se[rate]
+            self.rates[column] = found.chance_corrected[rate] if shown else None
+            if shown and (limits := found.chance_corrected_ci95[rate]):
+                self.ci95[column] = limits
+
+    def add_held_out(
+        self,
+        values: Mapping[str, float | None],
+        intervals: Mapping[str, tuple[float, float]],
+        sizes: Mapping[str, int],
+        floor_attempts: int,
+    ) -> None:
+        for measure in MEASURES:
+            score, floor, ceiling = (
+                _held_out_mean(each, measure, sizes) for each in (values, self.floors, self.ceilings)
+            )
+            column = f"{HELD_OUT}_{measure}"
+            self.rates[column] = None
+            if score is None or floor is None or ceiling is None:
+                continue
+            self.rates[column] = chance_corrected(score, floor, ceiling)
+            errors = [self.floor_errors[f"{family}_{measure}"] for family in sizes]
+            if None not in errors:
+                parts = [n * (e or 0.0) for n, e in zip(sizes.values(), errors, strict=True)]
+                error = hypot(*parts) / sum(sizes.values())
+                limits = corrected_interval(
+                    score, intervals.get(column), floor, error, ceiling, floor_attempts
+                )
+                if limits:
+                    self.ci95[column] = limits
+
+
+def _published_corrected(
+    values: Mapping[str, float | None],
+    intervals: Mapping[str, tuple[float, float]],
+    benchmark: Benchmark,
+) -> _Corrected:
+    """For families whose ranges are complete, by the published labels where they are public.
+
+    Where they are not, floor and ceiling by ours count in the held-out score (Jericho: 20 of 282 tasks), but the
+    family itself gets no corrected rate: the two scales differ.
+    """
+    ranges = load_ranges(PUBLISHED_SUITE)
+    corrected = _Corrected()
+    for family, n in benchmark.sizes.items():
+        rows = [row for task_id, row in ranges.items() if task_id.split("/")[0] == family]
+        if len(rows) != n:
+            continue
+        rates: dict[str, Any] = {f"{m}_rate": values.get(f"{family}_{m}") for m in MEASURES}
+        rates["success_rate_ci95"] = intervals.get(f"{family}_success")
+        corrected.add(family, rows, rates, shown=all(row.labels == "official" for row in rows))
+    corrected.add_held_out(values, intervals, benchmark.held_out, _attempts(ranges, benchmark.held_out))
+    return corrected
+
+
+def _attempts(ranges: Mapping[str, TaskRange], families: Iterable[str]) -> int:
+    return sum(row.floor_samples for id_, row in ranges.items() if id_.split("/")[0] in families)
+
+
+def own_row(
+    run: ScoredRun,
+    label: str,
+    prompts: Mapping[str, str],
+    held_in: Sequence[str],
+    verification: Verification | None = None,
+) -> Standing:
+    """`label`: what tells the run from the others of the table."""
+    manifest = run.manifest
+    samples = int(run.config["samples"])
+    groups = group_by_family(run.scores)
+    ranges = load_ranges(manifest.suite, run.config["suite_seed"])
+    limits = run.turn_limits
+    values: dict[str, float | None] = {}
+    intervals: dict[str, tuple[float, float]] = {}
+    corrected = _Corrected()
+    for family, scores in groups.items():
+        score = family_score(scores)
+        rows = [ranges.get(s.task_id) for s in scores]
+        same = all(
+            r is not None and r.task_hash == s.task_hash and r.max_turns == limits[family]
+            for r, s in zip(rows, scores, strict=True)
+        )
+        if same:
+            corrected.add(family, [r for r in rows if r is not None], score.given(), shown=True)
+        for measure in MEASURES:
+            column, rate = f"{family}_{measure}", f"{measure}_rate"
+            values[column] = getattr(score, rate)
+            intervals[column] = getattr(score, f"{rate}_ci95")
+    held_out, withheld = held_out_score(groups, manifest.held_out, samples)
+    for measure in MEASURES:
+        column = f"{HELD_OUT}_{measure}"
+        values[column] = getattr(held_out, f"{measure}_rate") if held_out else None
+        if held_out:
+            intervals[column] = getattr(held_out, f"{measure}_rate_ci95")
+    if held_out:
+        sizes = manifest.held_out
+        corrected.add_held_out(values, intervals, sizes, _attempts(ranges, sizes))
+    parts = {family: played(groups.get(family, ()), n, samples) for family, n in manifest.expected.items()}
+    leaves = deviations(manifest.identity, prompts, run.titles)
+    return Standing(
+        name=label,
+        series=SUBMITTED if run.submitted else OURS,
+        held_in=tuple(held_in),
+        values=values,
+        ci95=intervals,
+        chance_corrected=corrected.rates,
+        chance_corrected_ci95=corrected.ci95,
+        suite=run.suite,
+        max_turns=run.max_turns,
+        folder=str(run.folder),
+        played=parts,
+        labels=manifest.labels,
+        deviations=leaves,
+        notes=tuple(_notes(run, parts, withheld, held_in)),
+        verification=verification,
+        submitter=run.submitted.submitter if run.submitted else None,
+        site=run.submitted.site if run.submitted else None,
+    )
+
+
+def _notes(
+    run: ScoredRun, parts: Mapping[str, Played], withheld: str | None, held_in: Sequence[str]
+) -> list[str]:
+    titles = run.titles
+    notes = []
+    if ours := [titles.get(f, f) for f, labels in run.manifest.labels.items() if "ours" in labels]:
+        notes.append(f"labels: ours for {', '.join(ours)} (progress there is not on the published scale)")
+    for family, draw in sorted(run.manifest.draw.items()):
+        notes.append(f"{titles.get(family, family)}: {draw.tasks} tasks drawn with seed {draw.seed}")
+    if partial := [f"{titles.get(f, f)} {part.described}" for f, part in parts.items() if not part.complete]:
+        notes.append(f"not the whole family: {', '.join(partial)}")
+    if held_in:
+        notes.append(f"held-in as declared: {', '.join(titles.get(f, f) for f in held_in)}")
+    if withheld and run.manifest.held_out:
+        notes.append(f"held-out score withheld: {withheld}")
+    if run.perturbation:
+        notes.append(f"perturbation {run.perturbation}")
+    if run.submitted and run.submitted.name != (called := run.manifest.model_name):
+        notes.append(f"its manifest calls the model {called}")
+    return notes

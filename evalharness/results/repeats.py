@@ -1,0 +1,70 @@
+"""Several runs of one model and configuration that differ in their seed at most, read as attempts at the same tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.results.scored_run import ScoredRun, load_scored_run
+
+_MAY_DIFFER = ("seed", "samples")
+"""Keys of a configuration in which repeats may differ."""
+
+
+def load_repeats(text: str) -> ScoredRun:
+    """The run in the folder `text`, or the repeats in several folders joined with commas, as one."""
+    folders = text.split(",") if "," in text and not _is_there(text) else [text]
+    if "" in folders:
+        raise UserError(f"{text!r} has an empty part; repeats are run folders joined with commas: A1,A2,A3")
+    return join_repeats([load_scored_run(Path(folder)) for folder in folders])
+
+
+def _is_there(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # too long for one name: several folders, then
+        return False
+
+
+def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
+    """The runs as one with the attempts of all. Raises UserError where they are no repeats of each other."""
+    first = runs[0]
+    if len(runs) == 1:
+        return first
+    folders = [run.folder.resolve() for run in runs]
+    for i, run in enumerate(runs):
+        if folders[i] in folders[:i]:
+            raise UserError(f"{run.folder} is given twice: a run is no repeat of itself")
+    for run in runs[1:]:
+        if differing := _differing(_identity(first), _identity(run)):
+            raise UserError(
+                f"{first.folder} and {run.folder} are no repeats of each other: they differ in "
+                f"{', '.join(differing)}; compare them as A and B: evalharness compare {first.folder} {run.folder}"
+            )
+    samples = [int(run.config["samples"]) for run in runs]
+    scores = [
+        replace(score, sample=score.sample + sum(samples[:i]))
+        for i, run in enumerate(runs)
+        for score in run.scores
+    ]
+    scores.sort(key=lambda s: (s.family, s.task_id, s.sample))
+    identity = first.manifest.identity
+    config = identity.config.model_copy(update={"samples": sum(samples)})
+    manifest = first.manifest.model_copy(update={"identity": identity.model_copy(update={"config": config})})
+    return ScoredRun(first.folder, manifest, tuple(scores), repeats=tuple(runs))
+
+
+def _identity(run: ScoredRun) -> Mapping[str, Any]:
+    """What repeats must share, flat: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
+    identity = run.manifest.identity
+    flat = {key: value for key, value in identity.config.to_json().items() if key not in _MAY_DIFFER}
+    for part in ("model", "tasks_sha256", "prompts_sha256"):
+        flat |= {f"{part}.{key}": value for key, value in getattr(identity, part).items()}
+    return flat
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    return sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))

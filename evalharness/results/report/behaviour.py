@@ -1,0 +1,125 @@
+"""Behaviour figures, for a terminal 80 columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from evalharness.base.terminal import plain_table
+from evalharness.base.text import printable
+from evalharness.results.behaviour import ALL, FIGURES, BehaviourRow, DifferenceRow, Figure, RunBehaviour
+from evalharness.results.run_labels import labels_of, letter
+
+_BY_NAME = {figure.name: figure for figure in FIGURES}
+
+
+def figure_value(figure: Figure, value: float) -> str:
+    """Shares in percent, means as they are."""
+    return f"{100 * value:.1f}" if figure.share else f"{value:.1f}"
+
+
+def _interval(figure: Figure, low: float, high: float) -> str:
+    return f"[{figure_value(figure, low)},{figure_value(figure, high)}]"
+
+
+def _head(console: Console, name: str, run: RunBehaviour) -> None:
+    text = f"{printable(name, single_line=True)}  {printable(str(run.folder), single_line=True)}"
+    console.print(Text(text, style="bold"), soft_wrap=True)
+
+
+def print_behaviour(console: Console, run: RunBehaviour, rows: Sequence[BehaviourRow]) -> None:
+    """All families together with intervals, then each family's value; one family alone with intervals."""
+    found = {(row.family, row.figure): row for row in rows}
+    families = list(dict.fromkeys(row.family for row in rows))
+    titles = run.manifest.titles
+    first = families[0]
+    _head(console, run.name, run)
+    others = [family for family in families if family != first]
+    table = plain_table(
+        "",
+        "all" if first == ALL else titles.get(first, first),
+        "95 % CI",
+        # Five families beside the figures and their intervals have four characters each on 80 columns.
+        *(run.short_title(family) for family in others),
+    )
+    if not others:
+        table.add_column("n", justify="right", no_wrap=True)
+        table.add_column("of", no_wrap=True)
+    for figure in FIGURES:
+        row = found.get((first, figure.name))
+        if row is None:
+            continue
+        cells = [figure.title, figure_value(figure, row.value), _interval(figure, row.low, row.high)]
+        for family in others:
+            other = found.get((family, figure.name))
+            cells.append("-" if other is None else _brief(figure, other.value))
+        if not others:
+            cells += [str(row.n), figure.per]
+        table.add_row(*cells)
+    console.print(table)
+    shown = sum(row.family == first for row in rows)
+    each = f", {len(rows)} with those of each family" if others else ""
+    console.print(Text(f"{shown} figures{each}: {uncorrected(len(rows))}.", style="dim"))
+    _foot(console)
+
+
+def uncorrected(count: int) -> str:
+    """What several 95 % intervals beside each other mean."""
+    missed = f"about {0.05 * count:.0f}" if count >= 20 else "one in 20"
+    return (
+        "each interval is for its figure alone and none is corrected for their number; "
+        f"expect {missed} of them to miss by chance"
+    )
+
+
+def _brief(figure: Figure, value: float) -> str:
+    return f"{100 * value:.0f}" if figure.share else f"{value:.1f}"
+
+
+def print_runs(console: Console, runs: Sequence[RunBehaviour]) -> None:
+    """Which run each letter is."""
+    for number, (label, run) in enumerate(zip(labels_of(runs), runs, strict=True)):
+        _head(console, f"{letter(number)}  {label}", run)
+
+
+def print_differences(
+    console: Console, runs: Sequence[RunBehaviour], number: int, rows: Sequence[DifferenceRow]
+) -> None:
+    """Of that run from the first, over all families or the one there is; bold where the interval excludes 0."""
+    a, b = letter(0), letter(number)
+    family = rows[0].family if rows else ALL
+    shown = [row for row in rows if row.family == family]
+    count = shown[0].n if shown else 0
+    where = "all families" if family == ALL else family
+    console.print(
+        Text(f"{b} against {a}: {where}, {count} tasks that both have played, paired by task", style="dim")
+    )
+    table = plain_table("", a, b, f"{b} - {a}", "95 % CI")
+    for row in shown:
+        figure = _BY_NAME[row.figure]
+        signed = f"{100 * row.difference:+.1f}" if figure.share else f"{row.difference:+.1f}"
+        table.add_row(
+            figure.title,
+            figure_value(figure, row.baseline),
+            figure_value(figure, row.run),
+            signed,
+            _interval(figure, row.low, row.high),
+            style="bold" if row.low > 0 or row.high < 0 else None,
+        )
+    console.print(table)
+    console.print(
+        Text(f"Bold: the interval excludes 0. {len(shown)} figures: {uncorrected(len(shown))}.", style="dim")
+    )
+    _foot(console)
+
+
+def _foot(console: Console) -> None:
+    console.print(
+        Text(
+            "Shares in %; intervals over tasks. An error turn is one in which the environment carried out nothing. "
+            "Formulas: docs/behaviour.md",
+            style="dim",
+        )
+    )

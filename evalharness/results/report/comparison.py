@@ -1,0 +1,160 @@
+"""Comparisons of runs, for a terminal 80 columns wide and as flat rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.base.terminal import plain_table
+from evalharness.base.text import printable
+from evalharness.results.comparison import Comparison
+from evalharness.results.difference import SIGNIFICANT, Difference
+from evalharness.results.run_labels import labels_of
+from evalharness.results.score import HELD_OUT, MEASURES
+
+
+def p_value(p: float) -> str:
+    """Three decimals, in five characters."""
+    return "<.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def _title(d: Difference, titles: Mapping[str, str]) -> str:
+    return "held-out" if d.family == HELD_OUT else titles.get(d.family, d.family)
+
+
+def _row(d: Difference, titles: Mapping[str, str]) -> list[str]:
+    low, high = (100 * end for end in d.ci95)
+    return [
+        _title(d, titles),
+        str(d.n),
+        f"{100 * d.baseline:.1f}",
+        f"{100 * d.run:.1f}",
+        f"{_points(d.difference)} [{low:.1f}, {high:.1f}]",
+        p_value(d.p),
+        p_value(d.p_holm),
+        "-" if d.p_by_kind is None else p_value(d.p_by_kind),
+        "-" if d.detectable is None else f"{100 * d.detectable:.1f}",
+        f"{d.wins}/{d.ties}/{d.losses}",
+    ]
+
+
+def _table(comparison: Comparison, titles: Mapping[str, str]) -> Table:
+    a, b = comparison.letters
+    table = plain_table("", "n", a, b, f"{b} - {a} [95 % CI]", "p", "Holm", "kinds", "MDD", "w/t/l")
+    for measure in MEASURES:
+        table.add_row(Text(f"{measure} %", style="bold"))
+        for difference in comparison.differences:
+            if difference.measure == measure:
+                style = "bold" if difference.p_holm < SIGNIFICANT else None
+                table.add_row(*_row(difference, titles), style=style)
+    return table
+
+
+def compact_ids(task_ids: Sequence[str]) -> Iterator[str]:
+    """`babyai/agentboard: 003 007 012`, a line for each family and suite."""
+    groups: dict[str, list[str]] = {}
+    for task_id in task_ids:
+        prefix, _, index = task_id.rpartition("/")
+        groups.setdefault(prefix, []).append(index)
+    for prefix, indices in groups.items():
+        yield f"{prefix}: {' '.join(indices)}"
+
+
+def _parts_of_the_error(comparison: Comparison, titles: Mapping[str, str]) -> Table | None:
+    """The variance components, where some task was attempted more than once; None where none was."""
+    others = (f"another run of {letter}" for letter in comparison.letters)
+    table = plain_table("standard error, points", "other tasks", *others, gap=2)
+    for d in comparison.differences:
+        parts = (d.standard_error_tasks, d.standard_error_attempts_baseline, d.standard_error_attempts_run)
+        if any(part is not None for part in parts):
+            shown = ("not measured" if part is None else f"{100 * part:.1f}" for part in parts)
+            table.add_row(f"{_title(d, titles)}, {d.measure}", *shown)
+    return table if table.row_count else None
+
+
+def print_runs(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """Which run each letter is."""
+    runs = [comparisons[0].baseline, *(comparison.run for comparison in comparisons)]
+    letters = [comparisons[0].letters[0], *(comparison.letters[1] for comparison in comparisons)]
+    for letter, label, run in zip(letters, labels_of(runs), runs, strict=True):
+        folders = ", ".join(str(one.folder) for one in run.repeats or (run,))
+        line = f"{letter}  {printable(label, single_line=True)}  {printable(folders, single_line=True)}"
+        if run.repeats:
+            line += f"  ({len(run.repeats)} repeats read as one run)"
+        console.print(Text(line, style="bold"), soft_wrap=True)
+
+
+def print_comparison(console: Console, comparison: Comparison) -> None:
+    titles = {**comparison.baseline.titles, **comparison.run.titles}
+    a, b = comparison.letters
+    console.print(
+        Text(
+            f"{b} against {a}: suite {comparison.run.suite}, at most {comparison.run.max_turns} turns, paired by task"
+        ),
+        style="dim",
+    )
+    for note in comparison.notes:
+        console.print(Text(printable(note, single_line=True)), style="yellow")
+    console.print()
+    console.print(_table(comparison, titles))
+    if (parts := _parts_of_the_error(comparison, titles)) is not None:
+        console.print()
+        console.print(parts)
+    console.print()
+    for word, ids in ((f"solved more by {b}", comparison.gained), (f"solved more by {a}", comparison.lost)):
+        console.print(Text(f"{word}: {len(ids)}", style="bold"))
+        for line in compact_ids(ids):
+            console.print(Padding(Text(line), (0, 0, 0, 2)), highlight=False)
+    flipped = [*comparison.gained, *comparison.lost]
+    if flipped:
+        for run in (comparison.baseline, comparison.run):
+            command = f"evalharness show {printable(str(run.folder), single_line=True)} {flipped[0]}"
+            console.print(Text(f"look: {command}", style="dim"), soft_wrap=True)
+
+
+def method(differences: Sequence[Difference]) -> str:
+    """Which test p is of."""
+    tests = {d.test for d in differences}
+    text = "McNemar's test for success, permutation of signs for progress, both mid-p"
+    if "mcnemar" not in tests:
+        text = "permutation of signs, mid-p (success is a mean over samples)"
+    if "attempts" in tests:
+        text += "; where one run has more attempts of a task, these are dealt again within tasks"
+    return text
+
+
+def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
+    """What the columns are; below the last table."""
+    every = [d for c in comparisons for d in c.differences]
+    bold = "; bold where below 0.05" if console.color_system else ""
+    letters = [c.letters[1] for c in comparisons]
+    console.print(
+        Text(
+            f"p: {method(every)}; the interval excludes 0 where p is below 0.05. "
+            f"Holm: adjusted over the {len(every)} tests shown{bold}. "
+            "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
+            f"w/t/l: tasks won, tied, lost by {' or '.join(letters) if len(letters) < 3 else 'the later run'}."
+        ),
+        style="dim",
+    )
+    by_kind = [d for d in every if d.p_by_kind is not None and d.kinds < d.n]
+    if not by_kind:
+        return
+    titles = {family: title for c in comparisons for family, title in c.run.titles.items()}
+    least = {_title(d, titles): f"{d.kinds} kinds, {p_value(d.smallest_p_by_kind or 1.0)}" for d in by_kind}
+    listed = "; ".join(f"{title} {text}" for title, text in least.items())
+    console.print(
+        Text(
+            "kinds: p where whole kinds of tasks are the evidence (Student's t), a check of sensitivity: would it "
+            f"hold for other kinds of tasks? Its smallest value, if every task were won: {listed}."
+        ),
+        style="dim",
+    )

@@ -1,0 +1,278 @@
+"""What a run's scores are of and what to know of them, for a terminal. The scores themselves: `score_table`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from evalharness.base.terminal import plain_table
+from evalharness.base.text import duration, printable
+from evalharness.results.report.score_table import ScoreTable, percent
+
+if TYPE_CHECKING:
+    from evalharness.records.summary import FamilyRow, HeldOut, Performance, Summary
+
+
+def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
+    """What the numbers are of; plain sentences."""
+    found = [
+        f"model {printable(summary.model['name'], single_line=True)} · suite {summary.suite} · "
+        + (f"perturbation {summary.perturbation} · " if summary.perturbation else "")
+        + f"{_at_most(summary)} · {summary.turns} turns played"
+        + (f" in {duration(summary.wall_s)}" if summary.sessions == 1 and summary.wall_s is not None else "")
+    ]
+    if limit := summary.first_tasks_only:
+        found.append(
+            f"--limit {limit}: only the first tasks of each family; not representative (--sample draws)"
+        )
+    if sample := summary.sample:
+        found.append(
+            f"--sample {sample}: tasks of each family drawn with seed {summary.sample_seed}, spread over kinds"
+        )
+    for family, draw in sorted((summary.draw or {}).items()):
+        found.append(
+            f"{titles.get(family, family)}: {draw.tasks} tasks drawn from the suite with seed {draw.seed}"
+        )
+    found += _figures(summary, titles)
+    found += format_error_lines(summary)
+    if summary.trimmed_episodes:
+        found.append(f"{summary.trimmed_episodes} episodes outgrew the model's context and lost old turns")
+    if summary.tells_stop is False:
+        found.append("invented observations not counted: the server sends no stop_reason")
+    if cut := summary.reasoning_truncated_turns:
+        found.append(
+            f"{cut} turns were cut off inside their reasoning: --max-tokens {summary.max_tokens} is too few for "
+            "this model, which counts reasoning and answer together"
+        )
+    if full := summary.context_full_episodes:
+        found.append(
+            f"{full} episodes ended because the context was full; serve the model with a longer one "
+            '(--vllm-args "--max-model-len 16384")'
+        )
+    if ours := [titles.get(f, f) for f, who in summary.labels.items() if "ours" in who.split(",")]:
+        found.append(f"labels: ours for {', '.join(ours)}")
+    if not summary.held_out and len(summary.families) > 1:
+        found.append(f"held-out score withheld: {summary.held_out_withheld}")
+    return found
+
+
+def format_error_lines(summary: Summary) -> list[str]:
+    """In how many turns, and how many of each kind; a turn can have several."""
+    if not summary.turns or not summary.format_error_turns:
+        return []
+    share = 100 * summary.format_error_turns / summary.turns
+    line = f"format errors in {summary.format_error_turns} of {summary.turns} turns ({share:.1f} %)"
+    kinds = sorted((summary.format_error_kinds or {}).items(), key=lambda item: (-item[1], item[0]))
+    listed = ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in kinds)
+    return [f"{line}: {listed}" if listed else line]
+
+
+def token_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
+    """Tokens, and what they cost where prices were given."""
+    tokens = summary.tokens
+    if not tokens.completion:
+        return cost_lines(summary, titles)
+    reasoning = f" (reasoning: {tokens.reasoning:,})" if tokens.reasoning else ""
+    line = f"tokens: {tokens.prompt:,} prompt, {tokens.completion:,} completion" + reasoning
+    return [line, *cost_lines(summary, titles)]
+
+
+def _figures(summary: Summary, titles: Mapping[str, str]) -> list[str]:
+    """What families ask for beside the two rates, a line each."""
+    lines = []
+    for family, names in (summary.scores or {}).items():
+        if (entry := summary.families.get(family)) is None:
+            continue
+        figures = entry.figures or {}
+        parts = [
+            f"{title} {percent(figures[name].mean, figures[name].ci95).strip()} %"
+            for name, title in (names.figures or {}).items()
+            if name in figures
+        ]
+        if entry.mean_turns is not None:
+            parts.append(f"{entry.mean_turns:.1f} turns an episode")
+        if parts:
+            text = f"{titles.get(family, family)}: {', '.join(parts)}"
+            lines.append(printable(text, single_line=True))
+    return lines
+
+
+def _at_most(summary: Summary) -> str:
+    """`at most 30 turns`, and which families have less."""
+    limits = summary.turn_limits or {}
+    less = [f"{family} {limit}" for family, limit in limits.items() if limit != summary.max_turns]
+    return f"at most {summary.max_turns} turns" + (f" ({', '.join(less)})" if less else "")
+
+
+def cost_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
+    """What the tokens cost, where prices were given; in the currency of the prices."""
+    cost = summary.cost
+    if cost is None:
+        return []
+    line = f"cost {cost.total:.4g}"
+    if cost.per_success is not None:
+        line += f" · {cost.per_success:.4g} for each success"
+    if cost.tokens.cached:
+        line += f" · {cost.tokens.cached:,} prompt tokens from the cache"
+    if cost.unfinished:
+        line += f" · {cost.unfinished:.4g} of it for episodes that were not finished"
+    lines = [line]
+    if len(cost.families) > 1:
+        parts = (f"{titles.get(family, family)} {part.total:.4g}" for family, part in cost.families.items())
+        lines.append(f"cost by family: {', '.join(parts)}")
+    if cost.uncounted_turns:
+        lines.append(f"{cost.uncounted_turns} turns have no token counts: the cost is higher than that")
+    return lines
+
+
+def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
+    """What is missing from the numbers, and what says that they are not the model's."""
+    trouble = summary.format_trouble
+    found = [printable(trouble.said, single_line=True)] if trouble else []
+    if stopped := summary.stopped:
+        found.append(printable(f"stopped early: {stopped}", single_line=True))
+    for family, entry in summary.families.items():
+        title = titles.get(family, family)
+        if entry.infrastructure_failures:
+            found.append(
+                f"{title}: {entry.infrastructure_failures} episodes could not be played (infrastructure; see "
+                "errors.jsonl); they are in no mean, and the same command tries them again"
+            )
+        elif entry.episodes < entry.episodes_selected:
+            missing = entry.episodes_selected - entry.episodes
+            found.append(
+                f"{title}: {missing} {'episode is' if missing == 1 else 'episodes are'} still to play"
+            )
+    return found
+
+
+_PARTS = {
+    "model": "model",
+    "waiting_for_model": "waiting for a seat at the model",
+    "environment": "environments",
+    "starting_workers": "starting workers",
+    "waiting_for_worker": "waiting for workers",
+    "client": "harness",
+}
+_BOUNDS = {
+    "model": "the model's server",
+    "environments": "the environments",
+    "longest_episode": "the longest episode",
+}
+
+
+def performance_lines(performance: Performance | None) -> list[str]:
+    """Where the time went, how near to the bound, what the server did, and the advice where there is one."""
+    if performance is None or performance.efficiency is None:
+        return []
+    parts = sorted(performance.time.items(), key=lambda part: -part[1])
+    spent = ", ".join(f"{_PARTS.get(name, name)} {share:.0%}" for name, share in parts if share >= 0.005)
+    lines = [f"efficiency {performance.efficiency:.2f}, bound by {_BOUNDS[performance.bound]}"]
+    if spent:
+        lines[0] += f" · time: {spent}"
+    if server := performance.server:
+        hits, expected = server.prefix_cache_hit_rate, server.prefix_cache_expected
+        lines.append(
+            f"server: {server.running_mean:.0f} running, {server.waiting_mean:.0f} waiting on average · "
+            f"{server.prompt_tokens_per_s:,.0f} prompt + {server.generation_tokens_per_s:,.0f} new tokens/s"
+            + (f" · prefix cache {hits:.0%}" if hits is not None else "")
+            + (f" (own turns alone: {expected:.0%})" if hits is not None and expected is not None else "")
+            + f" · KV cache up to {server.kv_cache_usage_peak:.0%}"
+        )
+    lines += [
+        printable(f"{event.event} (after {duration(event.at_s)})", single_line=True)
+        for event in performance.events
+    ]
+    return lines + advice_lines(performance)
+
+
+def advice_lines(performance: Performance | None) -> list[str]:
+    """What would make the run faster, where that is known."""
+    if not performance or not performance.advice:
+        return []
+    return [f"advice: {printable(performance.advice, single_line=True)}"]
+
+
+def kinds_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
+    """The same rates with the kinds of tasks as the evidence; None where that changes no interval."""
+    table = plain_table("by kind", "kinds", gap=2)
+    rows = []
+    for title, entry in _with_held_out(summary, titles):
+        by_task, intervals = (
+            [getattr(entry, f"{measure}_rate_{name}") for measure in ("success", "progress")]
+            for name in ("ci95", "ci95_by_kind")
+        )
+        if None not in intervals and intervals != by_task:
+            rates = [
+                percent(getattr(entry, f"{m}_rate"), i)
+                for m, i in zip(("success", "progress"), intervals, strict=True)
+            ]
+            rows.append((title, str(entry.kinds), *rates))
+    called = _called(summary, titles)
+    shown = [called.get(title, _USUAL) for title, *_ in rows]
+    alike = shown[0] if len(set(shown)) == 1 else _USUAL
+    for name in alike:
+        table.add_column(f"{name} % [95% CI]", no_wrap=True)
+    for (title, *cells), names in zip(rows, shown, strict=True):
+        also = "" if names == alike else f" ({', '.join(names)})"
+        table.add_row(title + also, *cells)
+    return table if rows else None
+
+
+_USUAL = ("success", "progress")
+
+
+def _called(summary: Summary, titles: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """What the two rates go by, of families that have names of their own for them, by title."""
+    own = (summary.scores or {}).items()
+    return {titles.get(family, family): (names.success, names.progress) for family, names in own}
+
+
+def errors_table(summary: Summary, titles: Mapping[str, str]) -> RenderableType | None:
+    """How much of a rate's error is other tasks', how much another run's; None where tasks were attempted once."""
+    table = plain_table("standard error, points", "attempts", "other tasks", "another run", gap=2)
+    called = _called(summary, titles)
+    for title, entry in _with_held_out(summary, titles):
+        found = (entry.success_rate_variance, entry.progress_rate_variance)
+        for name, variance in zip(called.get(title, _USUAL), found, strict=True):
+            if variance is not None:
+                table.add_row(
+                    f"{title}, {name}",
+                    f"{variance.repeats:g}",
+                    f"{100 * variance.standard_error_tasks:.1f}",
+                    f"{100 * variance.standard_error_runs:.1f}",
+                )
+    return table if table.row_count else None
+
+
+def _with_held_out(summary: Summary, titles: Mapping[str, str]) -> list[tuple[str, FamilyRow | HeldOut]]:
+    rows: list[tuple[str, FamilyRow | HeldOut]] = [
+        (titles.get(family, family), entry) for family, entry in summary.families.items()
+    ]
+    return [*rows, ("held-out", summary.held_out)] if summary.held_out else rows
+
+
+def print_summary(
+    console: Console, summary: Summary, titles: Mapping[str, str], *, verbose: bool = False
+) -> None:
+    """The scores and what to know of them; `verbose`: also what they are worth for other kinds of tasks and another
+    run, where the time went, and what the server did."""
+    console.print(ScoreTable(summary, titles))
+    performance = summary.performance
+    more = performance_lines(performance) if verbose else advice_lines(performance)
+    for note in (*notes(summary, titles), *token_lines(summary, titles), *more):
+        console.print(Text(note, style="dim"))
+    for warning in warnings(summary, titles):
+        console.print(Text(warning, style="yellow"))
+    if not verbose:
+        return
+    if (kinds := kinds_table(summary, titles)) is not None:
+        console.print()
+        console.print(kinds)
+        console.print(Text("for other kinds of tasks like these: whole kinds are the evidence", style="dim"))
+    if (errors := errors_table(summary, titles)) is not None:
+        console.print()
+        console.print(errors)

@@ -1,0 +1,81 @@
+"""One episode, readable in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.base.text import printable
+from evalharness.records.episode import Episode, Turn
+
+FOLDED_LINES, FOLDED_CHARACTERS = 12, 1200
+"""Of a text that is longer, the beginning is shown."""
+
+
+def folded(text: str) -> str:
+    """The beginning of a long text, and how much of it was left out."""
+    lines = text.split("\n")
+    head = "\n".join(islice(lines, FOLDED_LINES))[:FOLDED_CHARACTERS]
+    left = len(text) - len(head)
+    # A few words more take no more room than the line that counts them.
+    return (
+        text
+        if left < 80 and len(lines) <= FOLDED_LINES + 1
+        else f"{head}\n… {left:,} more characters (--raw)"
+    )
+
+
+def _labelled(label: str, text: str, style: str = "", *, raw: bool = False) -> Table:
+    """The text beside its label, however many lines it takes; `raw`: also of a long one all."""
+    grid = Table.grid(padding=0)
+    grid.add_column(width=12, no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(label, style="bold"), Text(printable(text if raw else folded(text)), style))
+    return grid
+
+
+def _turn(turn: Turn, episode: Episode, raw: bool) -> Iterator[RenderableType]:
+    mark = "" if turn.valid else "  (not valid)"
+    yield Text(f"── turn {turn.turn} · progress {100 * turn.progress:.0f} %{mark}", style="cyan")
+    if turn.reasoning:
+        yield _labelled("Reasoning", turn.reasoning, "dim", raw=raw)
+    if raw:
+        calls = "".join(f"\n{call.name}({call.arguments})" for call in turn.calls)
+        yield _labelled("Reply", (turn.reply + calls) or "(empty)", "" if turn.action else "red", raw=True)
+    else:
+        if turn.thought and (turn.action is not None or turn.thought.strip() != turn.reply.strip()):
+            yield _labelled("Thought", turn.thought, "italic")
+        if turn.action is not None:
+            yield _labelled("Action", turn.action, "green")
+        else:
+            yield _labelled("Reply", turn.reply or "(empty)", "red")
+    if turn.format_errors:
+        yield _labelled("Format", ", ".join(turn.format_errors), "red")
+    yield _labelled("Observation", turn.observation, raw=raw)
+    for index in turn.subgoals_completed:
+        if index < len(episode.subgoals):
+            yield _labelled("Subgoal", episode.subgoals[index], "magenta", raw=raw)
+
+
+def trajectory(episode: Episode, *, raw: bool = False) -> Iterator[RenderableType]:
+    """Line by line; nothing in it can steer the terminal. `raw`: replies as they came, and no text folded."""
+    outcome = "success" if episode.success else "no success"
+    sample = f", sample {episode.sample}" if episode.sample else ""
+    yield Text(f"{episode.task_id}{sample} · {episode.kind} · {episode.difficulty}", style="bold")
+    yield _labelled("Goal", episode.goal, raw=raw)
+    yield _labelled("Observation", episode.first_observation, raw=raw)
+    trims = {trim.turn: trim.dropped for trim in episode.trims}
+    for turn in episode.turns:
+        if turn.turn in trims:
+            yield Text(f"(context full: the {trims[turn.turn]} oldest turns were dropped)", style="yellow")
+        yield from _turn(turn, episode, raw)
+    yield Text(
+        f"── {outcome}, progress {100 * episode.progress:.0f} %, {len(episode.turns)} turns, "
+        f"ended by {episode.ended_by}"
+        + ("" if episode.solved == episode.success else ", simulator disagrees"),
+        style="bold green" if episode.success else "bold",
+    )

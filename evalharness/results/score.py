@@ -1,0 +1,243 @@
+"""Episodes -> success rate, progress rate, grounding accuracy, held-out score. Pure.
+
+Definitions as AgentBoard's (unweighted means over the episodes of a family; progress of the last turn); the
+held-out score is AgentRefine's (ICLR 2025): families weighted by their number of tasks.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from evalharness import stats
+from evalharness.records.summary import FamilyScore, Figure, HeldOut, Rates, Variance
+from evalharness.results.completeness import Played, played
+
+MEASURES = ("success", "progress")
+HELD_OUT = "held_out"
+"""The column of the held-out score beside those of families."""
+
+
+class Scored(Protocol):
+    """What a score needs of an episode."""
+
+    @property
+    def task_id(self) -> str: ...
+    @property
+    def sample(self) -> int: ...
+    @property
+    def family(self) -> str: ...
+    @property
+    def difficulty(self) -> str: ...
+    @property
+    def kind(self) -> str: ...
+    @property
+    def opening(self) -> str: ...
+    @property
+    def success(self) -> bool: ...
+    @property
+    def solved(self) -> bool: ...
+    @property
+    def progress(self) -> float: ...
+    @property
+    def grounding_accuracy(self) -> float: ...
+    @property
+    def figures(self) -> Mapping[str, float]: ...
+
+
+@dataclass(frozen=True)
+class EpisodeScore:
+    """The few numbers of an episode that scores are made of, so that a long run's episodes need not stay in memory."""
+
+    task_id: str
+    task_hash: str
+    sample: int
+    family: str
+    difficulty: str
+    success: bool
+    solved: bool
+    progress: float
+    grounding_accuracy: float
+    """Valid turns / turns, 0..1; 0 for an episode without turns."""
+    turns: int
+    prompt_tokens: int
+    completion_tokens: int
+    format_errors: int
+    trimmed: bool
+    kind: str = ""
+    opening: str = ""
+    """A digest of goal and first observation: tasks that look alike at the first turn share it."""
+    figures: Mapping[str, float] = field(default_factory=dict)
+    """A family's own numbers about an episode, 0..1."""
+    reasoning_tokens: int = 0
+    reasoning_truncated: int = 0
+    """Turns that were cut off inside their reasoning."""
+    context_full: bool = False
+    cached_tokens: int = 0
+    uncounted: int = 0
+    """Turns without token counts."""
+    format_error_kinds: Mapping[str, int] = field(default_factory=dict)
+    """Kind -> turns that have it; a turn can have several."""
+
+    @classmethod
+    def of(cls, episode: Any) -> EpisodeScore:
+        """From an `Episode`."""
+        turns = len(episode.turns)
+        return cls(
+            task_id=episode.task_id,
+            task_hash=episode.task_hash,
+            sample=episode.sample,
+            family=episode.family,
+            difficulty=episode.difficulty,
+            success=episode.success,
+            solved=episode.solved,
+            progress=episode.progress,
+            grounding_accuracy=episode.grounding_accuracy,
+            turns=turns,
+            prompt_tokens=episode.prompt_tokens,
+            completion_tokens=episode.completion_tokens,
+            format_errors=episode.format_error_turns,
+            trimmed=bool(episode.trims),
+            kind=episode.kind,
+            opening=_digest(f"{episode.goal}\0{episode.first_observation}"),
+            figures=dict(episode.figures),
+            reasoning_tokens=episode.reasoning_tokens,
+            reasoning_truncated=sum("reasoning_truncated" in turn.format_errors for turn in episode.turns),
+            context_full=episode.ended_by == "context_full",
+            cached_tokens=episode.cached_tokens,
+            uncounted=sum(turn.prompt_tokens is None for turn in episode.turns),
+            format_error_kinds=Counter(
+                str(kind) for turn in episode.turns for kind in set(turn.format_errors)
+            ),
+        )
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="surrogatepass"), digest_size=8).hexdigest()
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _rates(episodes: Sequence[Scored]) -> Rates:
+    if not episodes:
+        return Rates(success_rate=None, progress_rate=None)
+    return Rates(
+        success_rate=_mean([e.success for e in episodes]),
+        progress_rate=_mean([e.progress for e in episodes]),
+    )
+
+
+def _attempts(episodes: Sequence[Scored], of: str) -> list[list[float]]:
+    """The values of each task's attempts."""
+    values: dict[str, list[float]] = {}
+    for episode in episodes:
+        values.setdefault(episode.task_id, []).append(float(getattr(episode, of)))
+    return list(values.values())
+
+
+def _task_means(episodes: Sequence[Scored], of: str) -> list[float]:
+    """A value a task: samples of one task are no independent evidence, so intervals are over tasks."""
+    return [_mean(listed) for listed in _attempts(episodes, of)]
+
+
+def _task_kinds(episodes: Sequence[Scored]) -> list[str]:
+    """In the order of `_task_means`."""
+    return list({episode.task_id: episode.kind for episode in episodes}.values())
+
+
+def _beside(strata: Sequence[Sequence[Scored]], measure: str, ci95: tuple[float, float]) -> dict[str, Any]:
+    """Of a rate over whole families: its interval by kinds (`ci95` where every task is a kind of its own), and how
+    much of its error is the attempts'."""
+    found = stats.variance_components([_attempts(episodes, measure) for episodes in strata])
+    kinds = [_task_kinds(episodes) for episodes in strata]
+    own = all(len(set(listed)) == len(listed) for listed in kinds)
+    means = [_task_means(episodes, measure) for episodes in strata]
+    return {
+        f"{measure}_rate_ci95_by_kind": ci95 if own else stats.score_mean_by_kind(means, kinds),
+        f"{measure}_rate_variance": Variance(**asdict(found)) if found else None,
+    }
+
+
+def family_score(episodes: Sequence[Scored]) -> FamilyScore:
+    """Rates of one family, fractions 0..1, each with a 95 % interval over its `n` tasks. `episodes` is not empty."""
+    progress, grounding = (_task_means(episodes, of) for of in ("progress", "grounding_accuracy"))
+    success_ci95 = stats.rate_interval(_task_means(episodes, "success"), binary=True)
+    progress_ci95 = stats.score_mean(progress)
+    rates = _rates(episodes)
+    return FamilyScore(
+        n=len({episode.task_id for episode in episodes}),
+        episodes=len(episodes),
+        success_rate=rates.success_rate,
+        progress_rate=rates.progress_rate,
+        success_rate_ci95=success_ci95,
+        progress_rate_ci95=progress_ci95,
+        progress_rate_bootstrap95=stats.bootstrap_mean(progress),
+        grounding_accuracy=_mean([e.grounding_accuracy for e in episodes]),
+        grounding_accuracy_ci95=stats.score_mean(grounding),
+        solved_rate=_mean([e.solved for e in episodes]),
+        kinds=len(set(_task_kinds(episodes))),
+        openings=len({e.opening for e in episodes}),
+        **_beside([episodes], "success", success_ci95),
+        **_beside([episodes], "progress", progress_ci95),
+        easy=_rates([e for e in episodes if e.difficulty == "easy"]),
+        hard=_rates([e for e in episodes if e.difficulty == "hard"]),
+        **_figures(episodes),
+    )
+
+
+def _figures(episodes: Sequence[Scored]) -> dict[str, Any]:
+    """Means of the family's own figures over the episodes that have them, each with its interval over tasks."""
+    found: dict[str, dict[str, list[float]]] = {}
+    for episode in episodes:
+        for name, value in episode.figures.items():
+            found.setdefault(name, {}).setdefault(episode.task_id, []).append(float(value))
+    means = {name: [_mean(values) for values in tasks.values()] for name, tasks in sorted(found.items())}
+    figures = {
+        name: Figure(n=len(values), mean=_mean(values), ci95=stats.score_mean(values))
+        for name, values in means.items()
+    }
+    return {"figures": figures} if figures else {}
+
+
+def held_out_score(
+    by_family: Mapping[str, Sequence[Scored]], weights: Mapping[str, int], samples: int = 1
+) -> tuple[HeldOut | None, str | None]:
+    """(score, None), or (None, why it is withheld). `weights`: held-out family -> its number of tasks.
+
+    A score is given only when every one of `samples` attempts at every task of every held-out family is there, each
+    counted once: what is left of an incomplete family is no sample of it.
+    """
+    found = {family: played(by_family.get(family, ()), n, samples) for family, n in weights.items()}
+    missing = [f"{family} ({_share(each)})" for family, each in found.items() if not each.complete]
+    if missing or not weights:
+        return None, f"incomplete: {', '.join(missing)}" if missing else "no held-out family"
+    families = sorted(weights)
+    sizes = [weights[f] for f in families]
+    kinds = sum(len(set(_task_kinds(by_family[f]))) for f in families)
+    score: dict[str, Any] = {"n": sum(sizes), "kinds": kinds}
+    for measure in ("success", "progress"):
+        rate, values = f"{measure}_rate", [_task_means(by_family[f], measure) for f in families]
+        score[rate] = sum(n * _mean(v) for n, v in zip(sizes, values, strict=True)) / sum(sizes)
+        score[f"{rate}_ci95"] = stats.stratified_score(values)
+        score |= _beside([by_family[f] for f in families], measure, score[f"{rate}_ci95"])
+    return HeldOut(**score), None
+
+
+def _share(part: Played) -> str:
+    """`59/60`; where tasks have several attempts each, `238/240 attempts`."""
+    if part.samples == 1:
+        return f"{part.tasks}/{part.of}"
+    return f"{part.episodes}/{part.of * part.samples} attempts"
+
+
+def group_by_family(episodes: Iterable[EpisodeScore]) -> dict[str, list[EpisodeScore]]:
+    """Families sorted by name, episodes by task and sample: no sum depends on the order in which they finished."""
+    groups: dict[str, list[EpisodeScore]] = {}
+    for episode in sorted(episodes, key=lambda e: (e.family, e.task_id, e.sample)):
+        groups.setdefault(episode.family, []).append(episode)
+    return groups

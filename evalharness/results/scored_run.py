@@ -1,0 +1,168 @@
+"""A stored run as its scores: what tables over several runs are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.records.manifest import Manifest
+from evalharness.records.store import read_episodes, read_manifest
+from evalharness.results.run_labels import model_name
+from evalharness.results.score import EpisodeScore
+
+
+@dataclass(frozen=True)
+class TaskScore:
+    """A task's mean over its samples, fractions 0..1."""
+
+    task_id: str
+    task_hash: str
+    family: str
+    samples: int
+    success: float
+    progress: float
+    kind: str
+    attempts: Mapping[str, tuple[float, ...]]
+    """`success`, `progress` -> the value of each sample."""
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """What stands beside a run that was submitted."""
+
+    name: str
+    submitter: str
+    site: str | None
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """The scores of a run folder."""
+
+    folder: Path
+    manifest: Manifest
+    scores: tuple[EpisodeScore, ...]
+    """Sorted by task and sample."""
+    repeats: tuple[ScoredRun, ...] = ()
+    """The runs that this one is made of, where several were read as one (`evalharness.results.repeats`)."""
+    submitted: Submitted | None = None
+
+    @property
+    def name(self) -> str:
+        return model_name(self.manifest, self.submitted.name if self.submitted else None)
+
+    @cached_property
+    def config(self) -> Mapping[str, Any]:
+        """Its options by name."""
+        return self.manifest.options
+
+    @property
+    def suite(self) -> str:
+        """`agentboard`, `open`, or `open, seed 3`."""
+        return self.manifest.suite_name
+
+    @property
+    def perturbation(self) -> str | None:
+        return self.manifest.config.perturb
+
+    @property
+    def turn_limits(self) -> Mapping[str, int]:
+        """Family -> turns of its episodes at most."""
+        return self.manifest.turn_limits
+
+    @property
+    def max_turns(self) -> int:
+        """The largest limit of its families."""
+        return max(self.turn_limits.values())
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """What the user noted (`--label`); of a key that was given twice the later."""
+        return self.manifest.user_labels
+
+    @property
+    def action_interface(self) -> str:
+        """`react`, or `tools`."""
+        return self.manifest.config.action_interface or "react"
+
+    @property
+    def titles(self) -> Mapping[str, str]:
+        return self.manifest.titles
+
+    @cached_property
+    def tasks(self) -> Mapping[str, TaskScore]:
+        """Task id -> its mean over samples, sorted."""
+        groups: dict[str, list[EpisodeScore]] = {}
+        for score in self.scores:
+            groups.setdefault(score.task_id, []).append(score)
+        return {
+            task_id: TaskScore(
+                task_id=task_id,
+                task_hash=group[0].task_hash,
+                family=group[0].family,
+                samples=len(group),
+                success=sum(s.success for s in group) / len(group),
+                progress=sum(s.progress for s in group) / len(group),
+                kind=group[0].kind,
+                attempts={
+                    "success": tuple(float(s.success) for s in group),
+                    "progress": tuple(s.progress for s in group),
+                },
+            )
+            for task_id, group in groups.items()
+        }
+
+
+def load_scored_run(folder: Path) -> ScoredRun:
+    """Raises UserError when `folder` holds no run, or no finished episode."""
+    manifest = read_manifest(folder)
+    return scored_run(folder, manifest, [EpisodeScore.of(episode) for episode in read_episodes(folder)])
+
+
+def scored_run(folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore]) -> ScoredRun:
+    """Raises UserError where there are no scores."""
+    if not scores:
+        raise UserError(f"{folder} holds no finished episode yet; continue it with `evalharness run`")
+    return ScoredRun(folder, manifest, tuple(sorted(scores, key=lambda s: (s.family, s.task_id, s.sample))))
+
+
+def of_family(run: ScoredRun, family: str) -> ScoredRun:
+    """The run as if it had played that family alone. Raises UserError where it has played nothing of it."""
+    if not (scores := tuple(score for score in run.scores if score.family == family)):
+        raise UserError(f"{run.folder} has played nothing of {family}; leave it out")
+    parts = ("counts", "expected", "titles", "labels")
+    kept = {part: {family: getattr(run.manifest, part)[family]} for part in parts}
+    draw = {f: draw for f, draw in run.manifest.draw.items() if f == family}
+    manifest = run.manifest.model_copy(update={**kept, "draw": draw, "held_out": {}})
+    return replace(run, scores=scores, manifest=manifest)
+
+
+def require_same(
+    runs: Sequence[ScoredRun], what: str, value: Callable[[ScoredRun], object], advice: str
+) -> None:
+    """Raises UserError, naming the first two runs that differ in `what`."""
+    for run in runs[1:]:
+        if value(run) != value(runs[0]):
+            raise UserError(
+                f"{runs[0].folder} and {run.folder} differ in {what} ({value(runs[0])} and {value(run)}); {advice}"
+            )
+
+
+def require_same_turns(runs: Sequence[ScoredRun], advice: str) -> None:
+    """Raises UserError where a family that two runs have in common had another turn limit in each, or where runs
+    without a common family differ in theirs."""
+    first = runs[0]
+    for run in runs[1:]:
+        common = sorted(first.turn_limits.keys() & run.turn_limits.keys())
+        limits = [(first.turn_limits[f], run.turn_limits[f]) for f in common] or [
+            (first.max_turns, run.max_turns)
+        ]
+        for one, other in limits:
+            if one != other:
+                raise UserError(
+                    f"{first.folder} and {run.folder} differ in turn limit ({one} and {other}); {advice}"
+                )

@@ -1,0 +1,172 @@
+"""`summary.json`: the scores of a run folder, recomputed from its episodes whenever asked."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from evalharness.base.errors import DamageWarning
+from evalharness.base.reading import read_bytes, read_object
+from evalharness.envs.base import MAX_TURNS
+from evalharness.records.cost import Tokens, cost_of
+from evalharness.records.episode import Episode
+from evalharness.records.format_trouble import Replies
+from evalharness.records.manifest import Manifest
+from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
+from evalharness.records.summary import SCHEMA, FamilyRow, Summary, Timing, TokenCounts
+from evalharness.results.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.results.task_range import TaskRange, family_range, load_ranges
+
+NOT_TIMED = Timing()
+
+
+def infrastructure_failures(folder: Path, done: set[tuple[str, int]]) -> dict[str, int]:
+    """Family -> episodes that were given up and have not been played since."""
+    given_up = {(line["task_id"], line["sample"]) for line in read_failures(folder) if line.get("final")}
+    counts: dict[str, int] = {}
+    for task_id, _ in given_up - done:
+        family = task_id.split("/")[0]
+        counts[family] = counts.get(family, 0) + 1
+    return counts
+
+
+class Summing:
+    """The summary of a run folder, made of its episodes as somebody reads them."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError when `folder` holds no run."""
+        self.folder = folder
+        self.manifest = read_manifest(folder)
+        self.scores: list[EpisodeScore] = []
+        config = self.manifest.config
+        self._replies = Replies(config.max_tokens or 0, config.acts_by_tools)
+
+    def add(self, episode: Episode) -> None:
+        self.scores.append(EpisodeScore.of(self._replies.seen(episode)))
+
+    def summary(self, timing: Timing = NOT_TIMED) -> Summary:
+        """Of all that were added. `timing`: what only the running session knows."""
+        found = summary_of(self.folder, self.manifest, self.scores, timing)
+        trouble = self._replies.trouble()
+        return found.model_copy(update={"format_trouble": trouble}) if trouble else found
+
+
+def summarize(folder: Path, timing: Timing = NOT_TIMED) -> Summary:
+    """Compute the summary of a run folder. `timing`: what only the running session knows."""
+    summing = Summing(folder)
+    for episode in read_episodes(folder):
+        summing.add(episode)
+    return summing.summary(timing)
+
+
+def summary_of(
+    folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore], timing: Timing = NOT_TIMED
+) -> Summary:
+    """The summary that these scores make, whatever the folder's own episodes are; without what only replies show."""
+    config = manifest.config
+    groups = group_by_family(scores)
+    failures = infrastructure_failures(folder, {(s.task_id, s.sample) for s in scores})
+    limits = manifest.turn_limits
+    ranges = load_ranges(manifest.suite, config.suite_seed)
+    families = {
+        family: _family_row(manifest, family, groups.get(family, ()), failures.get(family, 0), ranges)
+        for family in manifest.counts
+    }
+    held_out, withheld = held_out_score(groups, manifest.held_out, config.samples)
+    some: dict[str, Any] = {
+        "turn_limits": limits if len(set(limits.values())) > 1 else None,
+        "scores": manifest.scores,
+        "draw": manifest.draw,
+        "first_tasks_only": config.limit,
+        "cost": timing.prices and cost_of(groups, timing.prices, timing.unfinished_tokens or Tokens()),
+    }
+    drawn: dict[str, Any] = (
+        {"sample": config.sample, "sample_seed": config.suite_seed} if config.sample else {}
+    )
+    return Summary(
+        schema=SCHEMA,
+        run=str(folder),
+        suite=manifest.suite,
+        labels={f: who for f, who in manifest.labels.items() if who != "official"},
+        model={"name": manifest.model_name, **manifest.identity.model},
+        max_turns=max(limits.values()),
+        max_tokens=config.max_tokens,
+        perturbation=config.perturb,
+        samples=config.samples,
+        families=families,
+        held_out=held_out,
+        held_out_withheld=withheld,
+        turns=sum(s.turns for s in scores),
+        format_error_turns=sum(s.format_errors for s in scores),
+        format_error_kinds=_error_kinds(scores),
+        tells_stop=manifest.tells_stop,
+        trimmed_episodes=sum(s.trimmed for s in scores),
+        context_full_episodes=sum(s.context_full for s in scores),
+        reasoning_truncated_turns=sum(s.reasoning_truncated for s in scores),
+        tokens=TokenCounts(
+            prompt=sum(s.prompt_tokens for s in scores),
+            completion=sum(s.completion_tokens for s in scores),
+            reasoning=sum(s.reasoning_tokens for s in scores),
+        ),
+        **{key: value for key, value in some.items() if value},
+        **drawn,
+        **timing.given(),
+    )
+
+
+def _family_row(
+    manifest: Manifest,
+    family: str,
+    scores: Sequence[EpisodeScore],
+    failures: int,
+    ranges: Mapping[str, TaskRange],
+) -> FamilyRow:
+    count, limit = manifest.counts[family], manifest.turn_limits[family]
+    found: dict[str, Any] = {"n": 0, "episodes": 0}
+    if scores:
+        score = family_score(scores)
+        found = score.given()
+        if family in manifest.scores:
+            found["mean_turns"] = fmean(s.turns for s in scores)
+        reference = family_range([(s.task_id, s.task_hash) for s in scores], ranges, found, limit)
+        if reference or limit == MAX_TURNS:
+            found["reference"] = reference
+    return FamilyRow(
+        selected=count,
+        expected=manifest.expected[family],
+        episodes_selected=count * manifest.config.samples,
+        infrastructure_failures=failures,
+        **found,
+    )
+
+
+def _error_kinds(scores: Iterable[EpisodeScore]) -> dict[str, int]:
+    """Kind of format error -> turns that have it, by name."""
+    counts: Counter[str] = Counter()
+    for score in scores:
+        counts.update(score.format_error_kinds)
+    return dict(sorted(counts.items()))
+
+
+def write_summary(folder: Path, timing: Timing) -> Summary:
+    summary = summarize(folder, timing)
+    write_atomically(folder / SUMMARY, json.dumps(summary.to_json(), indent=2, sort_keys=False) + "\n")
+    return summary
+
+
+def earlier_timing(folder: Path) -> Timing:
+    """What the last call that played anything wrote down of itself; it cannot be recomputed."""
+    path = folder / SUMMARY
+    try:
+        summary = read_object(read_bytes(path))
+        return Timing.of({key: summary[key] for key in Timing.model_fields if key in summary})
+    except OSError:
+        return NOT_TIMED
+    except ValueError as error:
+        warnings.warn(f"{path} is damaged ({error}); its times are left out", DamageWarning, stacklevel=2)
+        return NOT_TIMED

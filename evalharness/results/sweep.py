@@ -1,0 +1,228 @@
+"""A model on one family in the family's own words and under perturbations: does it understand, or has it learnt the
+words? Numbers only; `report` draws them. The table is that of AgentRefine (ICLR 2025)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from statistics import fmean, pstdev, stdev
+from typing import Any
+
+from evalharness import stats
+from evalharness.base.errors import UserError
+from evalharness.envs.base import EnvSpec, Perturbation
+from evalharness.results.comparison import compare_runs
+from evalharness.results.curves import UNPERTURBED
+from evalharness.results.difference import Difference
+from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.scored_run import ScoredRun
+from evalharness.results.touched import Touched
+
+SCHEMA = 1
+PLANS = "plans"
+"""The folder of the known plans in a study; no column."""
+
+
+def default_perturbations(spec: EnvSpec) -> list[str]:
+    """The published perturbations of a family; all that it has where none was published."""
+    known: Mapping[str, Perturbation] = spec.actions.wording.perturbations
+    published = [name for name, how in known.items() if how.published]
+    names = published or list(known)
+    if not names:
+        raise UserError(f"{spec.title} has no perturbation (see: evalharness perturb list)")
+    return names
+
+
+@dataclass(frozen=True)
+class Column:
+    """One run of the sweep. Rates are fractions 0..1."""
+
+    name: str
+    folder: str
+    n: int
+    """Tasks played."""
+    expected: int
+    """Tasks selected."""
+    rates: Mapping[str, float]
+    """Measure -> rate."""
+    ci95: Mapping[str, tuple[float, float]]
+    differences: Mapping[str, Difference]
+    """Measure -> this column against the unperturbed one, paired by task; empty for the unperturbed one itself."""
+    retention: Mapping[str, float | None]
+    """Measure -> perturbed / unperturbed over the paired tasks; None where the unperturbed rate is 0."""
+    touched: int | None = None
+    """Tasks of the unperturbed run whose words the perturbation changes (`Touched.tasks`); None where it was not
+    looked at."""
+    actions: int | None = None
+    """Those of them in which an action has to be said otherwise."""
+    prompts: int | None = None
+    """Tasks whose prompt it changes."""
+    touched_differences: Mapping[str, Difference] = field(default_factory=dict)
+    """As `differences`, over the touched tasks alone; empty where these are all or none. No part of Holm's table."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    family: str
+    title: str
+    model: str
+    suite: str
+    max_turns: int
+    samples: int
+    columns: tuple[Column, ...]
+    """The unperturbed one first."""
+    average: Mapping[str, float]
+    """Measure -> mean over all columns, the unperturbed one included, as in the paper."""
+    first_average: Mapping[str, float] | None
+    """Measure -> mean over the perturbations that the paper's first version averages over (three of ALFWorld's); None
+    where the sweep has not all of them."""
+    first_average_of: tuple[str, ...]
+    std_population: Mapping[str, float]
+    """Measure -> standard deviation over the columns, divided by their number."""
+    std_sample: Mapping[str, float | None]
+    """The same divided by their number less one; None for a single column."""
+    notes: tuple[str, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self)}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A flat row a column, then the average and both standard deviations."""
+        rows = [_row(column) for column in self.columns]
+        for name, values in (
+            ("average", self.average),
+            *([("first_average", self.first_average)] if self.first_average else []),
+            ("std_population", self.std_population),
+            ("std_sample", self.std_sample),
+        ):
+            rows.append(dict.fromkeys(rows[0]) | {"column": name, **values})
+        return rows
+
+
+def _row(column: Column) -> dict[str, Any]:
+    row: dict[str, Any] = {"column": column.name, "n": column.n, "expected": column.expected}
+    for measure in MEASURES:
+        low, high = column.ci95[measure]
+        row |= {
+            measure: column.rates[measure],
+            f"{measure}_ci95_low": low,
+            f"{measure}_ci95_high": high,
+            f"{measure}_retention": column.retention.get(measure),
+        }
+        found = column.differences.get(measure)
+        names = ("difference", "p", "p_holm", "wins", "ties", "losses")
+        row |= {f"{measure}_{name}": getattr(found, name) if found else None for name in names}
+        ends = found.ci95 if found else (None, None)
+        row |= {f"{measure}_difference_ci95_low": ends[0], f"{measure}_difference_ci95_high": ends[1]}
+        alone = column.touched_differences.get(measure)
+        row[f"{measure}_touched_difference"] = alone.difference if alone else None
+        ends = alone.ci95 if alone else (None, None)
+        row |= {f"{measure}_touched_ci95_low": ends[0], f"{measure}_touched_ci95_high": ends[1]}
+    return row | {
+        "touched": column.touched, "actions_touched": column.actions, "prompts_touched": column.prompts
+    }  # fmt: skip
+
+
+def sweep_of(
+    runs: Mapping[str, ScoredRun],
+    touched: Mapping[str, Touched] | None = None,
+    first_average: Sequence[str] = (),
+) -> Sweep:
+    """`runs`: column -> run, `UNPERTURBED` first; `touched`: column -> the tasks that its perturbation touches;
+    `first_average`: the perturbations of `Sweep.first_average`. Holm's correction is over all tests of all tasks, both
+    measures.
+
+    Raises UserError where the runs are not of one protocol.
+    """
+    first = next(iter(runs.values()))
+    family = next(iter(first.manifest.counts))
+    comparisons = compare_runs(list(runs.values())) if len(runs) > 1 else []
+    differences: dict[str, dict[str, Difference]] = {name: {} for name in runs}
+    for name, comparison in zip(list(runs)[1:], comparisons, strict=True):
+        differences[name] = {d.measure: d for d in comparison.differences if d.family == family}
+    columns = tuple(
+        _with_touched(_column(name, run, differences[name]), first, run, (touched or {}).get(name))
+        for name, run in runs.items()
+    )
+    rates = {measure: [column.rates[measure] for column in columns] for measure in MEASURES}
+    return Sweep(
+        family=family,
+        title=first.titles.get(family, family),
+        model=first.name,
+        suite=first.suite,
+        max_turns=first.max_turns,
+        samples=int(first.config["samples"]),
+        columns=columns,
+        average={measure: fmean(values) for measure, values in rates.items()},
+        first_average=_mean_of(columns, first_average),
+        first_average_of=tuple(first_average),
+        std_population={measure: pstdev(values) for measure, values in rates.items()},
+        std_sample={m: stdev(values) if len(values) > 1 else None for m, values in rates.items()},
+        notes=tuple(_notes(columns)),
+    )
+
+
+def _mean_of(columns: Sequence[Column], names: Sequence[str]) -> dict[str, float] | None:
+    chosen = [column for column in columns if column.name in names]
+    if not names or len(chosen) < len(names):
+        return None
+    return {measure: fmean(column.rates[measure] for column in chosen) for measure in MEASURES}
+
+
+def _column(name: str, run: ScoredRun, differences: Mapping[str, Difference]) -> Column:
+    tasks = list(run.tasks.values())
+    rates, intervals = {}, {}
+    for measure in MEASURES:
+        values = [getattr(task, measure) for task in tasks]
+        rates[measure] = fmean(values)
+        intervals[measure] = stats.rate_interval(values, binary=measure == "success")
+    return Column(
+        name=name,
+        folder=str(run.folder),
+        n=len(tasks),
+        expected=sum(run.manifest.counts.values()),
+        rates=rates,
+        ci95=intervals,
+        differences=differences,
+        retention={m: d.run / d.baseline if d.baseline else None for m, d in differences.items()},
+    )
+
+
+def _with_touched(column: Column, plain: ScoredRun, run: ScoredRun, touched: Touched | None) -> Column:
+    if touched is None:
+        return column
+    found: dict[str, Difference] = {}
+    only = [
+        replace(each, scores=tuple(score for score in each.scores if score.task_id in touched.tasks))
+        for each in (plain, run)
+    ]
+    both = plain.tasks.keys() & run.tasks.keys()
+    if touched.tasks & both and not both <= touched.tasks:
+        [comparison] = compare_runs(only)
+        found = {d.measure: d for d in comparison.differences if d.family != HELD_OUT}
+    return replace(
+        column,
+        touched=len(touched.tasks & plain.tasks.keys()),
+        actions=len(touched.actions & plain.tasks.keys()),
+        prompts=len(touched.prompts & plain.tasks.keys()),
+        touched_differences=found,
+    )
+
+
+def _notes(columns: Sequence[Column]) -> list[str]:
+    notes = []
+    missing = [f"{c.name} {c.n}/{c.expected}" for c in columns if c.n != c.expected]
+    if missing:
+        notes.append(
+            f"not every task was played: {', '.join(missing)}; average and Std are over those that were"
+        )
+    for column in columns:
+        if column.touched == 0:
+            how = f"the prompt of {column.prompts} tasks, but " if column.prompts else ""
+            notes.append(
+                f"{column.name} changes {how}no word that these tasks need or show: its column repeats the first"
+            )
+    return notes
+
+
+__all__ = ["SCHEMA", "UNPERTURBED", "Column", "Sweep", "default_perturbations", "sweep_of"]

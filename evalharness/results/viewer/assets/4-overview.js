@@ -1,0 +1,233 @@
+// The overview: scores with intervals, floors and ceilings; how episodes ended; where time went; differences.
+
+function overview(app) {
+  const { data } = app, runs = data.runs, several = runs.length > 1;
+  return h('div.page', {},
+    data.index.only_failures && h('p.warning', {}, 'This page holds the trajectories of failures only (--only-failures); every number counts all episodes.'),
+    section(several ? 'Runs' : 'Scores', standings(data, runs)),
+    runs.map(run => heading(run, several)),
+    several && section('Differences', differences(app)),
+    section('Tasks', taskGrid(data, runs), gridLegend(runs)),
+    section(several ? 'Scores' : 'Scores, their intervals and bounds', scores(data, runs),
+      h('p.soft.legend', {},
+        'Percent. ', h('span.key.success', {}), ' success, ', h('span.key.progress', {}),
+        ' progress; whisker: 95 % interval; ticks: ', h('span.key-tick.floor', {}), ' chance, ',
+        h('span.key-tick.ceiling', {}), ' best known plans. ',
+        'Corrected: 0 is chance, 100 the best known plans.')),
+    section('Progress by turn', h('div.curves', {}, data.families.filter(family => runs.some(run => run.curves[family])).map(family =>
+      h('figure', {}, h('figcaption', {}, h('a', { href: address({ family }) }, data.title(family))),
+        curve(runs, family)))),
+    several && h('p.soft.legend', {}, runs.map(run => [h('span.key-line', { run }), ` ${letter(run)} ${oneLine(run.label)}  `]))),
+    section('How episodes ended', endings(data, runs), h('p.soft.legend', {},
+      h('span.key.success', {}), ' success ', h('span.key.partial', {}), ' some progress ',
+      h('span.key.none', {}), ' no progress')),
+    section('Where the time went', times(data, runs), h('p.soft.legend', {},
+      'Summed over episodes, of which many run at once. ',
+      h('span.key.model', {}), ' model ', h('span.key.environment', {}), ' simulator ',
+      h('span.key.rest', {}), ' waiting and harness')),
+    runs.some(run => run.behaviour.length) && section('Behaviour', behaviour(data, runs)));
+}
+
+const section = (title, ...children) => h('section', {}, h('h2', {}, title), ...children);
+
+// Runs x families: success, and progress below it; the held-out score last.
+function standings(data, runs) {
+  const several = runs.length > 1, held = runs.some(run => run.summary.held_out);
+  let partial = false;
+  const cell = (entry, part) => {
+    if (!entry || entry.success_rate === undefined || entry.success_rate === null) return h('td.n', {}, '–');
+    partial ||= part;
+    return h('td.n', { title: part ? `${entry.n} of ${entry.expected} tasks` : null }, h('b', {}, percent(entry.success_rate), part && '†'),
+      h('small', {}, percent(entry.progress_rate)));
+  };
+  const rows = runs.map(run => h('tr', { class: troubled(run) ? 'trouble' : '' },
+    h('th', { scope: 'row' }, several && [chip(run), ' '], h('span.run-name', {}, oneLine(run.label)), troubled(run) && h('small.why-trouble', {}, `format errors in ${percent(errorShare(run), 0)} % of turns`)),
+    data.families.map(family => {
+      const entry = run.summary.families[family];
+      return cell(entry, Boolean(entry) && (entry.n !== entry.expected || entry.episodes !== entry.expected * run.summary.samples));
+    }), held && cell(run.summary.held_out, false)));
+  return [scrolled(h('table.standings', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''),
+    data.families.map(family => h('th.n', { scope: 'col' }, h('a', { href: address({ family }) }, data.title(family)))),
+    held && h('th.n', { scope: 'col' }, 'Held-out'))), h('tbody', {}, rows))),
+  h('p.soft.legend', {}, 'Success %, and below it progress %.', partial && ' † of a part of the family only.')];
+}
+
+const errorShare = run => (run.summary.turns ? run.summary.format_error_turns / run.summary.turns : 0);
+// From here on a score says more about the form of the replies than about the model's skill.
+const troubled = run => errorShare(run) >= 0.5;
+
+function trouble(run) {
+  if (!troubled(run)) return null;
+  return h('p.trouble', { role: 'alert' }, h('b', {}, `${percent(errorShare(run), 0)} % of the turns have a format error`),
+    ': the scores say more about the form of the replies than about the model. ',
+    h('a', { href: address({ family: 'all', run: run.number || undefined, trouble: 'format' }) }, 'look at them'));
+}
+
+// How far a run in progress is.
+function doing(run) {
+  const families = Object.values(run.summary.families);
+  const all = families.reduce((sum, family) => sum + family.episodes_selected, 0);
+  if (!run.data.source.live || run.size >= all) return null;
+  return h('p.doing', {}, h('progress', { max: all, value: run.size, 'aria-label': 'episodes finished' }),
+    ` ${count(run.size)} of ${plural(all, 'episode')}`);
+}
+
+function heading(run, several) {
+  const held = run.summary.held_out;
+  const facts = [`suite ${run.suite}${run.suite_seed ? `, seed ${run.suite_seed}` : ''}`,
+    run.perturbation && `perturbation ${run.perturbation}`, `at most ${run.max_turns} turns`,
+    run.samples > 1 && `${run.samples} samples a task`, plural(run.size, 'episode'),
+    `started ${new Date(1000 * run.started).toISOString().slice(0, 16).replace('T', ' ')} UTC`];
+  return h('header.run', {},
+    h('div', {},
+      h('h1', {}, several && [chip(run), ' '], oneLine(run.label)),
+      h('p.soft', {}, facts.filter(Boolean).join(' · ')),
+      run.label !== run.name && h('p.soft', {}, oneLine(run.name)),
+      h('p.soft', {}, h('code', {}, oneLine(run.folder)))),
+    held && h('dl.held', {}, ['success', 'progress'].map(measure => h('div', {},
+      h('dt', {}, `held-out ${measure}`),
+      h('dd', {}, h('strong', {}, percent(held[`${measure}_rate`])),
+        h('small', {}, `${percent(held[`${measure}_rate_ci95`][0])}–${percent(held[`${measure}_rate_ci95`][1])}`))))),
+    doing(run), trouble(run),
+    h('ul.notes', {}, run.warnings.map(text => h('li.warning', {}, text)),
+      run.notes.slice(1).map(text => h('li', {}, text))),
+    run.details.length > 0 && h('details.folded', {}, h('summary', {}, 'tokens and efficiency'),
+      h('ul.notes', {}, run.details.map(text => h('li', {}, text)))));
+}
+
+// Chance-corrected, with an interval that holds the floor's own error.
+function corrected(reference, measure) {
+  const limits = reference.chance_corrected_ci95?.[measure];
+  return h('div', {}, percent(reference.chance_corrected[measure]),
+    // Below chance the limits are negative, and a dash between them would read as another minus.
+    limits && h('small', {}, ` ${limits.map(limit => percent(limit).replace('-', '−')).join(' to ')}`));
+}
+
+const USUAL = { success: 'success', progress: 'progress' };
+
+// Families whose scores have names of their own stand in tables of their own.
+function scores(data, runs) {
+  const names = family => runs.map(run => run.summary.scores?.[family]).find(Boolean);
+  const usual = data.families.filter(family => !names(family)), apart = data.families.filter(names);
+  return [usual.length && scoreTable(data, runs, usual, USUAL),
+    ...apart.map(family => scoreTable(data, runs, [family], names(family)))].filter(Boolean);
+}
+
+function scoreTable(data, runs, families, names) {
+  const several = runs.length > 1, body = h('tbody', {});
+  for (const family of families) {
+    runs.filter(run => run.summary.families[family]).forEach((run, i) => {
+      const entry = run.summary.families[family], reference = entry.reference;
+      const rate = (measure, bar) => rateBar(bar, entry[measure], entry[`${measure}_ci95`],
+        reference?.floor[measure], reference?.ceiling[measure]);
+      body.append(h('tr', { class: i ? 'same' : '' },
+        h('th', { scope: 'row' }, i ? '' : h('a', { href: address({ family }) }, data.title(family))),
+        several && h('td', {}, chip(run)),
+        h('td', {}, rate('success_rate', 'success')), h('td', {}, rate('progress_rate', 'progress')),
+        h('td.n', {}, (entry.n === entry.expected ? `${entry.n}` : `${entry.n}/${entry.expected}`)
+          + (run.summary.samples > 1 ? ` × ${run.summary.samples}` : '')),
+        h('td.n', {}, percent(entry.grounding_accuracy)),
+        h('td.n', {}, reference ? ['success_rate', 'progress_rate'].map(measure => corrected(reference, measure)) : '–')));
+    });
+  }
+  for (const run of runs.filter(run => names === USUAL && run.summary.held_out)) {
+    const held = run.summary.held_out;
+    body.append(h('tr.total', {}, h('th', { scope: 'row' }, 'Held-out'),
+      several && h('td', {}, chip(run)),
+      h('td', {}, rateBar('success', held.success_rate, held.success_rate_ci95)),
+      h('td', {}, rateBar('progress', held.progress_rate, held.progress_rate_ci95)), h('td.n', {}, held.n), h('td', {}), h('td', {})));
+  }
+  return scrolled(h('table.scores', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
+    several && h('th', { scope: 'col' }, 'run'),
+    [names.success, names.progress].map(name => h('th', { scope: 'col' }, name)),
+    ['tasks', 'grounding', 'corrected'].map(name =>
+      h('th.n', { scope: 'col' }, name)))), body));
+}
+
+// Wide tables scroll by themselves; the focus makes that possible with the keyboard.
+const scrolled = table => h('div.scroll', { tabindex: 0 }, table);
+
+function differences(app) {
+  const { data } = app, { comparisons, not_compared: apart } = data.index;
+  const found = comparisons.map(comparison => {
+    const [a, b] = comparison.numbers.map(number => data.runs[number]);
+    const shown = p => p === null ? '-' : p < 0.001 ? '<.001' : p.toFixed(3);
+    const row = d => h('tr', { class: d.p_holm < 0.05 ? 'significant' : '' },
+      h('th', { scope: 'row' }, d.family === 'held_out' ? 'Held-out' : data.title(d.family)), h('td', {}, d.measure),
+      h('td.n', {}, d.n), h('td.n', {}, percent(d.baseline)), h('td.n', {}, percent(d.run)),
+      h('td.n', {}, h('b', {}, signed(d.difference))), h('td.n.soft', {}, `${signed(d.ci95[0])} to ${signed(d.ci95[1])}`),
+      h('td.n', {}, shown(d.p)), h('td.n', {}, shown(d.p_holm)), h('td.n.soft', {}, shown(d.p_by_kind)),
+      h('td.n', {}, `${d.wins} / ${d.ties} / ${d.losses}`));
+    const flips = (name, ids, outcome) => h('p', {}, `${name}: `, ids.length
+      ? h('a', { href: address({ family: 'all', run: b.number, outcome }) }, plural(ids.length, 'task')) : 'none');
+    return h('div', {},
+      h('h3', {}, chip(b), ` ${oneLine(b.label)} against `, chip(a), ` ${oneLine(a.label)}`),
+      h('ul.notes', {}, comparison.notes.map(text => h('li', {}, text))),
+      scrolled(h('table', {}, h('thead', {}, h('tr', {}, ['family', 'measure'].map(name => h('th', { scope: 'col' }, name)),
+        ['n', letter(a), letter(b), 'difference', '95 % interval', 'p', 'Holm', 'p by kind', 'won / tied / lost'].map(name =>
+          h('th.n', { scope: 'col' }, name)))), h('tbody', {}, comparison.differences.map(d => row(d))))),
+      flips(`solved more by ${letter(b)}`, comparison.gained, 'gained'),
+      flips(`solved more by ${letter(a)}`, comparison.lost, 'lost'));
+  });
+  return [found, apart.map(why => h('p.warning', {}, `not compared: ${why}`))];
+}
+
+// (family, run, its episodes) for every pair that has some.
+function* groups(data, runs) {
+  for (const family of data.families) {
+    for (const run of runs) {
+      const listed = [];
+      for (let i = 0; i < run.size; i++) if (run.task(i).family === family) listed.push(i);
+      if (listed.length) yield [family, run, listed];
+    }
+  }
+}
+
+function perGroup(data, runs, headings, cells) {
+  const several = runs.length > 1;
+  let before = null;
+  const rows = [...groups(data, runs)].map(([family, run, listed]) => {
+    const first = family !== before;
+    before = family;
+    return h('tr', { class: first ? '' : 'same' },
+      h('th', { scope: 'row' }, first && h('a', { href: address({ family }) }, data.title(family))),
+      several && h('td', {}, chip(run)),
+      cells(run, listed, family));
+  });
+  return scrolled(h('table', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
+    several && h('th', { scope: 'col' }, 'run'), headings.map(([name, kind]) => h('th', { scope: 'col', class: kind }, name)))),
+  h('tbody', {}, rows)));
+}
+
+function endings(data, runs) {
+  const total = (run, listed, column) => listed.reduce((sum, i) => sum + run.column[column][i], 0);
+  return perGroup(data, runs, [['', 'wide'], ['mean turns', 'n'], ['limit reached', 'n'], ['turns with a format error', 'n'],
+    ['turns not valid', 'n']],
+  (run, listed, family) => {
+    const by = { success: 0, partial: 0, none: 0 };
+    for (const i of listed) by[run.outcome(i)]++;
+    const turns = total(run, listed, 'turns'), limit = data.index.ended_by.indexOf('turn_limit');
+    const share = column => h('a', { href: address({ family, run: run.number || undefined,
+      trouble: column === 'invalid_turns' ? 'not_valid' : 'format' }) }, percent(total(run, listed, column) / turns) + ' %');
+    return [h('td', {}, stack(Object.entries(by).map(([kind, n]) => [kind, n, OUTCOME[kind]]), count)),
+      h('td.n', {}, (turns / listed.length).toFixed(1)),
+      h('td.n', {}, percent(listed.filter(i => run.column.ended_by[i] === limit).length / listed.length) + ' %'),
+      h('td', { class: total(run, listed, 'format_error_turns') >= turns / 2 ? 'n alarming' : 'n' }, share('format_error_turns')), h('td.n', {}, share('invalid_turns'))];
+  });
+}
+
+function times(data, runs) {
+  const table = perGroup(data, runs, [['', 'wide'], ['model', 'n'], ['simulator', 'n'], ['rest', 'n'],
+    ['an episode', 'n'], ['tokens', 'n']],
+  (run, listed) => {
+    const sum = column => listed.reduce((total, i) => total + run.column[column][i], 0);
+    const model = sum('model_s'), environment = sum('environment_s'), wall = sum('wall_s');
+    const rest = Math.max(0, wall - model - environment);
+    return [h('td', {}, stack([['model', model, 'model'], ['environment', environment, 'simulator'], ['rest', rest, 'rest']], duration)),
+      ...[model, environment, rest].map(seconds => h('td.n', {}, duration(seconds))),
+      h('td.n', {}, duration(wall / listed.length)), h('td.n', {}, count(sum('tokens')))];
+  });
+  const walls = runs.filter(run => run.summary.wall_s).map(run => h('li', {},
+    runs.length > 1 && `${letter(run)}: `, `${duration(run.summary.wall_s)} of wall time`));
+  return [table, h('ul.notes', {}, walls)];
+}

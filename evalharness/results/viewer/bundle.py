@@ -1,0 +1,321 @@
+"""Run folders as what the page shows: a small index of everything, and the trajectories in blocks."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError, nearest
+from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
+from evalharness.records.episode import Episode
+from evalharness.records.manifest import Manifest
+from evalharness.records.store import EpisodeKey
+from evalharness.records.summary import Summary
+from evalharness.results.behaviour import ALL, FIGURES, Behaving, RunBehaviour, behaviour_rows
+from evalharness.results.comparison import comparable_groups, compare_runs
+from evalharness.results.report.table import notes, performance_lines, token_lines, warnings
+from evalharness.results.run_labels import labels_of, letter
+from evalharness.results.scored_run import ScoredRun, of_family, require_same, scored_run
+from evalharness.results.summary import Summing, earlier_timing
+from evalharness.results.tables import episodes_at, sorted_offsets
+from evalharness.results.viewer.prompts import Prompts
+from evalharness.results.viewer.records import COLUMNS, ENDED_BY, TROUBLES, Judgements, list_row, trajectory
+
+SCHEMA = 1
+BLOCK_BYTES = 200_000
+"""Of trajectories as JSON in one block, about: decompressed in a few milliseconds, and still many alike to compress."""
+
+BehaviourRow = tuple[str, str, float, float | None, float | None]
+"""(figure, family, value, low, high): the panel of behaviour. A family of "" is all of them together."""
+Behaviour = Callable[[RunBehaviour], Sequence[BehaviourRow]]
+
+
+EpisodeJudgements = Mapping[EpisodeKey, Judgements]
+JudgementsOf = Callable[[Path], EpisodeJudgements]
+"""Run folder -> what judges said of its turns."""
+
+
+def no_judgements(folder: Path) -> EpisodeJudgements:
+    return {}
+
+
+def behaviour_figures(run: RunBehaviour) -> Sequence[BehaviourRow]:
+    """The figures of `evalharness analyze`, shares in percent."""
+    figures = {figure.name: figure for figure in FIGURES}
+    rows = []
+    for row in behaviour_rows(run):
+        figure = figures[row.figure]
+        title, times = (f"{figure.title} %", 100) if figure.share else (figure.title, 1)
+        family = "" if row.family == ALL else row.family
+        rows.append((title, family, times * row.value, times * row.low, times * row.high))
+    return rows
+
+
+def compressed(value: Any) -> bytes:
+    """Gzipped JSON; the same value gives the same bytes."""
+    return gzip_text(json.dumps(value, separators=(",", ":")))
+
+
+def gzip_text(text: str) -> bytes:
+    return gzip.compress(text.encode(), compresslevel=6, mtime=0)
+
+
+LEFT_OUT = -1
+"""Block of an episode whose trajectory is not in the page (`--only-failures`); it counts in every number."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What of the runs the page is about."""
+
+    family: str | None = None
+    only_failures: bool = False
+    """Trajectories of episodes without success alone."""
+
+
+@dataclass
+class TaskTable:
+    """The tasks of all runs, each once."""
+
+    positions: dict[str, int] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+
+    def position(self, episode: Episode) -> int:
+        if episode.task_id not in self.positions:
+            self.positions[episode.task_id] = len(self.rows)
+            self.rows.append(
+                {
+                    "id": episode.task_id,
+                    "family": episode.family,
+                    "kind": episode.kind,
+                    "difficulty": episode.difficulty,
+                    "goal": episode.goal,
+                }
+            )
+        return self.positions[episode.task_id]
+
+
+@dataclass
+class RunRecords:
+    """The episodes of one run as the page takes them, added one by one."""
+
+    tasks: TaskTable
+    prompts: Prompts
+    max_turns: int
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Family -> turns of its episodes at most."""
+    acts_by_tools: bool = False
+    judged: EpisodeJudgements = field(default_factory=dict)
+    chosen: Chosen = field(default_factory=lambda: Chosen())
+    rows: list[tuple[float, ...]] = field(default_factory=list)
+    adaptation: Adaptation = AS_WRITTEN
+    _closed: list[bytes] = field(default_factory=list)
+    _open: list[str] = field(default_factory=list)
+    _open_bytes: int = 0
+    _curves: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, episode: Episode) -> None:
+        if self.chosen.family not in (None, episode.family):
+            return
+        self._count_progress(episode)
+        if self.chosen.only_failures and episode.success:
+            self.rows.append(list_row(episode, self.tasks.position(episode), LEFT_OUT, LEFT_OUT))
+            return
+        row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
+        self.rows.append(row)
+        limit = self.limits.get(episode.family, self.max_turns)
+        prompt = self.prompts.of(episode, limit, self.acts_by_tools, self.adaptation)
+        judged = self.judged.get((episode.task_id, episode.sample))
+        self._open.append(json.dumps(trajectory(episode, prompt, judged), separators=(",", ":")))
+        self._open_bytes += len(self._open[-1])
+        if self._open_bytes >= BLOCK_BYTES:
+            self._closed.append(self._packed())
+            self._open, self._open_bytes = [], 0
+
+    def blocks(self) -> list[bytes]:
+        """Trajectories as gzipped JSON lists."""
+        return [*self._closed, self._packed()] if self._open else self._closed
+
+    def _packed(self) -> bytes:
+        return gzip_text(f"[{','.join(self._open)}]")
+
+    def columns(self) -> dict[str, list[float]]:
+        return {name: [row[i] for row in self.rows] for i, name in enumerate(COLUMNS)}
+
+    def _count_progress(self, episode: Episode) -> None:
+        """Sums of progress after each turn; an episode that ended keeps its progress."""
+        sums = self._curves.setdefault(episode.family, [0.0] * (self.max_turns + 1))
+        reached = [turn.progress for turn in episode.turns[: self.max_turns]]
+        for turn, progress in enumerate(reached + [episode.progress] * (self.max_turns - len(reached))):
+            sums[turn] += progress
+        sums[-1] += 1
+
+    def curves(self) -> dict[str, list[float]]:
+        """Family -> mean progress after turn 1, 2, ..."""
+        return {
+            family: [round(total / sums[-1], 4) for total in sums[:-1]]
+            for family, sums in sorted(self._curves.items())
+        }
+
+
+def run_entry(
+    manifest: Manifest,
+    summary: Summary,
+    label: str,
+    family: str | None = None,
+    behaviour: Sequence[BehaviourRow] = (),
+) -> dict[str, Any]:
+    """What the page says about a run as a whole, its episodes excepted. `label`: what tells it from the others."""
+    rows = [list(row) for row in behaviour if family in (None, row[1])]
+    if family is not None:
+        families = {name: entry for name, entry in summary.families.items() if name == family}
+        summary = summary.model_copy(update={"families": families, "held_out": None})
+    titles = manifest.titles
+    return {
+        "name": manifest.model_name,
+        "label": label,
+        "folder": summary.run,
+        "suite": manifest.suite,
+        "suite_seed": manifest.config.suite_seed,
+        "perturbation": summary.perturbation,
+        "max_turns": summary.max_turns,
+        "samples": summary.samples,
+        "temperature": manifest.config.temperature,
+        "started": manifest.sessions[0].started,
+        "evalharness": manifest.sessions[-1].evalharness,
+        "summary": summary.to_json(),
+        "notes": notes(summary, titles),
+        "details": [*token_lines(summary, titles), *performance_lines(summary.performance)],
+        "warnings": warnings(summary, titles),
+        "behaviour": rows,
+    }
+
+
+class ReadRun:
+    """A run folder read once, for all that the page says of the run as a whole."""
+
+    def __init__(self, folder: Path, behaviour: Behaviour | None) -> None:
+        """Raises UserError when `folder` holds no finished episode."""
+        self._summing = Summing(folder)
+        behaving = Behaving(folder, self._summing.manifest) if behaviour else None
+
+        def seen(episode: Episode) -> None:
+            self._summing.add(episode)
+            if behaving:
+                behaving.add(episode)
+
+        self.offsets = sorted_offsets(folder, seen)
+        self.scored = scored_run(folder, self._summing.manifest, self._summing.scores)
+        self.behaviour = behaviour(behaving.behaviour()) if behaviour and behaving else ()
+
+    def entry(self, label: str, family: str | None) -> dict[str, Any]:
+        folder, manifest = self.scored.folder, self.scored.manifest
+        summary = self._summing.summary(earlier_timing(folder))
+        return run_entry(manifest, summary, label, family, self.behaviour)
+
+
+def read_comparable(folders: Sequence[Path], behaviour: Behaviour | None) -> list[ReadRun]:
+    """Tables never mix suites or action interfaces. Raises UserError when these do, or when a folder holds no
+    finished episode."""
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UserError("the same run folder was given twice")
+    read = [ReadRun(folder, behaviour) for folder in folders]
+    runs = [each.scored for each in read]
+    require_same(runs, "suite", lambda run: run.suite, "make a report of each")
+    require_same(runs, "action interface", lambda run: run.action_interface, "make a report of each")
+    return read
+
+
+Comparisons = tuple[list[dict[str, Any]], list[str]]
+"""(differences, each with the positions of its two runs; why some runs have none)"""
+
+
+def comparisons(runs: Sequence[ScoredRun], numbers: Sequence[int] | None = None) -> Comparisons:
+    """Every run against the first that it can be compared with: one of another protocol leaves the others theirs.
+    `numbers`: the runs' places among all of the page."""
+    places = list(numbers or range(len(runs)))
+    groups, reasons = comparable_groups(runs)
+    found = []
+    for group in groups:
+        named = [places[i] for i in group]
+        compared = compare_runs([runs[i] for i in group], named) if len(group) > 1 else []
+        for number, comparison in zip(named[1:], compared, strict=True):
+            found.append({"numbers": [named[0], number], **comparison.to_json()})
+    return found, [f"{letter(places[position])}: {why}" for position, why in reasons.items()]
+
+
+def make_index(
+    entries: Iterable[dict[str, Any]],
+    records: Sequence[RunRecords],
+    tasks: TaskTable,
+    titles: dict[str, str],
+    compared: Comparisons,
+    chosen: Chosen,
+) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "titles": titles,
+        "troubles": TROUBLES,
+        "ended_by": ENDED_BY,
+        "tasks": tasks.rows,
+        "runs": [
+            {**entry, "episodes": record.columns(), "curves": record.curves()}
+            for entry, record in zip(entries, records, strict=True)
+        ],
+        "comparisons": compared[0],
+        "not_compared": compared[1],
+        "family": chosen.family,
+        "only_failures": chosen.only_failures,
+    }
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """All that a page of finished runs holds."""
+
+    index: dict[str, Any]
+    records: Sequence[RunRecords]
+    prompts: Prompts
+
+
+def load_bundle(
+    folders: Sequence[Path],
+    *,
+    prompts: Path | None = None,
+    behaviour: Behaviour | None = None,
+    judgements: JudgementsOf = no_judgements,
+    chosen: Chosen | None = None,
+) -> Bundle:
+    """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
+    chosen = chosen or Chosen()
+    read = read_comparable(folders, behaviour)
+    runs = [each.scored for each in read]
+    if chosen.family is not None:
+        require_family(chosen.family, [run.manifest for run in runs])
+        runs = [of_family(run, chosen.family) for run in runs]
+    tasks, worded = TaskTable(), Prompts(prompts)
+    records: list[RunRecords] = []
+    titles: dict[str, str] = {}
+    for run, each in zip(runs, read, strict=True):
+        titles |= dict(run.titles)
+        by_tools = run.action_interface == "tools"
+        limits = run.manifest.turn_limits
+        record = RunRecords(tasks, worded, run.max_turns, limits, by_tools, judgements(run.folder), chosen)
+        record.adaptation = Adaptation.of(run.manifest.options)
+        for episode in episodes_at(run.folder, each.offsets):
+            record.add(episode)
+        records.append(record)
+    labels = labels_of(runs)
+    entries = [each.entry(label, chosen.family) for each, label in zip(read, labels, strict=True)]
+    return Bundle(make_index(entries, records, tasks, titles, comparisons(runs), chosen), records, worded)
+
+
+def require_family(family: str, manifests: Sequence[Manifest]) -> None:
+    """Raises UserError where a run has none of `--family`."""
+    known = sorted({name for manifest in manifests for name in manifest.counts})
+    if family not in known:
+        raise UserError(f"--family {family}: no such family here{nearest(family, known)}")

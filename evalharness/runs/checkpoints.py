@@ -1,0 +1,144 @@
+"""The checkpoints that a training run has written, as the runs of one study."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from evalharness.base.errors import UserError
+from evalharness.config import RunConfig
+from evalharness.models.serving.checkpoint import CheckpointError, check_checkpoint
+from evalharness.models.serving.lora import check_adapter, is_adapter
+from evalharness.runs.study import SELECT
+
+KIND = "checkpoints"
+_NAME = re.compile(r"(checkpoint|step|epoch)[-_](\d{1,18})")
+_LOOK_EVERY = 20.0
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    name: str
+    axis: str
+    """`step` or `epoch`."""
+    number: int
+    path: Path
+    is_adapter: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    checkpoints: tuple[Checkpoint, ...]
+    """Whole ones, by number."""
+    incomplete: Mapping[str, str]
+    """Name -> what is missing: still being written, or broken."""
+
+
+def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = False) -> Found:
+    """`checkpoint-N`, `step_N`, `epoch_N` in `folder`; `only`: those whose names match this pattern.
+
+    Raises UserError where there is none, unless there may be `none_yet`, or where two could be meant by one number.
+    """
+    try:
+        names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
+    except OSError as error:
+        raise UserError(f"{folder}: {error.strerror}; give the folder that holds the checkpoints") from None
+    listed = [name for name in names if _NAME.fullmatch(name) and (only is None or fnmatchcase(name, only))]
+    if not listed and none_yet:
+        return Found((), {})
+    if not listed:
+        which = f" that match {only!r}" if only else ""
+        raise UserError(f"{folder} holds no checkpoint-N, step_N or epoch_N folders{which}")
+    axes = {axis_and_number(name)[0] for name in listed}
+    numbers = [axis_and_number(name)[1] for name in listed]
+    if len(axes) > 1 or len(set(numbers)) < len(numbers):
+        raise UserError(
+            f"{folder} holds checkpoints of several kinds ({listed[0]}, {listed[-1]}, ...); choose one with "
+            f"--only '{listed[0].rstrip('0123456789')}*'"
+        )
+    whole, incomplete = [], {}
+    for name in sorted(listed, key=lambda name: axis_and_number(name)[1]):
+        path = folder / name
+        adapter = is_adapter(path)
+        try:
+            check_adapter(path) if adapter else check_checkpoint(path)
+        except CheckpointError as error:
+            incomplete[name] = str(error)
+        else:
+            whole.append(Checkpoint(name, *axis_and_number(name), path, adapter))
+    return Found(tuple(whole), incomplete)
+
+
+def axis_and_number(name: str) -> tuple[str, int]:
+    """(axis, number) of a checkpoint's name: `checkpoint-500` is step 500."""
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise UserError(f"{name!r} is no checkpoint-N, step_N or epoch_N")
+    return "epoch" if match[1] == "epoch" else "step", int(match[2])
+
+
+def runs_of(
+    checkpoints: Sequence[Checkpoint],
+    config: RunConfig,
+    *,
+    base: str | None,
+    merge: bool,
+    select_seed: int | None,
+) -> dict[str, RunConfig]:
+    """Name -> run. `config.policy.model` is the folder of the checkpoints; `base`: of adapters. Those of one
+    checkpoint follow each other, so that its weights are loaded once."""
+    runs = {}
+    for checkpoint in checkpoints:
+        own: dict[str, object] = {
+            "model": str(checkpoint.path),
+            "model_name": f"{config.policy.display_name}/{checkpoint.name}",
+            "label": {**config.place.label, checkpoint.axis: str(checkpoint.number)},
+        }
+        if checkpoint.is_adapter:
+            own["lora_serve"] = not merge
+            if base is not None:
+                own |= {"model": base, "lora": checkpoint.path}
+        run = config.changed(**own)
+        runs[checkpoint.name] = run
+        if select_seed is not None:
+            chosen_on = {"suite": "open", "suite_seed": select_seed}
+            runs[checkpoint.name + SELECT] = run.changed(**chosen_on)
+    return runs
+
+
+def select_seed(text: str | None, config: RunConfig) -> int | None:
+    """The seed in `open:SEED`. Raises UserError where that is the suite of the run itself."""
+    if text is None:
+        return None
+    suite, _, seed = text.partition(":")
+    if suite != "open" or not (seed or "0").isdecimal():
+        raise UserError(f"--select-on {text}: give open:SEED, a seed of the open suite")
+    number = int(seed or 0)
+    if (config.selection.suite, config.selection.suite_seed) == ("open", number):
+        raise UserError(
+            f"--select-on {text} is the suite that is reported; choose on another seed (evalharness suite build "
+            "--suite-seed N), or report another suite"
+        )
+    return number
+
+
+def wait_for_new(
+    look: Callable[[], set[str]],
+    known: set[str],
+    minutes: float,
+    *,
+    pause: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.monotonic,
+) -> bool:
+    """Until `look` finds a name that is not `known`; False when none has come for so long."""
+    until = clock() + 60 * minutes
+    while not look() - known:
+        left = until - clock()
+        if left <= 0:
+            return False
+        pause(min(_LOOK_EVERY, left))
+    return True

@@ -1,0 +1,166 @@
+"""`--dry-run`: what a run would play, ask, start and write, as far as that is known before it; nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.config import RunConfig
+from evalharness.envs.base import EnvSpec, Task
+from evalharness.models.opened import Prepared
+from evalharness.models.resolve import prepare
+from evalharness.models.served import NoAnswerError
+from evalharness.play import loop
+from evalharness.play.history import History, history_path
+from evalharness.protocol.prompt import Message
+from evalharness.records.identity import changes
+from evalharness.records.make_manifest import make_manifest
+from evalharness.records.store import MANIFEST, read_episodes, read_manifest
+from evalharness.runs.evaluation import Chosen, choose
+
+_CHARACTERS_A_TOKEN = 4
+_TURN_TOKENS = (120.0, 60.0)
+"""Tokens that a turn adds to the conversation, and those of its reply: before a family was played on this machine."""
+
+
+@dataclass(frozen=True)
+class FamilyPlan:
+    family: str
+    tasks: int
+    episodes: int
+    left: int
+    """Episodes still to play."""
+    kinds: Mapping[str, int]
+    turns: float
+    """Expected of all that is left."""
+    prompt_tokens: float
+    completion_tokens: float
+    measured: bool
+    """Tokens of a turn and lengths are those of earlier runs on this machine."""
+    first_task: str
+    messages: Sequence[Message]
+    """What a model reads before its first reply to that task."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    families: Sequence[FamilyPlan]
+    folder: Path
+    folder_is_certain: bool
+    """It is not where the model's server, which has a say in the name, gives no answer."""
+    there: bool
+    """The folder holds a run already."""
+    refused: Sequence[str]
+    """Why that run cannot be continued so, a line each."""
+    server: str
+    """The command line of the vLLM that is started, or who is asked."""
+    seconds: float | None
+    """Of what is left; None before this model was played on this machine."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **asdict(self),
+            "folder": str(self.folder),
+            "families": [asdict(family) for family in self.families],
+        }
+
+
+def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], None]) -> Plan:
+    """Raises UserError for what a run would refuse, but that no server answers is only said."""
+    chosen = choose(config, data)
+    prepared, server = _prepared(config, chosen.specs, on_status)
+    folder = config.folder(prepared.address if prepared else None)
+    there = (folder / MANIFEST).exists()
+    done = {(e.task_id, e.sample) for e in read_episodes(folder)} if there else set()
+    refused = _refused(config, chosen, prepared, data, folder) if there and prepared else []
+    history = History.load(history_path())
+    families = []
+    for family in sorted(chosen.prompts):
+        on_status(f"first prompt of {chosen.specs[family].title}")
+        families.append(_family_plan(config, chosen, family, done, history, data))
+    pace = history.pace.get(config.policy.display_name)
+    turns = sum(plan.turns for plan in families)
+    return Plan(
+        families, folder, prepared is not None, there, refused, server, turns / pace if pace else None
+    )
+
+
+def _prepared(
+    config: RunConfig, specs: Mapping[str, EnvSpec], on_status: Callable[[str], None]
+) -> tuple[Prepared | None, str]:
+    try:
+        prepared = prepare(config.policy, specs, on_status, agent=config.agent, cluster=config.place.cluster)
+    except NoAnswerError as error:
+        return None, str(error)
+    if config.policy.is_scripted:
+        return prepared, "none: the policy is a script"
+    return prepared, prepared.server()
+
+
+def _refused(
+    config: RunConfig, chosen: Chosen, prepared: Prepared, data: Path | None, folder: Path
+) -> list[str]:
+    hashes = {family: prompt.sha256 for family, prompt in chosen.prompts.items()}
+    now = make_manifest(config, chosen.tasks, chosen.specs, hashes, prepared.identity, data)
+    return changes(read_manifest(folder).identity.to_json(), now.identity.to_json())
+
+
+def _family_plan(
+    config: RunConfig,
+    chosen: Chosen,
+    family: str,
+    done: set[tuple[str, int]],
+    history: History,
+    data: Path | None,
+) -> FamilyPlan:
+    tasks = [task for task in chosen.tasks if task.family == family]
+    limit = config.agent.turn_limit(chosen.specs[family])
+    messages = [] if config.policy.is_scripted else _first_prompt(config, chosen, tasks[0], data)
+    left = [
+        task for task in tasks for sample in range(config.selection.samples) if (task.id, sample) not in done
+    ]
+    lengths = [history.expected_turns(task, limit) for task in left]
+    head = sum(len(str(message["content"])) for message in messages) / _CHARACTERS_A_TOKEN
+    growth, reply = history.turn_tokens.get(family, _TURN_TOKENS)
+    reply = min(reply, float(config.policy.max_tokens))
+    asked = not config.policy.is_scripted
+    kinds: dict[str, int] = {}
+    for task in tasks:
+        kinds[task.kind] = kinds.get(task.kind, 0) + 1
+    return FamilyPlan(
+        family=family,
+        tasks=len(tasks),
+        episodes=len(tasks) * config.selection.samples,
+        left=len(left),
+        kinds=kinds,
+        turns=sum(lengths),
+        prompt_tokens=sum(n * head + growth * n * (n - 1) / 2 for n in lengths) if asked else 0.0,
+        completion_tokens=sum(lengths) * reply if asked else 0.0,
+        measured=family in history.turn_tokens,
+        first_task=tasks[0].id,
+        messages=messages,
+    )
+
+
+def _first_prompt(config: RunConfig, chosen: Chosen, task: Task, data: Path | None) -> list[Message]:
+    """Raises UserError where the environment does not start."""
+    spec, voice = chosen.specs[task.family], chosen.voices[task.family]
+    environment = spec.make(data)
+    try:
+        observation, _ = environment.reset(options={"task": task})
+        return loop.opening(
+            task,
+            voice.names(environment.goal),
+            voice.observation(observation),
+            prompt=chosen.prompts[task.family],
+            voice=voice,
+            max_turns=config.agent.turn_limit(spec),
+            acts_by_tools=config.agent.acts_by_tools,
+        )
+    except OSError as error:
+        raise UserError(f"{spec.title} does not start: {error}; see: evalharness doctor") from None
+    finally:
+        environment.close()

@@ -1,0 +1,237 @@
+"""One evaluation from its configuration to its summary."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.base.errors import UserError, nearest
+from evalharness.config import RunConfig
+from evalharness.envs import specs as installed_specs
+from evalharness.envs.base import EnvSpec, Task
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.opened import Prepared
+from evalharness.models.resolve import prepare
+from evalharness.models.served import NoAnswerError
+from evalharness.models.serving.model_server import SharedServers
+from evalharness.play.budget import Budget
+from evalharness.play.cluster import worker_site
+from evalharness.play.history import History, history_path
+from evalharness.play.progress import FamilyProgress, Progress
+from evalharness.play.scheduler import Job
+from evalharness.play.session import Session, Work
+from evalharness.play.time_limit import TimeLimit
+from evalharness.protocol.perturb import Voice, voices
+from evalharness.protocol.prompt import PromptFile, load_prompts
+from evalharness.records.cost import Tokens, prices_of
+from evalharness.records.make_manifest import make_manifest
+from evalharness.records.store import MANIFEST, RunStore, read_episodes, read_manifest
+from evalharness.records.summary import Summary
+from evalharness.results.kept_summary import keep_summary
+from evalharness.results.summary import earlier_timing, write_summary
+from evalharness.results.tables import write_parquet
+from evalharness.results.token_table import write_token_table
+from evalharness.suites.selection import select
+
+_LOG = logging.getLogger("evalharness")
+Watch = Callable[[Progress], AbstractContextManager[None]]
+"""Shows a run's progress for as long as its context is open."""
+
+
+@contextmanager
+def unwatched(progress: Progress) -> Iterator[None]:
+    yield
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a configuration means before any model is looked at."""
+
+    specs: Mapping[str, EnvSpec]
+    tasks: Sequence[Task]
+    prompts: Mapping[str, PromptFile]
+    """Of the families that are played, sorted by name."""
+    voices: Mapping[str, Voice]
+
+
+def choose(config: RunConfig, data: Path | None) -> Chosen:
+    """Raises UserError."""
+    specs = installed_specs()
+    for family in config.place.workers:
+        if family not in specs:
+            raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
+    tasks = select(
+        specs,
+        config.selection.tasks,
+        config.selection.suite,
+        data=data,
+        suite_seed=config.selection.suite_seed,
+        limit=config.selection.limit,
+        sample=config.selection.sample,
+        questions=config.selection.questions,
+    )
+    families = sorted({task.family for task in tasks})
+    prompts = load_prompts([specs[family] for family in families], config.agent.prompts, config.adaptation)
+    for family, prompt in prompts.items():
+        if line := prompt.fewer_examples({task.kind for task in tasks if task.family == family}):
+            _LOG.info(line)
+    return Chosen(specs, tasks, prompts, voices(specs, families, config.agent.perturb))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    folder: Path
+    summary: Summary
+    stopped: str | None
+    """Why the run ended before every episode was tried; None when it did not."""
+
+    finished: float | None = None
+    """When the last episode was finished (Unix time), where nothing was left to play; None where something was."""
+
+    @property
+    def nothing_to_play(self) -> str | None:
+        """What a person reads then."""
+        if self.finished is None:
+            return None
+        count = sum(row.n for row in self.summary.families.values())
+        selected = sum(row.selected for row in self.summary.families.values())
+        day = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.finished))
+        return f"nothing to play: {count} of {selected} episodes were finished on {day}; -o DIR for a new run"
+
+    @property
+    def exit_status(self) -> int:
+        """0, or 3 when infrastructure failures left episodes unplayed."""
+        return 0 if self.stopped is None and self.summary.is_complete else 3
+
+
+def evaluate(
+    config: RunConfig,
+    *,
+    data: Path | None = None,
+    watch: Watch = unwatched,
+    serve: SharedServers | None = None,
+    on_folder: Callable[[Path], None] = lambda folder: None,
+) -> Outcome:
+    """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
+
+    `data` is the user's data folder; `serve` gives the run a model server that outlives it (`prepare`); `on_folder` is
+    given the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
+    are recorded, and the outcome says so.
+    """
+    clock, chosen = TimeLimit(config.limits.time_limit), choose(config, data)
+    specs, tasks, prompts, spoken = chosen.specs, chosen.tasks, chosen.prompts, chosen.voices
+    families = list(prompts)
+    counts = {
+        f: FamilyProgress(sum(t.family == f for t in tasks) * config.selection.samples) for f in families
+    }
+    progress = Progress(counts)
+
+    def set_status(text: str) -> None:
+        progress.status = text
+
+    prices = prices_of(config.policy)
+
+    with watch(progress):
+        prepared = _prepared(config, specs, set_status, serve)
+        folder = config.folder(prepared.address)
+        with RunStore(folder) as store:
+            manifest = make_manifest(
+                config,
+                tasks,
+                specs,
+                {f: prompt.sha256 for f, prompt in prompts.items()},
+                prepared.identity,
+                data,
+            )
+            store.resume(manifest.to_json())
+            if (folder / MANIFEST).exists():
+                on_folder(folder)
+            finished, timing = None, earlier_timing(folder)
+            lost = timing.unfinished_tokens or Tokens()
+            budget = Budget(prices, config.limits.cost_limit, unfinished=lost) if prices else None
+            for episode in read_episodes(folder):
+                if budget:
+                    budget.count_stored(episode)
+                progress.count_episode(episode.family, episode.success, episode.progress)
+                finished = max(finished or 0.0, episode.started + episode.wall_s)
+            history = History.load(history_path())
+            jobs = [
+                Job(task, sample, history.expected_turns(task, config.agent.turn_limit(specs[task.family])))
+                for task in tasks
+                for sample in range(config.selection.samples)
+                if (task.id, sample) not in store.done
+            ]
+            if jobs:
+                finished = None
+            stopped = budget.nearly_reached() if budget and jobs else None
+            if jobs and stopped is None:
+                stopped = clock.reached()
+            if (jobs and stopped is None) or not (folder / MANIFEST).exists():
+                finished = None
+                with worker_site(
+                    config.place.cluster,
+                    install=config.place.cluster_install,
+                    on_status=set_status,
+                    lasting=serve.lasting if serve else None,
+                ) as site:
+                    work = Work(config, specs, prompts, spoken, data, jobs, budget, clock)
+                    session = Session(work, store, progress, history, site)
+                    result = run_to_end(session.play(prepared, manifest, on_folder))
+                stopped = result.stopped
+                timing = timing.model_copy(update=result.timing.given())
+            timing = timing.ended(prices, stopped)
+            progress.status = "writing the tables"
+            write_parquet(folder)
+            write_token_table(folder)
+            titles = {family: specs[family].title for family in families}
+            summary = keep_summary(folder, titles, lambda: write_summary(folder, timing))
+            return Outcome(folder, summary, stopped, finished)
+
+
+def _prepared(
+    config: RunConfig,
+    specs: Mapping[str, EnvSpec],
+    on_status: Callable[[str], None],
+    serve: SharedServers | None,
+) -> Prepared:
+    """`prepare`; where no server answers, the error names the run that may be there already."""
+    try:
+        prepared = prepare(
+            config.policy, specs, on_status, agent=config.agent, cluster=config.place.cluster, serve=serve
+        )
+        _require_as_telling(config, prepared)
+        return prepared
+    except NoAnswerError as error:
+        folders = (config.folder(), config.folder(config.policy.model.rstrip("/")))
+        for folder in folders:
+            if (folder / MANIFEST).exists():
+                raise UserError(
+                    f"{error}\nwhether it serves the model of {folder} is not known; "
+                    f"for what is there: evalharness show {folder}"
+                ) from None
+        raise
+
+
+def _require_as_telling(config: RunConfig, prepared: Prepared) -> None:
+    """Raises UserError where the server said which model it serves when the run began, and does not now."""
+    if not config.policy.is_endpoint or "served" in prepared.identity:
+        return
+    for folder in (config.folder(), config.folder(prepared.address)):
+        if not (folder / MANIFEST).exists():
+            continue
+        manifest = read_manifest(folder)
+        served = manifest.identity.model.get("served")
+        same_place = any(
+            set(config.policy.endpoints) & set(session.operation.endpoints) for session in manifest.sessions
+        )
+        if served and (same_place or config.place.output is not None):
+            raise UserError(
+                f"{', '.join(config.policy.endpoints)} has no list of models that can be read, and {folder} holds a "
+                f"run of {json.dumps(served)}: whether that model is still served is not known; "
+                "make the list (GET /models) readable again, or choose another folder with -o DIR"
+            )

@@ -1,0 +1,67 @@
+"""The run folders at or below a folder: a run, a study, a submission, `results/`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import read_json
+from evalharness.records.store import MANIFEST
+from evalharness.records.submission import METADATA, read_submission
+from evalharness.runs.study import STUDY
+
+TRAINING = "evalharness tuning"
+"""`kind` in the manifest of a training."""
+_DEEPEST = 6
+"""Levels below the given folder that are searched."""
+
+
+def below(folder: Path, depth: int = _DEEPEST) -> Iterator[Path]:
+    """Run folders, studies and submissions at or below `folder`, by name; nothing inside of them, no link followed."""
+    try:
+        found = any((folder / name).is_file() for name in (MANIFEST, STUDY, METADATA))
+        inside = (
+            []
+            if found
+            else sorted(entry for entry in folder.iterdir() if entry.is_dir() and not entry.is_symlink())
+        )
+    except PermissionError:
+        return
+    if found and is_training(folder):
+        return
+    if found:
+        yield folder
+    elif depth:
+        for entry in inside:
+            yield from below(entry, depth - 1)
+
+
+def is_training(folder: Path) -> bool:
+    """Whether the folder is one that `evalharness tune` writes: its manifest says so."""
+    try:
+        manifest = read_json(folder / MANIFEST)
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("kind") == TRAINING
+
+
+def found_runs(folder: Path) -> list[Path]:
+    """Run folders at or below `folder`, those of studies and submissions one by one.
+
+    Raises UserError where there is none, or a submission is not as it was submitted."""
+    if not folder.is_dir():
+        raise UserError(f"{folder} is {'a file' if folder.exists() else 'not there'}; name a run folder")
+    found: list[Path] = []
+    for one in below(folder):
+        if (one / MANIFEST).is_file():
+            found.append(one)
+        elif (one / METADATA).is_file():
+            submission = read_submission(one)
+            found += [submission.run_folder(run) for run in submission.metadata.runs]
+        else:
+            inside = sorted(entry for entry in one.iterdir() if entry.is_dir() and not entry.is_symlink())
+            found += [run for entry in inside for run in below(entry) if (run / MANIFEST).is_file()]
+    if not found:
+        raise UserError(f"{folder} is not a run folder and holds none (no {MANIFEST})")
+    return found

@@ -1,0 +1,224 @@
+"""Which run folders there are, and what is in each, without reading its episodes where its summary will do."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from evalharness.base.errors import DamageWarning, UserError, nearest
+from evalharness.base.reading import open_file, read_bytes, read_object
+from evalharness.records.store import EPISODES, LOCK, MANIFEST, SUMMARY, read_manifest
+from evalharness.records.summary import Scores, Summary
+from evalharness.results.summary import summarize
+from evalharness.runs.folders import below
+from evalharness.runs.study import STUDY, read_study
+
+State = Literal["complete", "running", "part", "damaged"]
+HELD_OUT = "held_out"
+_MEASURES = ("success", "progress")
+_WORST: tuple[State, ...] = ("running", "damaged", "part")
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A run, or a study with its runs."""
+
+    folder: Path
+    state: State
+    model: str = ""
+    suite: str = ""
+    """`agentboard`, `open`, `open, seed 3`."""
+    perturbation: str | None = None
+    families: tuple[str, ...] = ()
+    tasks: int = 0
+    done: int = 0
+    """Episodes finished."""
+    episodes: int = 0
+    """Episodes that it is to have."""
+    played: float = 0.0
+    """When it was last started (Unix time)."""
+    part: bool = False
+    """It is of a part of its families alone (`--limit`, `--sample`, ranges of tasks)."""
+    scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Family, or `held_out` -> `success`, `progress`, fractions 0..1."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    study: str | None = None
+    """Which kind of study."""
+    runs: tuple[Listed, ...] = ()
+    why: str = ""
+    """It is damaged."""
+
+    def headline(self, measure: str) -> float | None:
+        """The held-out score; else that of its only family; None where there is neither."""
+        found = self.scores.get(HELD_OUT) or (
+            self.scores[self.families[0]] if len(self.scores) == 1 else None
+        )
+        return None if found is None else found[measure]
+
+    def to_json(self) -> dict[str, Any]:
+        data = asdict(self) | {"folder": str(self.folder), "runs": [run.to_json() for run in self.runs]}
+        return data | {measure: self.headline(measure) for measure in _MEASURES}
+
+
+def is_being_written(folder: Path) -> bool:
+    """Whether a harness holds the folder's lock. Only looks: to try the lock could make a run that starts just then
+    fail. Known on Linux alone."""
+    try:
+        inode = (folder / LOCK).stat().st_ino
+        locks = Path("/proc/locks").read_text(encoding="ascii")
+    except OSError:
+        return False
+    return any(line.split()[1:2] == ["FLOCK"] and f":{inode} " in line for line in locks.splitlines())
+
+
+def listed(folder: Path) -> list[Listed]:
+    """Every run and study at or below `folder`, by path."""
+    return [_study(one) if (one / STUDY).is_file() else _run(one) for one in below(folder) if _is_ours(one)]
+
+
+def _is_ours(folder: Path) -> bool:
+    return (folder / MANIFEST).is_file() or (folder / STUDY).is_file()
+
+
+def _lines(path: Path) -> int:
+    try:
+        with open_file(path) as file:
+            return sum(block.count(b"\n") for block in iter(lambda: file.read(1 << 20), b""))
+    except OSError:
+        return 0
+
+
+def _run(folder: Path) -> Listed:
+    try:
+        manifest = read_manifest(folder)
+        config = manifest.config
+        tasks = sum(manifest.counts.values())
+        done, episodes = _lines(folder / EPISODES), tasks * config.samples
+        scores = _scores(folder, done)
+    except UserError as error:
+        return Listed(folder, "damaged", why=str(error))
+    state: State = "running" if is_being_written(folder) else "complete" if done >= episodes else "part"
+    return Listed(
+        folder,
+        state,
+        model=manifest.model_name,
+        suite=manifest.suite_name,
+        perturbation=config.perturb,
+        families=tuple(sorted(manifest.counts)),
+        tasks=tasks,
+        done=done,
+        episodes=episodes,
+        played=max(session.started for session in manifest.sessions),
+        part=any(count < manifest.expected[family] for family, count in manifest.counts.items()),
+        scores=scores,
+        labels=manifest.user_labels,
+    )
+
+
+def _scores(folder: Path, done: int) -> dict[str, dict[str, float]]:
+    """From the summary where it is of as many episodes as there are; else computed. Raises UserError."""
+    if not done:
+        return {}
+    try:
+        found = _of_summary(Summary.of(read_object(read_bytes(folder / SUMMARY))))
+        if found[0] == done:
+            return found[1]
+    except (OSError, ValueError):
+        pass
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DamageWarning)
+        return _of_summary(summarize(folder))[1]
+
+
+def _of_summary(summary: Summary) -> tuple[int, dict[str, dict[str, float]]]:
+    """(its episodes, scores)."""
+    groups: dict[str, Scores] = {**summary.families}
+    if summary.held_out:
+        groups[HELD_OUT] = summary.held_out
+    scores = {
+        group: {measure: float(getattr(found, f"{measure}_rate") or 0) for measure in _MEASURES}
+        for group, found in groups.items()
+        if found.n
+    }
+    return sum(found.episodes for found in summary.families.values()), scores
+
+
+def _study(folder: Path) -> Listed:
+    try:
+        study = read_study(folder)
+        assert study is not None
+        runs = [_run(folder / path) for path in study[1].values() if (folder / path / MANIFEST).is_file()]
+    except UserError as error:
+        return Listed(folder, "damaged", why=str(error))
+    states = {run.state for run in runs}
+    state: State = next((worst for worst in _WORST if worst in states), "complete")
+    return Listed(
+        folder,
+        state,
+        model=_joined(run.model for run in runs),
+        suite=_joined(run.suite for run in runs),
+        families=tuple(sorted({family for run in runs for family in run.families})),
+        tasks=max((run.tasks for run in runs), default=0),
+        done=sum(run.done for run in runs),
+        episodes=sum(run.episodes for run in runs),
+        played=max((run.played for run in runs), default=0.0),
+        part=any(run.part for run in runs),
+        study=study[0],
+        runs=tuple(runs),
+    )
+
+
+def _joined(values: Any) -> str:
+    return ", ".join(dict.fromkeys(filter(None, values)))
+
+
+SORTS = ("played", "folder", "model", "suite", "state", "done", "success", "progress")
+_FILTERS = ("folder", "model", "suite", "state", "perturbation", "family", "study")
+
+
+def chosen(
+    entries: Sequence[Listed], filters: Sequence[str], sort: str, *, reverse: bool = False
+) -> list[Listed]:
+    """Those that all of `filters` fit, `TEXT` or `KEY=TEXT` (a key of `_FILTERS`, or of a label), sorted: names from A,
+    numbers and dates from the largest. Raises UserError for a key that nothing has."""
+    known = {*_FILTERS, *(key for entry in entries for key in entry.labels)}
+    kept = list(entries)
+    for text in filters:
+        key, equals, value = text.partition("=")
+        if equals and key not in known:
+            raise UserError(f"--filter {text}: no run has {key!r}{nearest(key, sorted(known))}")
+        kept = [e for e in kept if _fits(e, key, value) or (not equals and _mentions(e, text))]
+    numeric = sort in ("played", "done", "success", "progress")
+    return sorted(kept, key=lambda entry: _sort_key(entry, sort), reverse=numeric != reverse)
+
+
+def _facts(entry: Listed) -> dict[str, str]:
+    return {
+        "folder": str(entry.folder),
+        "model": entry.model,
+        "suite": entry.suite,
+        "state": entry.state,
+        "perturbation": entry.perturbation or "none",
+        "family": " ".join(entry.families),
+        "study": entry.study or "none",
+    } | dict(entry.labels)
+
+
+def _fits(entry: Listed, key: str, value: str) -> bool:
+    return bool(value) and value.lower() in _facts(entry).get(key, "").lower()
+
+
+def _mentions(entry: Listed, text: str) -> bool:
+    return any(text.lower() in value.lower() for value in _facts(entry).values())
+
+
+def _sort_key(entry: Listed, sort: str) -> Any:
+    if sort in _MEASURES:
+        value = entry.headline(sort)
+        return (value is not None, value or 0.0, str(entry.folder))
+    if sort in ("played", "done"):
+        return (getattr(entry, sort), str(entry.folder))
+    return (str(getattr(entry, sort)).lower(), str(entry.folder))

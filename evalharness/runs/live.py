@@ -1,0 +1,121 @@
+"""A run's progress while it runs: a live view on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.base.terminal import make_console
+from evalharness.base.text import duration, printable
+from evalharness.base.watching import watching
+from evalharness.envs import specs
+from evalharness.play.progress import FamilyProgress, Progress
+
+_BAR = 12
+
+
+def _speed(progress: Progress) -> str:
+    elapsed = max(progress.elapsed, 1e-9)
+    parts = [f"{progress.turns / elapsed:.1f} turns/s"]
+    if progress.completion_tokens:
+        parts.append(f"{progress.completion_tokens / elapsed:.0f} tokens/s")
+    left = progress.seconds_left
+    parts.append(f"{duration(progress.elapsed)} so far")
+    if left:
+        parts.append(f"about {duration(left)} left")
+    if progress.retries:
+        busy = f", {progress.refusals} refused as too many" if progress.refusals else ""
+        parts.append(f"{progress.retries} requests made again{busy}")
+    return " · ".join(parts)
+
+
+def _failed(progress: Progress, titles: Mapping[str, str]) -> str:
+    """Which episodes were given up."""
+    counts = {titles.get(family, family): one.failures for family, one in progress.families.items()}
+    parts = [f"{title} {failures}" for title, failures in counts.items() if failures]
+    return f"given up, to be tried again by the same command: {', '.join(parts)}" if parts else ""
+
+
+def _played(counts: FamilyProgress) -> str:
+    """How far a family is by its turns; below 100 % until its last episode is finished."""
+    return (
+        f"{min(100 * counts.share / max(counts.total, 1), 100 if counts.done == counts.total else 99):.0f} %"
+    )
+
+
+def _left(progress: Progress, family: str) -> str:
+    seconds = progress.seconds_left_of(family)
+    return duration(seconds) if seconds is not None else ""
+
+
+class _View:
+    """Fits 80 columns; longer lines are folded, and nothing is cut off."""
+
+    def __init__(self, progress: Progress, titles: Mapping[str, str]) -> None:
+        self.progress = progress
+        self.titles = titles
+
+    def __rich__(self) -> RenderableType:
+        progress = self.progress
+        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+        table.add_column("family", no_wrap=True)
+        table.add_column("", width=_BAR)
+        for name in ("", "done", "success", "progress", "running", "left"):
+            table.add_column(name, justify="right", no_wrap=True)
+        for family, counts in progress.families.items():
+            done = counts.done
+            table.add_row(
+                self.titles.get(family, family),
+                ProgressBar(total=max(counts.total, 1), completed=counts.share, width=_BAR),
+                _played(counts),
+                f"{done}/{counts.total}",
+                f"{100 * counts.successes / done:.1f} %" if done else "-",
+                f"{100 * counts.progress_sum / done:.1f} %" if done else "-",
+                str(counts.running),
+                _left(progress, family),
+            )
+        lines = [
+            (_speed(progress), "dim"),
+            (progress.engine(), "dim"),
+            (_failed(progress, self.titles), "yellow"),
+            (progress.warning, "bold yellow"),
+            (progress.status, "yellow"),
+        ]
+        return Group(
+            table, *(Text(printable(text, single_line=True), style=style) for text, style in lines if text)
+        )
+
+
+def _line(progress: Progress, titles: Mapping[str, str]) -> str:
+    parts = []
+    for family, counts in progress.families.items():
+        rate = f", success {100 * counts.successes / counts.done:.1f} %" if counts.done else ""
+        under_way = f" ({_played(counts)} played)" if counts.running else ""
+        failed = f", {counts.failures} failed" if counts.failures else ""
+        parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{under_way}{rate}{failed}")
+    if progress.turns:
+        parts += [_speed(progress), progress.engine()]
+    if progress.warning:
+        parts.append(progress.warning)
+    return " | ".join(parts)
+
+
+@contextmanager
+def watch(
+    progress: Progress, titles: Mapping[str, str] | None = None, console: Console | None = None
+) -> Iterator[None]:
+    """Show `progress` until the context closes: by default on standard error, with the installed families' titles."""
+    titles = {family: spec.title for family, spec in specs().items()} if titles is None else titles
+    console = console or make_console(stderr=True)
+    with watching(
+        console,
+        _View(progress, titles),
+        status=lambda: progress.status,
+        line=lambda: _line(progress, titles) if progress.turns else "",
+    ):
+        yield

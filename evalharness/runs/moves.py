@@ -1,0 +1,86 @@
+"""Removing and renaming run folders, and nothing else."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+from evalharness.base.errors import UserError
+from evalharness.records.store import EPISODES, MANIFEST, read_manifest
+from evalharness.runs.listing import is_being_written
+from evalharness.runs.study import STUDY, read_study
+
+_WRITTEN = re.compile(
+    r"manifest\.json|summary\.json|(episodes|errors|tokens)\.jsonl|(episodes|turns|tokens)\.parquet|config\.yaml"
+    r"|(server|workers)(-\d+)?\.log|judgements|labels|study\.json|\.lock|\..*\.tmp"
+)
+"""What a run or a study writes into its own folder."""
+
+
+def require_removable(folder: Path) -> None:
+    """Raises UserError unless `folder` is a run's or a study's, at rest, and holds nothing else."""
+    _require_ours(folder)
+    runs = {folder / path for path in (read_study(folder) or ("", {}))[1].values()}
+    for run in sorted(run for run in runs if run.parent == folder and (run / MANIFEST).is_file()):
+        require_removable(run)
+    if (folder / MANIFEST).is_file() and not (folder / EPISODES).is_file():
+        _require_a_runs_manifest(folder)
+    for entry in sorted(folder.iterdir()):
+        if entry not in runs and not _WRITTEN.fullmatch(entry.name):
+            raise UserError(f"{folder} holds {entry.name!r}, which no run writes; move that away first")
+
+
+def _require_a_runs_manifest(folder: Path) -> None:
+    """Other programs have a `manifest.json`, too; beside episodes a damaged one is a run's."""
+    try:
+        read_manifest(folder)
+    except UserError as error:
+        raise UserError(f"{error}; nothing else in {folder} says that it is a run's, so it stays") from None
+
+
+def _require_ours(folder: Path) -> None:
+    if folder.is_symlink():
+        raise UserError(f"{folder} is a link; name the folder itself")
+    if not ((folder / MANIFEST).is_file() or (folder / STUDY).is_file()):
+        raise UserError(f"{folder} is not a run folder; the list: evalharness runs")
+    if is_being_written(folder):
+        raise UserError(f"{folder} is being written by a run that goes on; stop that first")
+
+
+def _study_of(folder: Path) -> Path | None:
+    """The study that the run is a part of."""
+    above = folder.absolute().parent
+    study = read_study(above)
+    names = () if study is None else study[1].values()
+    return above if any((above / name).absolute() == folder.absolute() for name in names) else None
+
+
+def remove(folder: Path) -> None:
+    """Raises UserError, also where the disk refuses."""
+    require_removable(folder)
+    if (study := _study_of(folder)) is not None:
+        raise UserError(f"{folder} is a part of the study {study}; remove that as a whole")
+    try:
+        shutil.rmtree(folder)
+    except OSError as error:
+        raise UserError(f"cannot remove {error.filename or folder}: {error.strerror}") from None
+
+
+def move(folder: Path, target: Path) -> Path:
+    """Rename a run folder, or move it into the folder `target`; returns where it is. Raises UserError."""
+    _require_ours(folder)
+    if (study := _study_of(folder)) is not None:
+        raise UserError(f"{folder} is a part of the study {study}; move that as a whole")
+    if target.is_dir() and not ((target / MANIFEST).exists() or (target / STUDY).exists()):
+        target = target / folder.resolve().name
+    if target.exists() or target.is_symlink():
+        raise UserError(f"{target} is there already; choose another name")
+    if target.absolute().is_relative_to(folder.absolute()):
+        raise UserError(f"{target} is inside of {folder}")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.move(folder, target)
+    except OSError as error:
+        raise UserError(f"cannot move {folder} to {target}: {error.strerror}") from None
+    return target

@@ -1,0 +1,138 @@
+"""A study: several ordinary runs in one folder, played one after the other on one model server.
+
+| file | what it holds |
+|---|---|
+| `study.json` | which kind of study, and its runs: name -> folder, below this one unless it lies elsewhere |
+| NAME/ | a run folder (docs/run-folder.md) |
+| `server.log` | what the model server printed |
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import read_json
+from evalharness.config import RunConfig
+from evalharness.envs import specs
+from evalharness.models.resolve import prepare
+from evalharness.models.serving.model_server import SharedServers
+from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
+from evalharness.runs.evaluation import Outcome, Watch, evaluate, unwatched
+
+SCHEMA = 1
+STUDY = "study.json"
+SELECT = ".select"
+"""At the end of the name of a run that only chooses the best of a study; no result of its own."""
+
+
+@dataclass(frozen=True)
+class Played:
+    """What became of a study's runs."""
+
+    runs: Mapping[str, Outcome]
+    """Name -> outcome, of the runs that were begun."""
+    left: tuple[str, ...]
+    """Names of those that were not, because an earlier one was stopped."""
+
+    @property
+    def stopped(self) -> str | None:
+        """Why the study ended before every run was tried."""
+        return next((outcome.stopped for outcome in self.runs.values() if outcome.stopped), None)
+
+    @property
+    def exit_status(self) -> int:
+        return max((outcome.exit_status for outcome in self.runs.values()), default=0)
+
+
+def study_folder(config: RunConfig, kind: str) -> Path:
+    """`-o`, else one that the same options find again: more samples or perturbations join the same study.
+
+    Asks an endpoint which model it serves, as a run does.
+    """
+    if config.place.output is not None:
+        return config.place.output
+    address = (
+        prepare(config.policy, specs(), lambda text: None, agent=config.agent).address
+        if config.policy.is_endpoint
+        else None
+    )
+    one = config.changed(samples=1).folder(address)
+    return one.with_name(f"{one.name}-{kind}")
+
+
+def play(
+    kind: str,
+    folder: Path,
+    runs: Mapping[str, RunConfig],
+    *,
+    elsewhere: Mapping[str, Path] | None = None,
+    data: Path | None = None,
+    watch: Watch = unwatched,
+    on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
+    on_folder: Callable[[Path], None] = lambda folder: None,
+) -> Played:
+    """Play every run in `folder`/NAME, or continue it, in order. `elsewhere`: runs of the study that exist already.
+
+    `on_run` gets (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
+    stay. Raises UserError.
+    """
+    require_own_folder(folder, STUDY, expected=(MANIFEST, *runs))
+    if (folder / MANIFEST).exists():
+        raise UserError(f"{folder} is a run folder; choose another for the study with -o DIR")
+    known = read_study(folder)
+    if known is not None and known[0] != kind:
+        raise UserError(f"{folder} holds a {known[0]} study; choose another folder with -o DIR")
+    outcomes: dict[str, Outcome] = {}
+    with SharedServers(folder) as serve:
+        for number, (name, config) in enumerate(runs.items(), start=1):
+            on_run(name, number, len(runs))
+            outcomes[name] = evaluate(
+                config.changed(output=folder / name),
+                data=data,
+                watch=watch,
+                serve=serve,
+                on_folder=on_folder,
+            )
+            _note(kind, folder, {name: name, **{n: str(path) for n, path in (elsewhere or {}).items()}})
+            if outcomes[name].stopped:
+                break
+    return Played(outcomes, tuple(name for name in runs if name not in outcomes))
+
+
+def _note(kind: str, folder: Path, runs: Mapping[str, str]) -> None:
+    """Add runs to `study.json`."""
+    known = read_study(folder)
+    listed = {**(known[1] if known else {}), **runs}
+    text = json.dumps({"schema": SCHEMA, "kind": kind, "runs": listed}, indent=2) + "\n"
+    write_atomically(folder / STUDY, text)
+
+
+def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
+    """(kind, name -> folder of its runs), or None where `folder` holds no study. Raises UserError on damage."""
+    path = folder / STUDY
+    if not path.exists():
+        return None
+    try:
+        value = read_json(path)
+        return str(value["kind"]), {str(name): str(path) for name, path in value["runs"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise UserError(
+            f"{path} is not readable ({error}); remove it and run the study's command again"
+        ) from None
+
+
+def run_folders(folders: Sequence[Path]) -> list[Path]:
+    """Each study among `folders` replaced by the folders of its runs, those that only choose left out."""
+    found: list[Path] = []
+    for folder in folders:
+        study = read_study(folder)
+        found += (
+            [folder]
+            if study is None
+            else [folder / path for name, path in study[1].items() if not name.endswith(SELECT)]
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Training data: one format, error marks, the loss mask, mixing, readers and exports."""

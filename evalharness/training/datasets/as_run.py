@@ -1,0 +1,160 @@
+"""A data set as a run folder, so that the report opens it like one: errors are marked where format errors would be."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.config import RunConfig
+from evalharness.envs import specs
+from evalharness.envs.base import Actions, EnvSpec, InvalidTaskError, Task, TaskSuites
+from evalharness.protocol import react
+from evalharness.records.episode import Episode, Turn
+from evalharness.records.make_manifest import make_manifest
+from evalharness.records.store import EPISODES, MANIFEST
+from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples, no_samples, read_manifest
+
+if TYPE_CHECKING:
+    from evalharness.envs.base import TextEnv
+
+_GENERAL = "general"
+
+
+@contextmanager
+def opened(paths: Sequence[Path], broken: dict[Path, list[BrokenLine]]) -> Iterator[list[Path]]:
+    """`paths` with each data set among them (a file) replaced by a run folder that holds its conversations."""
+    with tempfile.TemporaryDirectory(prefix="evalharness-data-") as name:
+        found = []
+        for number, path in enumerate(paths):
+            if path.is_file():
+                folder = Path(name, f"{number}-{path.stem}")
+                write_run(path, folder, broken.setdefault(path, []))
+                found.append(folder)
+            else:
+                found.append(path)
+        yield found
+
+
+def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
+    """Raises UserError where the file cannot be read."""
+    made = (read_manifest(path) or {}).get("made", {})
+    prompts: Mapping[str, str] = made.get("prompts", {}) if isinstance(made, dict) else {}
+    samples = list(iter_samples(path, broken))
+    if not samples:
+        raise no_samples(path, broken)
+    episodes = [episode(sample, number, prompts) for number, sample in enumerate(samples)]
+    tasks = {e.task_id: _task(e) for e in sorted(episodes, key=lambda e: e.task_id)}
+    known = {**specs()}
+    for family in {e.family for e in episodes} - known.keys():
+        known[family] = _unknown(family)
+    config = RunConfig.of(
+        model="http://127.0.0.1:1/v1",
+        model_name=path.name,
+        suite="open",
+        max_turns=max((len(e.turns) for e in episodes), default=1),
+        samples=max((e.sample + 1 for e in episodes), default=1),
+    )
+    manifest = make_manifest(config, list(tasks.values()), known, prompts, {"kind": "training data"})
+    folder.mkdir(parents=True)
+    (folder / MANIFEST).write_text(json.dumps(manifest.to_json()), encoding="utf-8")
+    with (folder / EPISODES).open("w", encoding="ascii") as file:
+        file.writelines(json.dumps(played.to_json()) + "\n" for played in episodes)
+
+
+def _task(played: Episode) -> Task:
+    return Task(
+        id=played.task_id, family=played.family, suite="open", index=0, goal=played.goal, difficulty="easy",
+        kind=played.kind, labels="ours",
+    )  # fmt: skip
+
+
+def _never_played(data: Path | None) -> TextEnv:
+    raise InvalidTaskError("a data set's own environment can be shown and not played")
+
+
+def _unknown(family: str) -> EnvSpec:
+    """What a table needs to know of a world that is no installed family."""
+    return EnvSpec(
+        family=family,
+        title=family,
+        gym_id=f"evalharness/{family}",
+        make=_never_played,
+        suites=TaskSuites({"open": 0, "agentboard": 0}, lambda suite, data, seed: []),
+        actions=Actions({}),
+    )
+
+
+def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
+    """A conversation as if it had been played. Kinds of error stand among the format errors."""
+    first = next((i for i, m in enumerate(sample.messages) if m.role == "assistant"), len(sample.messages))
+    facts = sample.metadata
+    family = sample.world or _GENERAL
+    progress = facts.get("progress")
+    turns: list[Turn] = []
+    messages = sample.messages[first:]
+    for index, message in enumerate(messages):
+        if message.role != "assistant":
+            continue
+        parsed = react.parse(message.content)
+        after = messages[index + 1] if index + 1 < len(messages) else None
+        answer = after.content if after is not None and after.role != "assistant" else ""
+        turns.append(
+            Turn(
+                turn=len(turns) + 1,
+                reply=message.content,
+                thought=parsed.thought,
+                action=parsed.action,
+                observation=answer.removeprefix("Observation: "),
+                progress=_number(progress, len(turns)),
+                valid=True,
+                format_errors=tuple(f"{kind}_error" for kind in message.error),
+            )
+        )
+    head = sample.messages[first - 1].content if first else ""
+    opening = head.rpartition("Now it is your turn.")[2].strip()
+    goal, _, observation = opening.partition("\nObservation: ")
+    total = turns[-1].progress if turns else 0.0
+    said = facts.get("success")
+    success = said if isinstance(said, bool) else total >= 1.0
+    return Episode(
+        task_id=_task_id(sample, family, number),
+        family=family,
+        suite="open",
+        kind=str(facts.get("kind", sample.source)),
+        difficulty="easy",
+        labels="ours",
+        sample=int(facts["variant"]) if isinstance(facts.get("variant"), int) else 0,
+        perturbation=None,
+        goal=str(facts.get("goal") or goal.removeprefix("Goal: "))[:2000],
+        first_observation=observation or opening,
+        turns=tuple(turns),
+        progress=total,
+        success=success,
+        solved=success,
+        ended_by="success" if success else "policy_stopped",
+        trims=(),
+        subgoals=(),
+        task_hash=sample.task_hash or "",
+        prompt_hash=prompts.get(family, ""),
+        policy_s=0.0,
+        environment_s=0.0,
+        started=0.0,
+        wall_s=0.0,
+    )
+
+
+def _number(progress: Any, index: int) -> float:
+    value = progress[index] if isinstance(progress, list) and index < len(progress) else 0.0
+    return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else 0.0
+
+
+def _task_id(sample: Sample, family: str, number: int) -> str:
+    """Three parts, and another for another suite seed."""
+    task, seed = sample.metadata.get("task_id"), sample.metadata.get("suite_seed")
+    if isinstance(task, str) and task.count("/") == 2 and isinstance(seed, int):
+        return f"{family}/open-{seed}/{task.rpartition('/')[2]}"
+    return f"{family}/{sample.source}/{number:05d}"

@@ -1,0 +1,176 @@
+"""A data set in the format of a trainer: the data, what the trainer's configuration needs, and what was counted."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.paths import replacing
+from evalharness.base.reading import open_file
+from evalharness.base.version import __version__
+from evalharness.training.datasets import formats
+from evalharness.training.datasets.modes import Mode, ModeCheck
+from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples, no_samples
+from evalharness.training.datasets.tokens import TokenCounts, tokenize, write_parquet
+
+TOKENS = "tokens"
+NAMES = (*formats.FORMATS, TOKENS)
+MANIFEST = "export.json"
+_ALTERNATING = ("llamafactory",)
+
+
+@dataclass
+class Exported:
+    """What an export did."""
+
+    files: list[Path] = field(default_factory=list)
+    conversations: int = 0
+    """Read."""
+    records: int = 0
+    """Written."""
+    trained_turns: int = 0
+    characters: int = 0
+    """Of all messages read."""
+    written_characters: int = 0
+    """Of all messages written; more than `characters` where turns are written several times."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    tokens: TokenCounts | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **vars(self),
+            "files": [path.name for path in self.files],
+            "left_out": dict(sorted(self.left_out.items())),
+            "tokens": None if self.tokens is None else self.tokens.to_json(),
+        }
+
+
+def export(
+    sources: Sequence[Path],
+    name: str,
+    mode: Mode,
+    folder: Path,
+    *,
+    model: Path | None = None,
+    max_length: int = 0,
+    python: Path | None = None,
+    broken: dict[Path, list[BrokenLine]] | None = None,
+    on_line: Callable[[str], None] = lambda line: None,
+) -> Exported:
+    """Write `sources` in the format `name` into `folder`. Broken lines are left out and go to `broken`.
+
+    Raises UserError.
+    """
+    done = Exported()
+    if name == TOKENS and model is None:
+        raise UserError("--format tokens needs --model DIR, the checkpoint folder whose template is used")
+    lines: dict[Path, list[BrokenLine]] = {} if broken is None else broken
+    samples = _chosen(sources, name, mode, done, lines)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if name == TOKENS:
+            assert model is not None
+            done.tokens = TokenCounts()
+            path = folder / "train.parquet"
+            rows = tokenize(
+                samples, model, done.tokens, max_length=max_length, python=python, on_line=on_line
+            )
+            with replacing(path) as part:
+                write_parquet(part, rows)
+                if not done.conversations:
+                    raise no_samples(sources[0], lines.get(sources[0], []))
+            done.files.append(path)
+            done.records = done.tokens.conversations
+            done.trained_turns = done.tokens.trained_turns
+        else:
+            _write_lines(folder / "train.jsonl", samples, name, done)
+            if not done.conversations:
+                raise no_samples(sources[0], lines.get(sources[0], []))
+        _beside(folder, name, done)
+        _manifest(folder, sources, name, mode, done)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
+    return done
+
+
+def _chosen(
+    sources: Iterable[Path], name: str, mode: Mode, done: Exported, broken: dict[Path, list[BrokenLine]]
+) -> Iterator[Sample]:
+    as_trained = ModeCheck(mode)
+    for path in sources:
+        for read in iter_samples(path, broken.setdefault(path, [])):
+            done.conversations += 1
+            done.characters += sum(len(message.content) for message in read.messages)
+            sample = as_trained(read)
+            if sample is None:
+                done.left_out["holds errors, and what it would be without them is not known"] += 1
+                continue
+            sample = formats.trimmed(sample)
+            if not any(message.trained for message in sample.messages):
+                done.left_out["no turn is trained"] += 1
+            elif name in _ALTERNATING and not formats.alternates(sample):
+                done.left_out["user and assistant do not take turns"] += 1
+            else:
+                yield sample
+    as_trained.require_difference()
+
+
+def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exported) -> None:
+    with replacing(path) as part, part.open("w", encoding="ascii") as file:
+        for sample in samples:
+            done.trained_turns += sum(message.trained for message in sample.messages)
+            for record in formats.FORMATS[name](sample):
+                file.write(json.dumps(record, ensure_ascii=True) + "\n")
+                done.records += 1
+                listed = record.get("messages") or record["conversations"]
+                done.written_characters += sum(_length(message) for message in listed)
+    done.files.append(path)
+
+
+def _length(message: dict[str, Any]) -> int:
+    content = message.get("content", message.get("value"))
+    return len(content) if isinstance(content, str) else sum(len(part["value"]) for part in content or ())
+
+
+def _beside(folder: Path, name: str, done: Exported) -> None:
+    """What the trainer's configuration needs."""
+    title = "refine"
+    texts = {}
+    if name == "sharegpt":
+        texts["axolotl.yaml"] = formats.axolotl("train.jsonl")
+    if name.startswith("llamafactory"):
+        info = formats.dataset_info(title, "train.jsonl", v1=name == "llamafactory-v1")
+        texts["dataset_info.json"] = json.dumps(info, indent=2) + "\n"
+    if name == "llamafactory":
+        texts["llamafactory.yaml"] = formats.llamafactory_yaml(title)
+    for file, text in texts.items():
+        (folder / file).write_text(text, encoding="ascii")
+        done.files.append(folder / file)
+
+
+def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done: Exported) -> None:
+    digests = {}
+    for path in sources:
+        with open_file(path) as file:
+            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    with done.files[0].open("rb") as file:
+        written = hashlib.file_digest(file, "sha256").hexdigest()
+    text = json.dumps(
+        {
+            "format": name,
+            "mode": mode,
+            "sources_sha256": digests,
+            "sha256": written,
+            "evalharness": __version__,
+            "counts": done.to_json(),
+        },
+        indent=2,
+        sort_keys=True,
+    )
+    (folder / MANIFEST).write_text(text + "\n", encoding="ascii")

@@ -1,0 +1,164 @@
+"""Rejection sampling: the good episodes of runs become data. Error flags are what the run recorded of a turn:
+no action, an action that the world refused, a valid one that changed nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.records.episode import Episode, Turn
+from evalharness.records.store import MANIFEST, read_manifest
+from evalharness.results.exports.conversation import conversation, opening
+from evalharness.results.tables import sorted_episodes
+from evalharness.training.datasets.modes import marked
+from evalharness.training.datasets.overlap import PUBLISHED, REASON, Exclusion, PlayedTasks
+from evalharness.training.datasets.sample import Sample, SampleMessage
+
+_KEEP = re.compile(r"progress\s*>=\s*([01](?:\.\d+)?|\.\d+)")
+SAMPLES = "samples"
+"""The run of the samples in the folder of a Best-of-N study."""
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Which episodes are good enough."""
+
+    least_progress: float | None = None
+    """None: those that solved their task."""
+
+    def __call__(self, episode: Episode) -> bool:
+        if self.least_progress is None:
+            return episode.success
+        return episode.progress >= self.least_progress - 1e-9
+
+
+def parse_keep(text: str) -> Keep:
+    """`success` or `progress>=0.5`. Raises UserError."""
+    if text == "success":
+        return Keep()
+    if match := _KEEP.fullmatch(text.strip()):
+        return Keep(float(match[1]))
+    raise UserError(f"--keep {text!r}: write success, or progress>=X with X from 0 to 1 (in quotes)")
+
+
+@dataclass
+class Tally:
+    """What became of the episodes of all runs."""
+
+    episodes: int = 0
+    kept: int = 0
+    not_kept: Counter[str] = field(default_factory=Counter)
+    """Reason -> episodes."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "episodes": self.episodes,
+            "kept": self.kept,
+            "not_kept": dict(sorted(self.not_kept.items())),
+        }
+
+
+def run_folder(path: Path) -> Path:
+    """The run itself, or the samples of a Best-of-N study. Raises UserError where there is none."""
+    if not (path / MANIFEST).exists() and (path / SAMPLES / MANIFEST).exists():
+        return path / SAMPLES
+    read_manifest(path)
+    return path
+
+
+def samples_of(
+    runs: Sequence[Path], keep: Keep, tally: Tally, exclusion: Exclusion, *, per_task: int | None = None
+) -> Iterator[Sample]:
+    """The kept episodes in the order of runs, tasks and samples.
+
+    `per_task` keeps the shortest of a task's. Episodes of tasks that models are evaluated on, and of those that are
+    the same up to renaming, are left out as `exclusion` says: who trains on them cannot be evaluated on them any more.
+    """
+    tasks = PlayedTasks(exclusion.data)
+    for number, path in enumerate(runs, 1):
+        folder = run_folder(path)
+        manifest = read_manifest(folder)
+        model, seed = manifest.model_name, manifest.config.suite_seed
+        good: list[tuple[Episode, Sample]] = []
+        for episode in sorted_episodes(folder):
+            tally.episodes += 1
+            if not keep(episode):
+                tally.not_kept["not good enough"] += 1
+            elif not exclusion.evaluated and episode.suite != "open":
+                tally.not_kept[REASON.format(PUBLISHED)] += 1
+            elif not opening(episode)[1]:
+                tally.not_kept["its prompt file is not at hand"] += 1
+            elif not episode.turns:
+                tally.not_kept["no turn"] += 1
+            else:
+                forms = tasks.forms(episode.family, episode.suite, seed, episode.task_hash)
+                sample = _sample(episode, number, model, seed, forms)
+                if (reason := exclusion.why_not(sample)) is not None:
+                    tally.not_kept[reason] += 1
+                elif not forms and not exclusion.evaluated:
+                    tally.not_kept[
+                        "its task is not at hand (another version of the suite?), so it cannot be compared"
+                    ] += 1
+                else:
+                    good.append((episode, sample))
+        for sample in _best(good, per_task, tally):
+            tally.kept += 1
+            yield sample
+
+
+def _best(good: list[tuple[Episode, Sample]], per_task: int | None, tally: Tally) -> Iterator[Sample]:
+    seen: Counter[str] = Counter()
+    chosen = set()
+    for episode, _ in sorted(good, key=lambda each: (each[0].task_id, len(each[0].turns), each[0].sample)):
+        if per_task is None or seen[episode.task_id] < per_task:
+            seen[episode.task_id] += 1
+            chosen.add((episode.task_id, episode.sample))
+        else:
+            tally.not_kept["enough of its task"] += 1
+    yield from (sample for episode, sample in good if (episode.task_id, episode.sample) in chosen)
+
+
+def _error(turn: Turn) -> tuple[str, ...]:
+    if turn.action is None:
+        return ("format",)
+    if not turn.valid:
+        return ("invalid",)
+    return ("logic",) if turn.no_effect else ()
+
+
+def _sample(episode: Episode, run: int, model: str, suite_seed: int, forms: list[str]) -> Sample:
+    head = len(opening(episode)[0])
+    messages: list[SampleMessage] = []
+    for index, message in enumerate(conversation(episode)[:-1]):
+        if message["role"] != "assistant":
+            messages.append(
+                SampleMessage("system" if message["role"] == "system" else "user", message["content"])
+            )
+            continue
+        turn = episode.turns[(index - head) // 2]
+        messages.append(SampleMessage("assistant", message["content"], error=_error(turn)))
+    return Sample(
+        id=f"run-{run}/{episode.task_id}/{episode.sample}",
+        source="from-runs",
+        world=episode.family,
+        task_hash=episode.task_hash,
+        messages=marked(messages),
+        metadata={
+            "task_id": episode.task_id,
+            "suite_seed": suite_seed,
+            "task_forms": forms,
+            "sample": episode.sample,
+            "model": model,
+            "kind": episode.kind,
+            "goal": episode.goal,
+            "perturbation": episode.perturbation,
+            "success": episode.success,
+            "progress": [turn.progress for turn in episode.turns],
+            "valid": [turn.valid for turn in episode.turns],
+        },
+    )

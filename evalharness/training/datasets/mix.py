@@ -1,0 +1,92 @@
+"""One data set out of several, by stated ratio: drawn without replacement, shuffled, both by seed."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import open_file
+from evalharness.training.datasets.layouts import MaskedTurns, Unfit, read_any
+from evalharness.training.datasets.overlap import Exclusion
+from evalharness.training.datasets.sample import Sample
+
+
+@dataclass(frozen=True)
+class Part:
+    path: Path
+    share: float
+    """Relative to those of the other parts."""
+
+
+def parse_part(text: str) -> Part:
+    """`FILE` or `FILE:SHARE`. Raises UserError."""
+    name, colon, share = text.rpartition(":")
+    if not colon or Path(text).exists():
+        return Part(Path(text), 1.0)
+    try:
+        value = float(share)
+    except ValueError:
+        return Part(Path(text), 1.0)
+    if not 0 < value < float("inf"):
+        raise UserError(f"{text}: a share is a number above 0, as in FILE:0.2")
+    return Part(Path(name), value)
+
+
+def amounts(parts: Sequence[Part], there: Sequence[int], wanted: int | None) -> list[int]:
+    """How many samples each part gives. Without `wanted` as many as the ratio allows. Raises UserError."""
+    total = sum(part.share for part in parts)
+    if wanted is None:
+        wanted = int(min(have * total / part.share for part, have in zip(parts, there, strict=True)) + 1e-9)
+    exact = [wanted * part.share / total for part in parts]
+    found = [int(amount + 1e-9) for amount in exact]
+    # Largest remainders, the first part first where they are equal.
+    rest = sorted(range(len(parts)), key=lambda i: (found[i] - exact[i], i))
+    for index in rest[: wanted - sum(found)]:
+        found[index] += 1
+    for part, have, amount in zip(parts, there, found, strict=True):
+        if amount > have:
+            raise UserError(
+                f"{part.path} has {have:,} conversations and the ratio asks for {amount:,}; "
+                "give a smaller -n, or leave it out for as many as there are"
+            )
+    return found
+
+
+def mix(
+    parts: Sequence[Part],
+    seed: int,
+    wanted: int | None,
+    exclusion: Exclusion,
+    masked: MaskedTurns = "errors",
+) -> tuple[list[Sample], dict[str, Any], dict[Path, Unfit]]:
+    """(samples, what they were made of, what did not fit in each file)."""
+    pools: list[list[Sample]] = []
+    unfit: dict[Path, Unfit] = {}
+    for part in parts:
+        unfit[part.path] = Unfit()
+        read = read_any(part.path, unfit[part.path], masked=masked)
+        pools.append([sample for sample in read if exclusion.why_not(sample) is None])
+        if not pools[-1]:
+            why = "; ".join([*unfit[part.path].lines(), *exclusion.lines()])
+            raise UserError(f"{part.path} holds no conversation that may be trained on; {why}")
+    chosen: list[Sample] = []
+    table = []
+    for number, (part, pool, amount) in enumerate(
+        zip(parts, pools, amounts(parts, [len(pool) for pool in pools], wanted), strict=True), 1
+    ):
+        drawn = Random(f"mix/{seed}/{number}").sample(pool, amount)
+        # Ids name a sample within its set; here they must do so among several.
+        chosen += [replace(sample, id=f"{number}:{sample.id}") for sample in drawn]
+        with open_file(part.path) as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        table.append(
+            {"file": part.path.name, "sha256": sha256, "share": part.share, "drawn": amount, "of": len(pool)}
+        )
+    Random(f"mix/{seed}").shuffle(chosen)
+    made = {"command": "refine mix", "seed": seed, "masked_turns": masked, "parts": table}
+    return chosen, {**made, "excluded": exclusion.to_json()}, unfit

@@ -1,0 +1,110 @@
+"""What of a data set is trained: the paper's method and the ablations of its table 2.
+
+Marks say what went wrong: `error` on a player turn, `refine` on the first right one after a run of errors. `is_trained`
+alone decides what the marks and the mode make of a turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Literal
+
+from evalharness.base.errors import UserError
+from evalharness.training.datasets.sample import Sample, SampleMessage
+
+Mode = Literal["full", "no_refine_loss", "no_refine_data", "all_turns"]
+
+
+def is_trained(turn: SampleMessage, mode: Mode) -> bool:
+    """Whether a player turn is trained. `loss` is false on turns that are left out for another reason than an error."""
+    right = turn.loss is not False and not turn.error
+    match mode:
+        case "full" | "no_refine_data":
+            return right
+        case "no_refine_loss":
+            return right and not turn.refine
+        case "all_turns":
+            return True
+
+
+def marked(messages: Iterable[SampleMessage]) -> tuple[SampleMessage, ...]:
+    """With what follows from the errors: they are not trained, and the first trained turn after a run of them is the
+    refinement."""
+    found, erred = [], False
+    for message in messages:
+        if message.role == "assistant":
+            trained = is_trained(message, "full")
+            found.append(replace(message, loss=trained, refine=erred and trained))
+            erred = bool(message.error) or (erred and not trained)
+        else:
+            found.append(message)
+    return tuple(found)
+
+
+def in_mode(sample: Sample, mode: Mode) -> Sample | None:
+    """The sample as `mode` trains it; None where it has no place in it."""
+    chosen = without_errors(sample) if mode == "no_refine_data" else sample
+    if chosen is None:
+        return None
+    return replace(
+        chosen,
+        messages=tuple(
+            replace(m, loss=is_trained(m, mode)) if m.role == "assistant" else m for m in chosen.messages
+        ),
+    )
+
+
+class ModeCheck:
+    """Refuses a mode that leaves the data as `full` has it: then marks are missing, and two trainings of an ablation
+    would be one."""
+
+    def __init__(self, mode: Mode) -> None:
+        self._mode = mode
+        self._read = self._same = 0
+
+    def __call__(self, sample: Sample) -> Sample | None:
+        """`in_mode`, and remember whether it changed anything."""
+        chosen = in_mode(sample, self._mode)
+        self._read += 1
+        self._same += chosen == in_mode(sample, "full")
+        return chosen
+
+    def require_difference(self) -> None:
+        """After all samples. Raises UserError."""
+        if self._mode != "full" and self._read and self._same == self._read:
+            raise UserError(
+                f"--mode {self._mode} needs marks of errors, and none of {self._read:,} conversations has any that it "
+                "would go by: it would train the same as --mode full. Data with a mask alone gets its marks from "
+                "evalharness refine read FILE, where a masked turn holds an action (Action: ...) and is answered; "
+                "other data needs marks of its own (an `error` on its turns)"
+            )
+
+
+def without_errors(sample: Sample) -> Sample | None:
+    """The trajectory as it would have been without its errors; None where that is not known.
+
+    A grounded sample says which turns go and how the first right ones read then: the world is as it was before the
+    errors, so that what is left is a trajectory of its own.
+    """
+    if not any(message.error for message in sample.messages):
+        return sample
+    plan = sample.metadata.get("without_errors")
+    if not isinstance(plan, dict):
+        return None
+    messages, skip = [], False
+    for index, message in enumerate(sample.messages):
+        if skip:  # the world's answer to a turn that is gone
+            skip = False
+            continue
+        change = plan.get(str(index), message.content)
+        if change is None:
+            skip = True
+        elif isinstance(change, str):
+            messages.append(replace(message, content=change, refine=False))
+    if any(message.error for message in messages):
+        return None
+    # These are by turn, and the turns are others now.
+    by_turn = ("without_errors", "progress", "valid")
+    metadata = {key: value for key, value in sample.metadata.items() if key not in by_turn}
+    return replace(sample, messages=tuple(messages), metadata=metadata)

@@ -1,0 +1,195 @@
+"""Tasks that must not be trained on: suite seed 0 and the published suite, other suite seeds that the user names, and
+whatever is the same up to renaming. Every way into training data asks here."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.envs import specs
+from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, Task, teaching_of
+from evalharness.envs.teaching import Teaching, content_form
+from evalharness.suites.open import FROZEN_SEED, frozen_proofs
+from evalharness.suites.selection import family_tasks
+from evalharness.training.datasets.sample import Sample
+
+EVALUATED = "suite seed 0"
+PUBLISHED = "published suite"
+REASON = "of a task that models are evaluated on ({})"
+
+
+@dataclass
+class Excluded:
+    """What a family's tasks are compared with. Counts what was refused."""
+
+    hashes: dict[str, str]
+    """Content hash -> the suite that it is of."""
+    forms: dict[str, str]
+    compared: dict[str, Any]
+    """Suite -> how it was compared, for the manifest."""
+    world: Teaching
+    refused: dict[str, int] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+    """Forms of the tasks that were let through: nothing is used twice under two seeds."""
+
+    def reason(self, content_hash: str | None, forms: Iterable[str]) -> str | None:
+        """The suite that a task is of, or one that is the same up to renaming; None where it is of none."""
+        found = self.hashes.get(content_hash or "")
+        return found or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
+
+    def why_not(self, task: Task) -> str | None:
+        """The reason why a task is refused, counted; None when it may be used, and is then taken."""
+        forms = {*self.world.forms(task), *content_form(task)}
+        reason = self.reason(task.content_hash, forms)
+        if reason is None and forms & self.taken:
+            reason = "taken already"
+        if reason is not None:
+            self.refused[reason] = self.refused.get(reason, 0) + 1
+            return reason
+        self.taken |= forms
+        return None
+
+
+def excluded(
+    spec: EnvSpec, world: Teaching, data: Path | None, seeds: Sequence[int] = (), *, evaluated: bool = False
+) -> Excluded:
+    """The tasks of suite seed 0 and of the published suite as far as they are at hand (`evaluated`: these may be used),
+    and those of the open suites of `seeds`.
+
+    Without the published data its tasks are known by what the environment itself keeps of them. A suite of `seeds`
+    that was never made is made now, which is reported and can take minutes. Raises UserError.
+    """
+    hashes: dict[str, str] = {}
+    forms: dict[str, str] = {}
+
+    def add(tasks: Iterable[Task], suite: str) -> int:
+        count = 0
+        for task in tasks:
+            count += 1
+            hashes[task.content_hash] = suite
+            forms.update(dict.fromkeys(task_forms(world, task), suite))
+        return count
+
+    compared: dict[str, Any] = {}
+    if not evaluated:
+        hashes |= {
+            row.task_hash: EVALUATED
+            for task_id, row in frozen_proofs().items()
+            if task_id.startswith(f"{spec.family}/")
+        }
+        known = set(world.published_forms())
+        forms.update(dict.fromkeys(known, PUBLISHED))
+        for suite in sorted(spec.suites.expected.keys() - {"open"}):
+            published: int | None = None
+            with contextlib.suppress(MissingDataError, InvalidTaskError, KeyError, ValueError):
+                published = add(spec.suites.load_tasks(suite, data, FROZEN_SEED), PUBLISHED)
+            compared[PUBLISHED] = {"tasks": published, "forms_kept": len(known)}
+    if spec.suites.expected.get("open"):
+        for seed in sorted({*seeds} | (set() if evaluated else {FROZEN_SEED})):
+            name = f"suite seed {seed}"
+            frozen = seed == FROZEN_SEED  # these are known without being made and checked
+            tasks = (
+                spec.suites.load_tasks("open", None, seed)
+                if frozen
+                else family_tasks(spec, "open", data, seed)
+            )
+            compared[name] = {"tasks": add(tasks, name)}
+    return Excluded(hashes, forms, compared, world)
+
+
+def task_forms(world: Teaching, task: Task) -> list[str]:
+    """What a task is known by again: digests, of which equal tasks share one. A published task can lack what a form of
+    its family is made of; its content is compared all the same."""
+    try:
+        own = world.forms(task)
+    except (KeyError, ValueError, TypeError, AttributeError, InvalidTaskError):
+        own = []
+    return sorted({*own, *content_form(task)})
+
+
+@dataclass
+class Exclusion:
+    """The check of conversations that come from runs or files, of all families."""
+
+    seeds: tuple[int, ...] = ()
+    """Open suites besides seed 0."""
+    data: Path | None = None
+    evaluated: bool = False
+    """Tasks of suite seed 0 and of published suites may be used."""
+    refused: Counter[str] = field(default_factory=Counter)
+    """Reason -> conversations."""
+    by_hash_alone: int = 0
+    """Conversations that name their task, and not what it is the same as."""
+    _families: dict[str, Excluded | None] = field(default_factory=dict)
+
+    def why_not(self, sample: Sample) -> str | None:
+        """The reason why a conversation is refused, counted. One that names no task is not compared."""
+        found = self._of(sample.world) if sample.task_hash else None
+        if found is None:
+            return None
+        forms = sample.metadata.get("task_forms")
+        known = [form for form in forms if isinstance(form, str)] if isinstance(forms, list) else []
+        self.by_hash_alone += not known
+        if (suite := found.reason(sample.task_hash, known)) is None:
+            return None
+        reason = REASON.format(suite)
+        self.refused[reason] += 1
+        return reason
+
+    def _of(self, family: str) -> Excluded | None:
+        if family not in self._families:
+            spec = specs().get(family)
+            self._families[family] = (
+                None
+                if spec is None
+                else excluded(spec, teaching_of(spec), self.data, self.seeds, evaluated=self.evaluated)
+            )
+        return self._families[family]
+
+    def lines(self) -> list[str]:
+        """What was left out and what could not be compared, for the person at the terminal."""
+        found = [f"{count:,} left out: {reason}" for reason, count in sorted(self.refused.items())]
+        if self.by_hash_alone:
+            found.append(
+                f"{self.by_hash_alone:,} compared by the task's content hash alone, not up to renaming: they were made "
+                "by an earlier version"
+            )
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "suite_seeds": list(self.seeds),
+            "evaluated_tasks": self.evaluated,
+            "refused": dict(sorted(self.refused.items())),
+            "by_hash_alone": self.by_hash_alone,
+            "compared_with": {
+                family: found.compared
+                for family, found in sorted(self._families.items())
+                if found is not None
+            },
+        }
+
+
+@dataclass
+class PlayedTasks:
+    """The tasks that episodes were played on, where they are at hand."""
+
+    data: Path | None
+    _known: dict[tuple[str, str, int], dict[str, Task]] = field(default_factory=dict)
+
+    def forms(self, family: str, suite: str, suite_seed: int, task_hash: str) -> list[str]:
+        """Empty where the task is not at hand: another version of its suite, or data that is not there."""
+        key = (family, suite, suite_seed)
+        if key not in self._known:
+            spec, tasks = specs().get(family), list[Task]()
+            if spec is not None:
+                with contextlib.suppress(UserError, InvalidTaskError):
+                    tasks = family_tasks(spec, suite, self.data, suite_seed)
+            self._known[key] = {task.content_hash: task for task in tasks}
+        task = self._known[key].get(task_hash)
+        return [] if task is None else task_forms(teaching_of(specs()[family]), task)

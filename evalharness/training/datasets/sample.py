@@ -1,0 +1,294 @@
+"""The one format of training data: a conversation a line, with what is trained and what went wrong on each turn.
+
+A data set is a file of JSON lines and, beside it, a manifest (`data.jsonl`, `data.manifest.json`). The file is ASCII:
+what a model wrote is escaped, so that NUL, lone surrogates and direction marks survive and reach no terminal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from evalharness.base import reading
+from evalharness.base.errors import UserError
+from evalharness.base.locks import exclusive
+from evalharness.base.reading import lines_of, open_file
+from evalharness.base.version import __version__
+
+SCHEMA = 1
+KIND = "evalharness training data"
+Role = Literal["system", "user", "assistant"]
+ROLES: tuple[Role, ...] = get_args(Role)
+
+
+class SampleError(ValueError):
+    """Not a sample; the message says what does not fit."""
+
+
+@dataclass(frozen=True)
+class SampleMessage:
+    role: Role
+    content: str
+    loss: bool | None = None
+    """Of an assistant's message: whether it is trained. None on the others; on an assistant's it means trained."""
+    error: tuple[str, ...] = ()
+    """Kinds of error in an assistant's turn (`parameter`, `place`, `logic`, ...); empty where it was right."""
+    refine: bool = False
+    """The first right turn after a run of errors."""
+
+    @property
+    def trained(self) -> bool:
+        return self.role == "assistant" and self.loss is not False
+
+    def to_json(self) -> dict[str, Any]:
+        """`loss`, `error` and `refine` are there on assistant's messages alone."""
+        if self.role != "assistant":
+            return {"role": self.role, "content": self.content}
+        return {
+            "role": self.role,
+            "content": self.content,
+            "loss": self.trained,
+            "error": list(self.error),
+            "refine": self.refine,
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> SampleMessage:
+        """Raises SampleError."""
+        if not isinstance(data, dict):
+            raise SampleError("a message is no object")
+        role, content = data.get("role"), data.get("content")
+        loss, error, refine = data.get("loss"), data.get("error", []), data.get("refine", False)
+        if role not in ROLES:
+            raise SampleError(f"a message's role is none of {', '.join(ROLES)}")
+        if not isinstance(content, str):
+            raise SampleError("a message's content is no text")
+        if loss is not None and not isinstance(loss, bool):
+            raise SampleError("a message's loss is neither true nor false")
+        if not isinstance(error, list) or not all(isinstance(kind, str) for kind in error):
+            raise SampleError("a message's error is no list of names")
+        if not isinstance(refine, bool):
+            raise SampleError("a message's refine is neither true nor false")
+        if role != "assistant" and (loss or error or refine):
+            raise SampleError(f"a message of role {role} has loss, error or refine")
+        return cls(
+            role, content, bool(loss is not False) if role == "assistant" else None, tuple(error), refine
+        )
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One conversation. Frozen; `metadata` is JSON data that nobody changes."""
+
+    id: str
+    """Names the sample within its data set: `grounded/babyai/open-100/017/0`."""
+    source: str
+    """What made it: `grounded`, `from-runs`, `trajectories`, `general`, or a name the user gave."""
+    world: str
+    """The environment's family, or the persona's world; `` for general conversations."""
+    task_hash: str | None
+    """Content hash of the task it was played on; None where there is no task."""
+    messages: tuple[SampleMessage, ...]
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def player_turns(self) -> tuple[SampleMessage, ...]:
+        return tuple(message for message in self.messages if message.role == "assistant")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "id": self.id,
+            "source": self.source,
+            "world": self.world,
+            "task_hash": self.task_hash,
+            "messages": [message.to_json() for message in self.messages],
+            "metadata": self.metadata,
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> Sample:
+        """Raises SampleError."""
+        if not isinstance(data, dict):
+            raise SampleError("it is no object")
+        for key in ("id", "source", "world"):
+            if not isinstance(data.get(key), str):
+                raise SampleError(f"{key!r} is missing or no text")
+        task_hash, messages, metadata = data.get("task_hash"), data.get("messages"), data.get("metadata", {})
+        if task_hash is not None and not isinstance(task_hash, str):
+            raise SampleError("'task_hash' is no text")
+        if not isinstance(messages, list) or not messages:
+            raise SampleError("'messages' is missing or empty")
+        if not isinstance(metadata, dict):
+            raise SampleError("'metadata' is no object")
+        return cls(
+            data["id"],
+            data["source"],
+            data["world"],
+            task_hash,
+            tuple(SampleMessage.from_json(message) for message in messages),
+            metadata,
+        )
+
+    def line(self) -> str:
+        return json.dumps(self.to_json(), ensure_ascii=True, separators=(",", ":")) + "\n"
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BrokenLine:
+    number: int
+    """From 1."""
+    why: str
+
+    def __str__(self) -> str:
+        return f"line {self.number}: {self.why}"
+
+
+def parse_json(text: str | bytes) -> Any:
+    """`reading.parse_json`. Raises SampleError where that raises ValueError."""
+    try:
+        return reading.parse_json(text)
+    except ValueError as error:
+        raise SampleError(f"not JSON ({str(error).splitlines()[0][:120]})") from None
+
+
+def iter_samples(path: Path, broken: list[BrokenLine]) -> Iterator[Sample]:
+    """The samples of a data set in the file's order, one at a time; lines that hold none go to `broken`.
+
+    A last line without its end that does not parse was torn by a kill and is named so. Raises UserError where the
+    file cannot be read.
+    """
+    try:
+        with open_file(path) as file:
+            for number, line in enumerate(lines_of(file), 1):
+                if not line.strip():
+                    continue
+                try:
+                    yield Sample.from_json(parse_json(line))
+                except SampleError as error:
+                    why = str(error) if line.endswith(b"\n") else f"torn: the file ends in it ({error})"
+                    broken.append(BrokenLine(number, why))
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from None
+
+
+def no_samples(path: Path, broken: list[BrokenLine]) -> UserError:
+    """Of a data set all of whose lines are broken, or that has none."""
+    first = f" ({broken[0]})" if broken else ""
+    return UserError(
+        f"{path} holds no sample of training data in our layout{first}; data in another layout is taken by: "
+        f"evalharness refine read {path} -o data.jsonl"
+    )
+
+
+def say_broken(path: Path, broken: list[BrokenLine], most: int = 3) -> list[str]:
+    """Lines for the person at the terminal: how many are broken, and the first of them. None where all are whole."""
+    if not broken:
+        return []
+    lines = [f"{path}: {len(broken):,} broken line{'s' * (len(broken) != 1)} left out"]
+    return lines + [f"  {line}" for line in broken[:most]] + ["  ..."] * (len(broken) > most)
+
+
+# --- writing -----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Counts:
+    """What a data set holds, counted while it is written."""
+
+    samples: int = 0
+    messages: int = 0
+    player_turns: int = 0
+    trained_turns: int = 0
+    error_turns: int = 0
+    refine_turns: int = 0
+    errors: Counter[str] = field(default_factory=Counter)
+    """Kind of error -> turns."""
+    sources: Counter[str] = field(default_factory=Counter)
+    worlds: Counter[str] = field(default_factory=Counter)
+
+    def add(self, sample: Sample) -> None:
+        turns = sample.player_turns
+        self.samples += 1
+        self.messages += len(sample.messages)
+        self.player_turns += len(turns)
+        self.trained_turns += sum(turn.trained for turn in turns)
+        self.error_turns += sum(bool(turn.error) for turn in turns)
+        self.refine_turns += sum(turn.refine for turn in turns)
+        self.errors.update(kind for turn in turns for kind in turn.error)
+        self.sources[sample.source] += 1
+        self.worlds[sample.world] += 1
+
+    def to_json(self) -> dict[str, Any]:
+        tables = {name: dict(sorted(getattr(self, name).items())) for name in ("errors", "sources", "worlds")}
+        return {
+            "samples": self.samples,
+            "messages": self.messages,
+            "player_turns": self.player_turns,
+            "trained_turns": self.trained_turns,
+            "error_turns": self.error_turns,
+            "refine_turns": self.refine_turns,
+            **tables,
+        }
+
+
+def manifest_path(path: Path) -> Path:
+    """`data.jsonl` -> `data.manifest.json`."""
+    return path.with_name(f"{path.stem}.manifest.json")
+
+
+def write_samples(path: Path, samples: Iterable[Sample], made: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a data set and its manifest, at once or not at all; returns the manifest.
+
+    `made` says how it was made (command, seeds, hashes, what was refused); no time and no machine, so that the same
+    call writes the same bytes.
+    """
+    counts, digest = Counts(), hashlib.sha256()
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    beside = part.with_suffix(".manifest.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+            for sample in samples:
+                line = sample.line().encode()
+                file.write(line)
+                digest.update(line)
+                counts.add(sample)
+        manifest = {
+            "schema": SCHEMA,
+            "kind": KIND,
+            "file": path.name,
+            "sha256": digest.hexdigest(),
+            "evalharness": __version__,
+            "counts": counts.to_json(),
+            "made": dict(made),
+        }
+        beside.write_text(json.dumps(manifest, indent=2, sort_keys=True) + "\n", encoding="ascii")
+        with exclusive(path.parent):  # no other process is between a data set and its manifest
+            part.replace(path)
+            beside.replace(manifest_path(path))
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from None
+    finally:
+        for left in (part, beside):
+            with suppress(OSError):  # a file system that cannot be written refuses this, too
+                left.unlink()
+    return manifest
+
+
+def read_manifest(path: Path) -> dict[str, Any] | None:
+    """The manifest of the data set at `path`; None where there is none that can be read."""
+    try:
+        data = reading.read_json(manifest_path(path))
+    except (OSError, ValueError):
+        return None
+    return data if isinstance(data, dict) and data.get("kind") == KIND else None

@@ -1,0 +1,100 @@
+"""How like training data is to the environments that models are tested in (AgentRefine, figure 7).
+
+50 openings of conversations of each data set and ten tasks of each installed family, worked examples left out, in one
+embedding; the mean cosine similarity of every two groups. The paper holds data against the test sets and finds 0.5
+and more nowhere. Data that is grounded in a family is like that family: that is what the figure is to show.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from evalharness.base.errors import UserError
+from evalharness.envs import specs
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import load_prompt
+from evalharness.results.diversity import embed
+from evalharness.suites.open import FROZEN_SEED
+from evalharness.training.datasets.layouts import Unfit, read_any
+from evalharness.training.datasets.sample import Sample
+
+OF_DATA, OF_FAMILY = 50, 10
+FLAG = 0.5
+_EXAMPLE = re.compile(r"\n*Here is an example\.\n.*?(?=\n\nNow it is your turn\.|\Z)", re.DOTALL)
+
+
+def opening(sample: Sample) -> str:
+    """What a conversation begins with, up to the first reply, our prompts' worked example left out."""
+    texts = []
+    for message in sample.messages:
+        if message.role == "assistant":
+            break
+        texts.append(message.content)
+    return _EXAMPLE.sub("", "\n\n".join(texts)).strip()
+
+
+def of_data(path: Path, seed: int) -> list[str]:
+    """Raises UserError where the file holds no conversation."""
+    unfit = Unfit()
+    samples = list(read_any(path, unfit))
+    chosen = Random(f"environments/{seed}").sample(samples, min(OF_DATA, len(samples)))
+    texts = [text for text in map(opening, chosen) if text]
+    if not texts:
+        raise UserError(f"{path} holds no conversation that begins with anything; {'; '.join(unfit.lines())}")
+    return texts
+
+
+def of_family(family: str, seed: int) -> list[str]:
+    """Instruction and goal of tasks of suite seed 0, without the worked example."""
+    spec = specs()[family]
+    tasks = spec.suites.load_tasks("open", None, FROZEN_SEED)
+    prompt = load_prompt(spec)
+    surface = Voice(spec).surface
+    texts = []
+    for task in Random(f"environments/{seed}").sample(tasks, min(OF_FAMILY, len(tasks))):
+        bare = prompt.for_kind(task.kind).model_copy(update={"example": None})
+        messages = bare.messages(surface, task.goal, "")
+        texts.append("\n\n".join(message["content"] for message in messages))
+    return texts
+
+
+def block_means(
+    paths: Sequence[Path], seed: int, which: str = "auto"
+) -> tuple[list[dict[str, Any]], str, list[dict[str, Any]]]:
+    """(a row a pair of groups, name of the embedding, the pairs of data and family that are not below `FLAG`).
+
+    Within a group a text is not compared with itself.
+    """
+    titles = {
+        family: spec.title for family, spec in sorted(specs().items()) if spec.suites.expected.get("open")
+    }
+    groups = {path.name: of_data(path, seed) for path in paths}
+    groups |= {title: of_family(family, seed) for family, title in titles.items()}
+    vectors, name = embed([text for texts in groups.values() for text in texts], which)
+    similar = np.clip(vectors @ vectors.T, -1.0, 1.0)
+    ends = np.cumsum([len(texts) for texts in groups.values()])
+    spans = {
+        group: slice(int(end) - len(groups[group]), int(end)) for group, end in zip(groups, ends, strict=True)
+    }
+    rows: list[dict[str, Any]] = []
+    for first, rows_of in spans.items():
+        for second, columns_of in spans.items():
+            block = similar[rows_of, columns_of]
+            if first == second and len(block) > 1:
+                value = (block.sum() - np.trace(block)) / (block.size - len(block))
+            else:
+                value = block.mean()
+            rows.append({"first": first, "second": second, "similarity": float(value)})
+    data, families = {path.name for path in paths}, set(titles.values())
+    flagged = [
+        row
+        for row in rows
+        if row["first"] in data and row["second"] in families and row["similarity"] >= FLAG
+    ]
+    return rows, name, flagged

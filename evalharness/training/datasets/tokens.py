@@ -1,0 +1,142 @@
+"""Token ids and labels of a data set, made with a model's own template by the private model environment."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.paths import server_folder
+from evalharness.base.stream import ToolError, run_streaming
+from evalharness.models.serving.find import find_server, install_command
+from evalharness.models.serving.private import python_of, read_install
+from evalharness.training.datasets import formats
+from evalharness.training.datasets.sample import Sample
+
+IGNORED = -100
+"""The label of a token that is not trained."""
+_SCRIPT = Path(__file__).with_name("make_tokens.py")
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """One conversation as a trainer takes it."""
+
+    id: str
+    input_ids: list[int]
+    labels: list[int]
+    """The id where the token is trained, `IGNORED` elsewhere."""
+    trained_turns: int
+
+
+@dataclass
+class TokenCounts:
+    conversations: int = 0
+    tokens: int = 0
+    trained_tokens: int = 0
+    trained_turns: int = 0
+    ended_turns: int = 0
+    """Trained turns whose end-of-turn token is trained."""
+    cut_turns: int = 0
+    """Turns that the length limit cut off."""
+    refused: Counter[str] = field(default_factory=Counter)
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), "refused": dict(sorted(self.refused.items()))}
+
+
+def model_python() -> Path:
+    """The interpreter that has transformers: the private environment's, else that of the server found.
+
+    Raises UserError.
+    """
+    install = read_install(server_folder())
+    if install is not None:
+        return python_of(install.environment)
+    python = find_server(None).python
+    if python is None:
+        raise UserError(f"tokens are made by the server's own environment: {install_command()}")
+    return python
+
+
+def tokenize(
+    samples: Iterable[Sample],
+    model: Path,
+    counts: TokenCounts,
+    *,
+    max_length: int = 0,
+    python: Path | None = None,
+    on_line: Callable[[str], None] = lambda line: None,
+) -> Iterator[Tokens]:
+    """Tokens and labels of each sample that can be had; `counts` says what became of the others.
+
+    `model` is a checkpoint folder, `python` an interpreter with transformers (default: the private environment's).
+    Longer conversations than `max_length` tokens end with the last whole turn that fits; 0: no limit.
+    Raises UserError.
+    """
+    if not (model / "tokenizer_config.json").is_file():
+        raise UserError(
+            f"--model {model}: no checkpoint folder with a tokenizer (no tokenizer_config.json in it)"
+        )
+    interpreter = python or model_python()
+    with tempfile.TemporaryDirectory(prefix="evalharness-tokens-") as name:
+        source, target = Path(name, "in.jsonl"), Path(name, "out.jsonl")
+        with source.open("w", encoding="ascii") as file:
+            for sample in samples:
+                for record in formats.messages(formats.trimmed(sample)):
+                    file.write(json.dumps(record) + "\n")
+        try:
+            run_streaming([interpreter, "-I", _SCRIPT, model, source, target, str(max_length)], on_line)
+        except ToolError as failed:
+            said = [line for line in failed.output if "rror" in line] or failed.output or [str(failed)]
+            raise UserError(f"the tokens could not be made: {said[-1][:500]}") from None
+        with target.open(encoding="ascii") as file:
+            for line in file:
+                tokens = _read(json.loads(line), counts)
+                if tokens is not None:
+                    yield tokens
+
+
+def _read(row: dict[str, Any], counts: TokenCounts) -> Tokens | None:
+    if "refused" in row:
+        counts.refused[row["refused"]] += 1
+        return None
+    ids = row["input_ids"]
+    labels = [IGNORED] * len(ids)
+    for first, stop in row["spans"]:
+        labels[first:stop] = ids[first:stop]
+    counts.conversations += 1
+    counts.tokens += len(ids)
+    counts.trained_tokens += sum(stop - first for first, stop in row["spans"])
+    counts.trained_turns += len(row["spans"])
+    counts.ended_turns += row["ended"]
+    counts.cut_turns += row["cut"]
+    return Tokens(row["id"], ids, labels, len(row["spans"]))
+
+
+def write_parquet(path: Path, rows: Iterable[Tokens], batch: int = 512) -> None:
+    """Columns `id`, `input_ids`, `labels`, `trained_turns`, a row a conversation."""
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = pyarrow.schema(
+        [
+            ("id", pyarrow.string()),
+            ("input_ids", pyarrow.list_(pyarrow.int32())),
+            ("labels", pyarrow.list_(pyarrow.int32())),
+            ("trained_turns", pyarrow.int32()),
+        ]
+    )
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        waiting: list[dict[str, Any]] = []
+        for row in rows:
+            waiting.append(vars(row))
+            if len(waiting) == batch:
+                writer.write_table(pyarrow.Table.from_pylist(waiting, schema))
+                waiting = []
+        writer.write_table(pyarrow.Table.from_pylist(waiting, schema))

@@ -1,0 +1,75 @@
+"""The simulators of all sessions: one pool of workers a family, grown as sessions need them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+from evalharness.base.machine import usable_cores
+from evalharness.envs.base import EnvSpec
+from evalharness.play.workers.pool import EnvironmentPool
+from evalharness.play.workers.process import RemoteEnvironment
+
+WAIT_S = 45.0
+"""Seconds that a reset waits for a simulator; OpenEnv's client waits 60 for an answer."""
+
+
+class BusyError(Exception):
+    """No simulator was free in time: memory is short, or sessions hold all of them."""
+
+
+class Pools:
+    """A session holds an environment from its reset to the episode's end."""
+
+    def __init__(
+        self, specs: Iterable[EnvSpec], sessions: int, data: Path | None, log: Path | None = None
+    ) -> None:
+        cores = usable_cores()
+        self._held: dict[str, int] = {}
+        self._wanted: dict[str, int] = {}
+        """Held or waited for."""
+        self._pools: dict[str, EnvironmentPool] = {}
+        for spec in specs:
+            # Every session may hold an environment of the same family, and a trainer steps a batch in lockstep:
+            # fewer would leave the last ones of a batch waiting for the first ones for ever.
+            most = max(-(-sessions // spec.worker.envs_per_worker), min(cores, sessions))
+            self._pools[spec.family] = EnvironmentPool(spec, data, most, log, size=min(cores, most))
+            self._held[spec.family] = self._wanted[spec.family] = 0
+
+    @property
+    def held(self) -> int:
+        """Environments that sessions hold now."""
+        return sum(self._held.values())
+
+    @asynccontextmanager
+    async def environment(self, family: str) -> AsyncIterator[RemoteEnvironment]:
+        """Raises BusyError."""
+        pool = self._pools[family]
+        self._wanted[family] += 1
+        try:
+            if self._wanted[family] > pool.capacity:
+                pool.grow()
+            async with AsyncExitStack() as stack:
+                try:
+                    async with asyncio.timeout(WAIT_S):
+                        environment = await stack.enter_async_context(pool.environment())
+                except TimeoutError:
+                    raise BusyError(
+                        f"no {pool.spec.title} simulator was free within {WAIT_S:.0f} s; try again"
+                    ) from None
+                self._held[family] += 1
+                try:
+                    yield environment
+                finally:
+                    self._held[family] -= 1
+        finally:
+            self._wanted[family] -= 1
+
+    async def warm_up(self) -> None:
+        """Start the first workers of every family before anybody asks."""
+        await asyncio.gather(*(pool.warm_up() for pool in self._pools.values()))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(pool.close() for pool in self._pools.values()))

@@ -1,0 +1,156 @@
+"""What the server does, apart from how it is asked: tasks, sessions, and their answers as OpenEnv words them."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from typing import Any
+
+from evalharness.models.base import Reply
+from evalharness.training.envserver.messages import (
+    EpisodeState,
+    ResetRequest,
+    TaskRangeRequest,
+    TaskRequest,
+    TextAction,
+    TextObservation,
+)
+from evalharness.training.envserver.pools import Pools
+from evalharness.training.envserver.session import Answer, Reward, Rules, Session
+from evalharness.training.envserver.tasks import SPLITS, Served, TaskTable, UnknownTaskError
+
+
+class Service:
+    """The same for all clients."""
+
+    def __init__(self, name: str, table: TaskTable, pools: Pools, rules: Rules, reward: Reward) -> None:
+        self.name = name
+        """The environment's name in the paths of the task API."""
+        self.table, self.pools, self.rules, self.reward = table, pools, rules, reward
+
+    def open(self) -> ClientSession:
+        return ClientSession(self)
+
+    def splits(self) -> list[dict[str, str]]:
+        return [{"name": split, "type": split} for split in SPLITS]
+
+    def task(self, asked: TaskRequest) -> dict[str, Any]:
+        return self._described(asked.split, asked.index)
+
+    def tasks(self, asked: TaskRangeRequest) -> list[dict[str, Any]]:
+        """Bounds as those of a slice."""
+        count = len(self.table.split(asked.split))
+        return [self._described(asked.split, i) for i in range(count)[asked.start : asked.stop]]
+
+    def metadata(self) -> dict[str, Any]:
+        families = ", ".join(spec.title for spec in self.rules.specs.values())
+        counts = ", ".join(f"{len(self.table.split(split))} {split} tasks" for split in SPLITS)
+        warning = " Tasks of evaluations are among them." if self.table.evaluated else ""
+        return {
+            "name": self.name,
+            "description": f"{families} as evalharness evaluates them: {counts}.{warning}",
+        }
+
+    def _described(self, split: str, index: int) -> dict[str, Any]:
+        served = self.table.at(split, index)
+        task = served.task
+        voice = self.rules.voices[task.family]
+        prompt = voice.prompt(self.rules.prompts[task.family].for_kind(task.kind))
+        return {
+            "id": served.id,
+            "index": index,
+            "family": task.family,
+            "kind": task.kind,
+            "difficulty": task.difficulty,
+            "suite_seed": served.suite_seed,
+            "goal": voice.names(task.goal),
+            "system_prompt": prompt.system.strip(),
+            "max_turns": self.rules.turn_limits[task.family],
+        }
+
+
+class ClientSession:
+    """One connection's: nothing of it can be reached from another connection."""
+
+    def __init__(self, service: Service) -> None:
+        self.service = service
+        self._session = Session(service.pools, service.rules)
+        self._split: str | None = None
+
+    async def reset(self, asked: ResetRequest) -> dict[str, Any]:
+        served = self._chosen(asked)
+        answer = await self._session.reset(
+            served, asked.reward or self.service.reward, asked.episode_id or uuid.uuid4().hex
+        )
+        self._split = asked.split
+        return _observation(answer, reward=None)
+
+    async def step(self, action: TextAction) -> dict[str, Any]:
+        reply = Reply(
+            action.text,
+            reasoning=action.reasoning,
+            finish_reason=action.finish_reason,
+            stopped_by=action.stopped_by,
+        )
+        answer = await self._session.step(reply)
+        return _observation(answer, reward=answer.reward)
+
+    def state(self) -> dict[str, Any]:
+        episode = self._session.episode
+        if episode is None:
+            return EpisodeState(evaluation_tasks=self.service.table.evaluated).model_dump()
+        result, turns, task = episode.result, episode.turns, episode.served.task
+        kinds = Counter(str(kind) for turn in turns for kind in turn.format_errors)
+        start = 0.0 if episode.world is None else episode.world.progress
+        return EpisodeState(
+            episode_id=episode.episode_id,
+            step_count=len(turns),
+            task_id=episode.served.id,
+            family=task.family,
+            split=self._split,
+            done=result is not None,
+            ended_by=None if result is None else result.ended_by,
+            success=result is not None and result.success,
+            solved=result is not None and result.solved,
+            progress=episode.progress,
+            progress_gain=episode.progress - start,
+            valid_actions=sum(turn.valid for turn in turns),
+            format_errors=dict(sorted(kinds.items())),
+            max_turns=self.service.rules.turn_limits[task.family],
+            evaluation_tasks=self.service.table.evaluated,
+        ).model_dump()
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    def _chosen(self, asked: ResetRequest) -> Served:
+        table = self.service.table
+        if asked.index is not None and asked.task_id is not None:
+            raise UnknownTaskError("give index or task_id, not both")
+        found = None
+        if asked.index is not None:
+            found = table.at(asked.split, asked.index)
+        if asked.task_id is not None:
+            found = table.named(asked.split, asked.task_id)
+        if found is not None:
+            if asked.family not in (None, found.task.family):
+                raise UnknownTaskError(f"{found.id} is not of {asked.family!r}; leave the family out")
+            return found
+        if asked.seed is not None:
+            return table.drawn(asked.split, asked.seed, asked.family)
+        return table.next(asked.split, asked.family)
+
+
+def _observation(answer: Answer, reward: float | None) -> dict[str, Any]:
+    """As OpenEnv's clients read it: reward and done beside the observation's own fields."""
+    observation = TextObservation(
+        text=answer.messages[-1]["content"],
+        messages=[dict(message) for message in answer.messages],
+        kept=answer.kept,
+        metadata={},
+    )
+    return {
+        "observation": observation.model_dump(exclude={"done", "reward"}),
+        "reward": reward,
+        "done": answer.done,
+    }

@@ -1,0 +1,1 @@
+"""Trajectories made in the simulators themselves."""

@@ -1,0 +1,279 @@
+"""A trajectory with errors, tried out in the world: the plan played clean, then once more with errors put in.
+
+Every error is one because the world says so: it refuses the action, or lets it pass without progress and everything
+afterwards is as it was without it: the same answers, validity and progress at every later turn of the plan.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from evalharness.envs.base import Task
+from evalharness.envs.scene import Scene, Step
+from evalharness.envs.surface import ActionSurface
+from evalharness.envs.teaching import Seeker, Teaching
+from evalharness.models.base import Environment
+from evalharness.protocol.perturb import Voice
+from evalharness.training.grounded.injected_errors import KINDS, Kind, Slip, slips
+
+_ATTEMPTS = 14
+"""Times that a trajectory is started over because the world did not take an error for one."""
+_PLAIN_FROM = 9
+"""From this attempt on errors are in names and verbs alone, which hardly ever fail to be one."""
+
+
+class NoTrajectoryError(Exception):
+    """No trajectory can be made of this task; the message is a short reason that is counted."""
+
+
+@dataclass(frozen=True)
+class ErrorPlan:
+    """How many errors, where and of which kinds."""
+
+    runs: tuple[int, int] = (1, 3)
+    """Runs of errors in a trajectory, least and most."""
+    lengths: tuple[float, ...] = (0.62, 0.24, 0.09, 0.05)
+    """Shares of runs of one, two, three and four errors."""
+    kinds: tuple[Kind, ...] = KINDS
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One turn of a trajectory: the plan's, an error, or the taking back of one."""
+
+    scene: Scene
+    said: str
+    """The action in the voice's words."""
+    valid: bool
+    progress: float
+    slip: Slip | None = None
+    """The error that this turn is."""
+    after: tuple[Slip, ...] = ()
+    """The run of errors that this turn follows: it is the first right one."""
+    takes_back: bool = False
+    observation: str = ""
+    """The world's answer, in its own words."""
+
+
+@dataclass(frozen=True)
+class Clean:
+    """A task played by its plan."""
+
+    goal: str
+    first_observation: str
+    steps: tuple[Step, ...]
+
+
+@dataclass
+class Stage:
+    """A task, the environment it is played in, and what is known of the family."""
+
+    task: Task
+    environment: Environment
+    world: Teaching
+    voice: Voice
+    rules: str
+    """System text and instruction, in the world's own words."""
+    max_turns: int
+
+    def scene(self, clean: Clean, at: int) -> Scene:
+        surface: ActionSurface = self.voice.canonical
+        return Scene(self.task, clean.goal, clean.first_observation, self.rules, clean.steps, at, surface)
+
+    async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:
+        return await self.environment.step(self.voice.to_world(said))
+
+    async def sought(self, seeker: Seeker) -> Clean:
+        """The task played by an agent without privileged information. Raises NoTrajectoryError where it does not get
+        there."""
+        goal, first, info = await self.environment.reset(self.task)
+        steps: list[Step] = []
+        before = first
+        while not info["success"]:
+            action = seeker.next(before, await self.environment.valid_actions())
+            if action is None or len(steps) == self.max_turns:
+                raise NoTrajectoryError("its player does not get there")
+            after, terminated, info = await self.step(self.voice.action(action))
+            if terminated and not info["success"]:
+                raise NoTrajectoryError("its player does not get there")
+            completed = tuple(info["subgoals_completed"])
+            steps.append(Step(action, after, info["progress"], info["valid"], completed))
+            seeker.saw(action, before, after, completed)
+            before = after
+        return Clean(goal, first, tuple(steps))
+
+    async def clean(self) -> Clean:
+        """Play the plan. Where coming to a place does not show its things, looking around is added to it."""
+        goal, first, _ = await self.environment.reset(self.task)
+        plan = await self.environment.oracle()
+        if not plan:
+            raise NoTrajectoryError("no plan is known")
+        steps: list[Step] = []
+        info: dict[str, Any] = {}
+        for action in plan:
+            queue = [action]
+            if self._must_look(action, Clean(goal, first, (*steps, Step(action, "", 0.0, True)))):
+                queue.insert(0, self.world.look)
+            for text in queue:
+                observation, _, info = await self.step(self.voice.action(text))
+                step = Step(
+                    text, observation, info["progress"], info["valid"], tuple(info["subgoals_completed"])
+                )
+                steps.append(step)
+        if not info["success"]:
+            raise NoTrajectoryError("the plan does not succeed")
+        if len(steps) > self.max_turns:
+            raise NoTrajectoryError("the plan is too long")
+        return Clean(goal, first, tuple(steps))
+
+    def _must_look(self, action: str, so_far: Clean) -> bool:
+        if not self.world.look or len(so_far.steps) < 2:
+            return False
+        scene = self.scene(so_far, len(so_far.steps) - 1)
+        before = scene.parse(so_far.steps[-2].action)
+        if before is None or before.name not in self.world.moves or before.arguments == {}:
+            return False
+        return scene.next is not None and not scene.knows(*scene.next.arguments.values())
+
+    async def with_errors(self, clean: Clean, errors: ErrorPlan, key: str) -> list[Turn]:
+        """The plan with errors. The same key gives the same trajectory. Raises NoTrajectoryError."""
+        banned: set[tuple[int, str]] = set()
+        for attempt in range(_ATTEMPTS):
+            kinds = (
+                errors.kinds if attempt < _PLAIN_FROM else tuple(k for k in errors.kinds if k == "parameter")
+            )
+            trial = _Trial(self, clean, errors, kinds or errors.kinds, Random(key), banned)
+            try:
+                return await trial.play()
+            except _NotAnErrorError as fault:
+                banned.update(fault.to_ban)
+        raise NoTrajectoryError("no error stays without effect")
+
+
+class _NotAnErrorError(Exception):
+    """The world took an error for something else; these must not be tried again."""
+
+    def __init__(self, to_ban: Sequence[tuple[int, str]]) -> None:
+        super().__init__()
+        self.to_ban = to_ban
+
+
+@dataclass
+class _Trial:
+    """One way through the plan with errors."""
+
+    stage: Stage
+    clean: Clean
+    errors: ErrorPlan
+    kinds: tuple[Kind, ...]
+    rng: Random
+    banned: set[tuple[int, str]]
+
+    def _runs(self) -> dict[int, int]:
+        """Step of the plan -> length of the run of errors before it, within the turns that are left."""
+        steps, spare = len(self.clean.steps), self.stage.max_turns - len(self.clean.steps)
+        least, most = self.errors.runs
+        count = min(self.rng.randint(least, most), steps, spare // 2)
+        if count < least:
+            raise NoTrajectoryError("no turns are left for errors")
+        runs: dict[int, int] = {}
+        for at in sorted(self.rng.sample(range(steps), count)):
+            length = self.rng.choices(range(1, len(self.errors.lengths) + 1), self.errors.lengths)[0]
+            # One turn for each run still to come, and one to take the last error back.
+            length = min(length, spare - 2 * (count - len(runs)) + 1)
+            runs[at] = length
+            spare -= length + 1
+        return runs
+
+    async def play(self) -> list[Turn]:
+        await self.stage.environment.reset(self.stage.task)
+        runs = self._runs()
+        turns: list[Turn] = []
+        for at, step in enumerate(self.clean.steps):
+            scene = self.stage.scene(self.clean, at)
+            made = await self._run_of_errors(scene, runs[at]) if at in runs else []
+            turns += made
+            said = self.stage.voice.action(step.action)
+            observation, terminated, info = await self.stage.step(said)
+            expected = at == len(self.clean.steps) - 1
+            # The last answer is in no sample, and some games count the turns in it.
+            same = observation == step.observation or self.stage.world.clock or expected
+            if not (
+                same
+                and info["valid"] == step.valid
+                and abs(info["progress"] - step.progress) < 1e-9
+                and terminated == expected
+            ):
+                raise _NotAnErrorError(self._suspects(turns))
+            slipped = made and not made[-1].takes_back
+            after = tuple(turn.slip for turn in made if turn.slip is not None) if slipped else ()
+            turns.append(
+                Turn(scene, said, info["valid"], info["progress"], after=after, observation=observation)
+            )
+        if not info["success"]:
+            raise _NotAnErrorError(self._suspects(turns))
+        return turns
+
+    def _suspects(self, turns: Sequence[Turn]) -> list[tuple[int, str]]:
+        """The last error that may have changed something; any error at all where none should have."""
+        made = [turn for turn in turns if turn.slip is not None]
+        moved = [turn for turn in made if turn.slip is not None and turn.slip.kind == "logic"]
+        if not made:
+            raise NoTrajectoryError("the plan does not repeat")
+        return [(turn.scene.at, turn.slip.action) for turn in (moved or made)[-1:] if turn.slip is not None]
+
+    async def _run_of_errors(self, scene: Scene, length: int) -> list[Turn]:
+        stage, turns, run = self.stage, list[Turn](), list[Slip]()
+        before = self.clean.steps[scene.at - 1].progress if scene.at else 0.0
+        valid = await stage.environment.valid_actions() if stage.world.lists_valid else []
+        candidates = slips(scene, stage.world, self.rng, stage.voice, valid, self.kinds)
+        for slip in candidates:
+            if len(run) == length:
+                break
+            if (scene.at, slip.action) in self.banned or slip.action in {other.action for other in run}:
+                continue
+            if slip.leads_away and len(run) < length - 1:
+                continue
+            said = slip.action if slip.as_said else stage.voice.action(slip.action)
+            observation, terminated, info = await stage.step(said)
+            refused = stage.world.refused(info["valid"], observation)
+            useless = abs(info["progress"] - before) < 1e-9 and not terminated
+            good_after_all = slip.unless and re.search(rf"\b{re.escape(slip.unless)}\b", observation)
+            stayed = slip.leads_away and info.get("no_effect")
+            if not useless or good_after_all or stayed or refused == (slip.kind == "logic"):
+                raise _NotAnErrorError([(scene.at, slip.action)])
+            run.append(slip)
+            turns.append(
+                Turn(scene, said, info["valid"], info["progress"], slip=slip, observation=observation)
+            )
+            if slip.back is not None:
+                turns.append(await self._taken_back(scene, tuple(run), slip, before, valid))
+            if slip.leads_away:
+                break
+        return turns
+
+    async def _taken_back(
+        self, scene: Scene, run: tuple[Slip, ...], slip: Slip, before: float, valid: Sequence[str]
+    ) -> Turn:
+        assert slip.back is not None
+        said = self.stage.voice.action(slip.back)
+        observation, terminated, info = await self.stage.step(said)
+        refused = self.stage.world.refused(info["valid"], observation) or info.get("no_effect")
+        as_before = abs(info["progress"] - before) < 1e-9 and not terminated and not refused
+        if as_before and self.stage.world.lists_valid:
+            as_before = await self.stage.environment.valid_actions() == list(valid)
+        if not as_before:
+            raise _NotAnErrorError([(scene.at, slip.action)])
+        return Turn(
+            scene,
+            said,
+            info["valid"],
+            info["progress"],
+            after=run,
+            takes_back=True,
+            observation=observation,
+        )

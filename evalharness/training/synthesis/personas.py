@@ -1,0 +1,108 @@
+"""Who a script is written for: lines of a file in Persona-Hub's layout, drawn without replacement by seed."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import open_file
+from evalharness.training.datasets.sample import BrokenLine, SampleError, parse_json
+
+LONGEST = 5_000
+"""Characters of a persona: it stands in every prompt."""
+
+
+@dataclass(frozen=True)
+class Persona:
+    key: str
+    """From its text alone, so that it is the same in every file: `persona-1f0c9a3b27d4`."""
+    text: str
+
+
+@dataclass(frozen=True)
+class Personas:
+    source: str
+    personas: tuple[Persona, ...]
+    broken: tuple[BrokenLine, ...]
+    repeated: int
+    """Lines whose persona stood in an earlier one."""
+
+    @property
+    def sha256(self) -> str:
+        """Of the personas themselves."""
+        return hashlib.sha256("\n".join(p.key for p in self.personas).encode()).hexdigest()
+
+    def complaints(self, most: int = 3) -> list[str]:
+        """What of the file was not used, for the person at the terminal."""
+        lines = []
+        if self.broken:
+            lines.append(f"{self.source}: {len(self.broken):,} lines without a persona left out")
+            lines += [f"  {line}" for line in self.broken[:most]] + ["  ..."] * (len(self.broken) > most)
+        if self.repeated:
+            lines.append(f"{self.source}: {self.repeated:,} personas that stand there twice count once")
+        return lines
+
+
+def own_file() -> Path:
+    """200 personas of ours, so that nothing has to be fetched."""
+    return Path(str(files("evalharness"))) / "training" / "synthesis" / "personas.jsonl"
+
+
+def _persona(line: bytes) -> Persona:
+    value = parse_json(line)
+    if not isinstance(value, dict) or not isinstance(value.get("persona"), str):
+        keys = ", ".join(map(repr, list(value)[:4])) if isinstance(value, dict) else type(value).__name__
+        raise SampleError(f'not {{"persona": "..."}} (found: {keys})')
+    text = value["persona"].strip()
+    if not text or len(text) > LONGEST:
+        raise SampleError("the persona is empty" if not text else f"longer than {LONGEST:,} characters")
+    digest = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+    return Persona(f"persona-{digest[:12]}", text)
+
+
+def read_personas(path: Path | None = None) -> Personas:
+    """Every usable line of `path` (ours where None), and what is wrong with the others.
+
+    Raises UserError where no line can be used.
+    """
+    source = path or own_file()
+    found: dict[str, Persona] = {}
+    broken: list[BrokenLine] = []
+    repeated = 0
+    try:
+        with open_file(source) as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    persona = _persona(line)
+                except SampleError as error:
+                    broken.append(BrokenLine(number, str(error)))
+                    continue
+                repeated += persona.key in found
+                found.setdefault(persona.key, persona)
+    except OSError as error:
+        raise UserError(f"cannot read --personas {source}: {error.strerror}") from None
+    if not found:
+        first = f"; {broken[0]}" if broken else ""
+        raise UserError(
+            f'--personas {source} holds no persona: JSON lines of {{"persona": "..."}} are read{first}'
+        )
+    return Personas(str(source), tuple(found.values()), tuple(broken), repeated)
+
+
+def draw(personas: Sequence[Persona], count: int, seed: int) -> list[Persona]:
+    """`count` of them without replacement. A larger count continues a smaller one.
+
+    Raises UserError when there are not so many.
+    """
+    if count > len(personas):
+        raise UserError(f"-n {count}: there are {len(personas):,} personas; give a larger --personas FILE")
+    order = list(range(len(personas)))
+    random.Random(seed).shuffle(order)
+    return [personas[index] for index in order[:count]]

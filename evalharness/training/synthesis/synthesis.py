@@ -1,0 +1,231 @@
+"""Scripts and trajectories from a served model: one folder from its options to its summary."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from evalharness.base.errors import UserError
+from evalharness.config import PolicyConfig
+from evalharness.models.adaptive_concurrency import CEILING
+from evalharness.models.asking import ATTEMPTS, Outcome, asked, refuse_scripted
+from evalharness.models.base import RequestForm
+from evalharness.models.connections import sampling_identity
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.opened import Prepared
+from evalharness.models.resolve import prepare
+from evalharness.models.tries import AbortedError
+from evalharness.models.work import Watch, unwatched
+from evalharness.records.answers import make_manifest
+from evalharness.records.cost import prices_of
+from evalharness.records.files import MANIFEST
+from evalharness.training.synthesis import schemas
+from evalharness.training.synthesis.asking import Job
+from evalharness.training.synthesis.conversation import MOST_CALLS, ScriptConversation, TrajectoryConversation
+from evalharness.training.synthesis.outcome import count_finished, stored_script, write_outcome
+from evalharness.training.synthesis.personas import draw, read_personas
+from evalharness.training.synthesis.script import Script
+from evalharness.training.synthesis.synthesis_progress import SynthesisProgress
+from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts, load_prompts
+from evalharness.training.synthesis.synthesis_store import (
+    PASSED,
+    FinishedLine,
+    SynthesisStore,
+    finished_lines,
+    read_synthesis_manifest,
+)
+from evalharness.training.synthesis.verify import Readings, script_mistakes
+
+CONTEXT_TOKENS = 16384
+"""Of a server that we start, where the model allows as much: three example scripts, a script and its trajectory."""
+
+Kind = Literal["scripts", "trajectories"]
+
+
+@dataclass(frozen=True)
+class Synthesis:
+    """What both commands need to know."""
+
+    model: PolicyConfig
+    output: Path
+    prompts: Path | None = None
+    most_calls: int = MOST_CALLS
+    plain: bool = False
+    """Do not ask the server for structured output."""
+    attempts: int = ATTEMPTS
+    """Tries of a persona whose infrastructure fails."""
+
+    def identity(self, kind: Kind, prompts: SynthesisPrompts) -> dict[str, Any]:
+        """What must be equal for a folder to be continued. The number of personas may grow."""
+        return {
+            "kind": kind,
+            "most_calls": self.most_calls,
+            "prompts_sha256": prompts.sha256,
+            "vllm_args": self.model.vllm_args,
+            "sampling": sampling_identity(self.model),
+        }
+
+
+def make_scripts(
+    what: Synthesis, personas_file: Path | None, count: int, *, watch: Watch = unwatched
+) -> Outcome:
+    """Draw `count` personas and have the model write a script for each, or go on with that.
+
+    Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
+    """
+    prompts = load_prompts(what.prompts)
+    personas = read_personas(personas_file)
+    identity = what.identity("scripts", prompts) | {"personas_sha256": personas.sha256}
+    jobs = [
+        Job(
+            persona.key,
+            partial(ScriptConversation, persona.key, index, persona.text, prompts, what.most_calls),
+        )
+        for index, persona in enumerate(draw(personas.personas, count, what.model.seed))
+    ]
+    facts = {"personas": {"file": Path(personas.source).name, "usable": len(personas.personas),
+                          "broken": len(personas.broken), "repeated": personas.repeated}}  # fmt: skip
+    return _synthesise(what, "scripts", identity, jobs, facts, watch)
+
+
+def make_trajectories(
+    what: Synthesis,
+    scripts: Path,
+    count: int | None,
+    readings: Readings,
+    *,
+    watch: Watch = unwatched,
+) -> Outcome:
+    """Have the model play the scripts of a folder (its first `count`), or go on with that."""
+    prompts = load_prompts(what.prompts)
+    source = read_synthesis_manifest(scripts)
+    if source["identity"]["kind"] != "scripts":
+        raise UserError(f"--scripts {scripts} holds no scripts; make some with: evalharness refine scripts")
+    identity = what.identity("trajectories", prompts) | {
+        "readings": readings.to_json(),
+        "scripts_digest": source["digest"],
+    }
+    passed = finished_lines(scripts / PASSED)
+    if not passed:
+        raise UserError(
+            f"--scripts {scripts}: no script passed there; evalharness refine show {scripts} says why"
+        )
+    if count is not None and count > len(passed):
+        raise UserError(
+            f"-n {count}: {scripts} holds {len(passed)} scripts; make more with a larger -n there"
+        )
+
+    def play(line: FinishedLine) -> TrajectoryConversation:
+        record = line.read()
+        script = _playable(scripts, record)
+        return TrajectoryConversation(
+            record["key"],
+            record["index"],
+            record["persona"],
+            prompts,
+            what.most_calls,
+            record["calls"],
+            script=script,
+            readings=readings,
+        )
+
+    jobs = [Job(line.key, partial(play, line)) for line in passed[:count]]
+    return _synthesise(what, "trajectories", identity, jobs, {"scripts": len(passed)}, watch)
+
+
+def _playable(folder: Path, record: dict[str, Any]) -> Script:
+    """The script of a finished line, as good as when it passed."""
+    script = stored_script(folder, record)
+    if mistakes := script_mistakes(script):
+        raise UserError(f"{folder}: the script of {record['key']} does not pass any more: {mistakes[0]}")
+    return script
+
+
+def _synthesise(
+    what: Synthesis,
+    kind: Kind,
+    identity: dict[str, Any],
+    jobs: Sequence[Job],
+    facts: dict[str, Any],
+    watch: Watch,
+) -> Outcome:
+    config = what.model
+    refuse_scripted(config, "--model")
+    prices = prices_of(config)
+    progress = SynthesisProgress(kind, len(jobs))
+    with SynthesisStore(what.output) as store, watch(progress):
+        prepared = prepare(_with_context(config), {}, progress.set_status)
+        facts = {**facts, "wanted": len(jobs), "prices": prices.model_dump() if prices else None}
+        identity |= {"model": dict(prepared.identity)}
+        store.resume(make_manifest(identity, config.display_name, operation=_operation(what), **facts))
+        left = [job for job in jobs if job.key not in store.done]
+        progress.tally = count_finished(what.output)
+        progress.finished = progress.tally.finished
+        progress.total = len(left) + progress.finished
+        stopped = None
+        if left or not (what.output / MANIFEST).exists():
+            stopped = run_to_end(_ask_all(what, kind, prepared, store, left, progress))
+        progress.status = "writing the summary"
+        return Outcome(what.output, write_outcome(what.output, prices), stopped)
+
+
+def _with_context(config: PolicyConfig) -> PolicyConfig:
+    """A server that we start takes longer conversations than for episodes, where the model allows it."""
+    from evalharness.models.serving.demo import is_demo
+
+    if config.is_endpoint or "--max-model-len" in config.vllm_args or is_demo(config.model):
+        return config
+    from evalharness.models.serving.checkpoint import model_context_length
+
+    allowed = model_context_length(config.model)
+    if allowed is None:
+        return config
+    length = f"--max-model-len {min(CONTEXT_TOKENS, allowed)}"
+    return config.model_copy(update={"vllm_args": f"{config.vllm_args} {length}".strip()})
+
+
+def _operation(what: Synthesis) -> dict[str, Any]:
+    return {
+        "concurrency": what.model.concurrency,
+        "endpoints": list(what.model.endpoints),
+        "replicas": what.model.replicas,
+        "plain": what.plain,
+    }
+
+
+async def _ask_all(
+    what: Synthesis,
+    kind: Kind,
+    prepared: Prepared,
+    store: SynthesisStore,
+    left: Sequence[Job],
+    progress: SynthesisProgress,
+) -> str | None:
+    """Returns why it stopped early, or None."""
+    schema = schemas.SCRIPT if kind == "scripts" else schemas.TRAJECTORY
+    form = RequestForm(response_format=None if what.plain else schemas.response_format(kind, schema))
+    model = asked(
+        prepared,
+        store.folder,
+        form,
+        progress,
+        store.note_failure,
+        attempts=what.attempts,
+        concurrency=what.model.concurrency,
+        ceiling=max(1, min(CEILING, len(left))),
+    )
+    try:
+        async with model as asking:
+            asking.answered_before = bool(store.done)
+            store.note_session(policy=dict(asking.facts), **await asking.settle_form())
+            try:
+                await asking.run({job.key: partial(job.run, asking, store, progress) for job in left})
+            finally:
+                calls, events = progress.calls, list(asking.events)
+                store.note_session(wall_s=round(progress.elapsed, 1), calls=calls, events=events)
+    except AbortedError as error:
+        return str(error)
+    return None

@@ -1,0 +1,168 @@
+"""What a model is asked: `prompts/refine/script.yaml` and `trajectory.yaml`, made into messages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from evalharness.base.errors import UserError
+from evalharness.base.paths import prompts_folder
+from evalharness.base.reading import read_bytes
+from evalharness.base.yaml_lines import parse_yaml, syntax_problem, value_problems
+from evalharness.protocol.prompt import Message
+from evalharness.training.synthesis.script import Script
+from evalharness.training.synthesis.trajectory import Turn
+
+_LONGEST_SHOWN = 30_000
+"""Characters of a rejected script that the model sees again."""
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ScriptExample(_Strict):
+    persona: str
+    script: dict[str, Any]
+
+
+class ScriptPrompt(_Strict):
+    system: str
+    instruction: str
+    """With `{persona}`."""
+    format: str
+    correction: str
+    """Said after a rejected script, with `{mistakes}`."""
+    examples: tuple[ScriptExample, ...]
+
+
+class TrajectoryExample(_Strict):
+    script: int
+    """Which example of the script's prompt is played."""
+    trajectory: list[dict[str, Any]]
+
+
+class TrajectoryPrompt(_Strict):
+    system: str
+    instruction: str
+    """With `{script}`."""
+    format: str
+    again: str
+    """Said where nothing is kept, with `{mistakes}`."""
+    continuation: str
+    """Said after the kept turns, with `{mistakes}`, `{turn}` and `{speaker}`."""
+    example: TrajectoryExample
+
+
+@dataclass(frozen=True)
+class SynthesisPrompts:
+    script: ScriptPrompt
+    trajectory: TrajectoryPrompt
+    sha256: dict[str, str]
+    """Of each file, by its name."""
+
+    def ask_script(self, persona: str, rejected: str | None, mistakes: Sequence[str]) -> list[Message]:
+        """Ask for a script; again with its mistakes where `rejected` is the reply before."""
+        prompt = self.script
+        shown = "\n\n".join(
+            f"Example {number}, for the person: {each.persona}\n{_json(each.script)}"
+            for number, each in enumerate(prompt.examples, 1)
+        )
+        instruction = prompt.instruction.replace("{persona}", persona)
+        messages = _opening(prompt.system, prompt.format, shown, instruction)
+        if rejected is None:
+            return messages
+        return [
+            *messages,
+            {"role": "assistant", "content": rejected[:_LONGEST_SHOWN].strip() or "(no reply)"},
+            {"role": "user", "content": prompt.correction.replace("{mistakes}", _listed(mistakes)).strip()},
+        ]
+
+    def ask_trajectory(self, script: Script, kept: Sequence[Turn], mistakes: Sequence[str]) -> list[Message]:
+        """Ask for a trajectory, or for what follows the kept turns of one."""
+        prompt = self.trajectory
+        example = prompt.example
+        shown = (
+            f"Example: the script\n{_json(self.script.examples[example.script].script)}\n\nis played like this:\n"
+            + _json({"trajectory": example.trajectory})
+        )
+        instruction = prompt.instruction.replace("{script}", _json(script.to_json()))
+        if mistakes and not kept:
+            instruction += "\n" + prompt.again.replace("{mistakes}", "; ".join(mistakes))
+        messages = _opening(prompt.system, prompt.format, shown, instruction)
+        if not kept:
+            return messages
+        go_on = (
+            prompt.continuation.replace("{turn}", str(len(kept)))
+            .replace("{speaker}", "Player" if len(kept) % 2 else "DM")
+            .replace("{mistakes}", _listed(mistakes))
+        )
+        said = _json({"trajectory": [turn.to_json() for turn in kept]})
+        return [
+            *messages,
+            {"role": "assistant", "content": said},
+            {"role": "user", "content": go_on.strip()},
+        ]
+
+
+def _json(value: Any) -> str:
+    """On one line: an indented script has twice the tokens. Lone surrogates stay escaped."""
+    try:
+        text = json.dumps(value, ensure_ascii=False)
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(value)
+    return text
+
+
+def _listed(mistakes: Sequence[str]) -> str:
+    return "\n".join(f"- {mistake}" for mistake in mistakes)
+
+
+def _opening(system: str, form: str, examples: str, instruction: str) -> list[Message]:
+    """What is the same for all comes first, for the server's prefix cache."""
+    parts = [form.strip(), examples, instruction.strip()]
+    return [
+        {"role": "system", "content": system.strip()},
+        {"role": "user", "content": "\n\n".join(parts)},
+    ]
+
+
+_File = TypeVar("_File", bound=_Strict)
+
+
+def _read(folder: Path, name: str, kind: type[_File]) -> tuple[_File, str]:
+    path = folder / name
+    raw = b""
+    try:
+        raw = read_bytes(path)
+        return kind.model_validate(parse_yaml(raw)), hashlib.sha256(raw).hexdigest()
+    except ValidationError as error:
+        raise UserError(f"prompt file {path} is not usable: {value_problems(error, raw)}") from None
+    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
+        raise UserError(f"prompt file {path} is not usable: {syntax_problem(error)}") from None
+
+
+def load_prompts(folder: Path | None = None) -> SynthesisPrompts:
+    """Those of the package, each replaced by the file of the same name in `folder` where there is one.
+
+    Raises UserError naming the file and what is wrong in it.
+    """
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"--prompts {folder}: no such folder")
+
+    def where(name: str) -> Path:
+        return folder if folder is not None and (folder / name).exists() else prompts_folder() / "refine"
+
+    script, script_sha = _read(where("script.yaml"), "script.yaml", ScriptPrompt)
+    trajectory, trajectory_sha = _read(where("trajectory.yaml"), "trajectory.yaml", TrajectoryPrompt)
+    if not 0 <= trajectory.example.script < len(script.examples):
+        raise UserError(f"trajectory.yaml: script.yaml has no example {trajectory.example.script}")
+    return SynthesisPrompts(script, trajectory, {"script": script_sha, "trajectory": trajectory_sha})

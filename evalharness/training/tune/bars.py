@@ -1,0 +1,56 @@
+"""A training as it goes: a live view on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console, Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from evalharness.base.text import duration
+from evalharness.base.watching import dim, watching
+from evalharness.training.tune.progress import Progress
+
+
+def figures(training: Progress) -> str:
+    """Loss, tokens a second, time left, as far as they are known."""
+    parts = []
+    if training.loss is not None:
+        parts.append(f"loss {training.loss:.3f}")
+    if training.tokens_per_s is not None:
+        parts.append(f"{training.tokens_per_s:,.0f} tokens/s")
+    if training.seconds_left is not None:
+        parts.append(f"about {duration(training.seconds_left)} left")
+    return ", ".join(parts)
+
+
+def _steps(training: Progress) -> str:
+    return f"step {training.step:,} of {training.steps:,}"
+
+
+class _View:
+    def __init__(self, training: Progress) -> None:
+        self.training = training
+
+    def __rich__(self) -> RenderableType:
+        training = self.training
+        bar = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+        bar.add_row(
+            ProgressBar(total=max(training.steps, 1), completed=training.step, width=24),
+            Text(_steps(training)),
+        )
+        return Group(bar, dim(figures(training) or training.doing))
+
+
+@contextmanager
+def watch_training(training: Progress, console: Console) -> Iterator[None]:
+    """Show `training` until the context closes."""
+
+    def line() -> str:
+        return f"{_steps(training)}, {figures(training)}" if training.step else ""
+
+    with watching(console, _View(training), status=lambda: training.doing, line=line):
+        yield

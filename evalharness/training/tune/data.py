@@ -1,0 +1,142 @@
+"""Conversations as the token ids and labels that are trained: checked, counted, and never cut."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import open_file
+from evalharness.training.datasets import formats
+from evalharness.training.datasets.modes import Mode, ModeCheck
+from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples
+from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, write_parquet
+from evalharness.training.tune.settings import TooLong
+
+_NAMED = 3
+"""Conversations that a message names."""
+
+
+@dataclass
+class Made:
+    """What became of the data."""
+
+    counts: TokenCounts = field(default_factory=TokenCounts)
+    rows: int = 0
+    """Conversations that are trained."""
+    tokens: int = 0
+    trained_tokens: int = 0
+    trained_turns: int = 0
+    longest: int = 0
+    """Tokens."""
+    most_trained: int = 0
+    """Tokens of one conversation."""
+    left_out: Counter[str] = field(default_factory=Counter)
+    broken: dict[Path, list[BrokenLine]] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "conversations": self.rows,
+            "tokens": self.tokens,
+            "trained_tokens": self.trained_tokens,
+            "trained_turns": self.trained_turns,
+            "longest_conversation_tokens": self.longest,
+            "left_out": dict(sorted(self.left_out.items())),
+            "broken_lines": sum(len(lines) for lines in self.broken.values()),
+        }
+
+
+def make_rows(
+    files: Sequence[Path],
+    model: Path,
+    target: Path,
+    *,
+    mode: Mode,
+    max_length: int,
+    too_long: TooLong,
+    python: Path,
+    on_line: Callable[[str], None] = lambda line: None,
+) -> Made:
+    """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
+    made = Made()
+    samples = _chosen(files, mode, made)
+    tokens = tokenize(samples, model, made.counts, python=python, on_line=on_line)
+    write_parquet(target, _fitting(tokens, made, max_length, too_long))
+    made.left_out.update(made.counts.refused)
+    if not made.rows:
+        why = ", ".join(f"{count:,} {reason}" for reason, count in made.left_out.items())
+        broken = next((f"; {lines[0]}" for lines in made.broken.values() if lines), "")
+        raise UserError(
+            f"{', '.join(map(str, files))}: no conversation to train on ({why or 'no sample of training data'}"
+            f"{broken}); see: evalharness refine --help"
+        )
+    return made
+
+
+def data_sha256(path: Path) -> str:
+    """Raises UserError."""
+    try:
+        with open_file(path) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"cannot read --data {path}: {error.strerror}") from None
+
+
+def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:
+    unordered: list[str] = []
+    as_trained = ModeCheck(mode)
+    for path in files:
+        for read in iter_samples(path, made.broken.setdefault(path, [])):
+            sample = as_trained(read)
+            if sample is None:
+                made.left_out["holds errors, and what it would be without them is not known"] += 1
+                continue
+            sample = formats.trimmed(sample)
+            if not any(message.trained for message in sample.messages):
+                made.left_out["no turn is trained"] += 1
+            elif not formats.alternates(sample):
+                unordered.append(f"{path}: {sample.id}")
+            else:
+                yield sample
+    if unordered:
+        raise UserError(
+            f"in {_conversations(len(unordered))} user and assistant do not take turns ({_first(unordered)}); take "
+            "them out, or join what one of them says in a row"
+        )
+    as_trained.require_difference()
+
+
+def _fitting(rows: Iterable[Tokens], made: Made, max_length: int, too_long: TooLong) -> Iterator[Tokens]:
+    longer: list[str] = []
+    for row in rows:
+        length = len(row.input_ids)
+        if length > max_length:
+            longer.append(f"{row.id}: {length:,} tokens")
+            continue
+        trained = sum(label >= 0 for label in row.labels)
+        made.rows += 1
+        made.tokens += length
+        made.trained_tokens += trained
+        made.trained_turns += row.trained_turns
+        made.longest = max(made.longest, length)
+        made.most_trained = max(made.most_trained, trained)
+        yield row
+    if longer and too_long == "refuse":
+        raise UserError(
+            f"{_conversations(len(longer))} of {len(longer) + made.rows:,} have more than {max_length:,} tokens "
+            f"({_first(longer)}): raise --max-length, or leave them out with --too-long drop"
+        )
+    if longer:
+        made.left_out[f"more than {max_length:,} tokens"] += len(longer)
+
+
+def _conversations(count: int) -> str:
+    return f"{count:,} conversation{'s' * (count != 1)}"
+
+
+def _first(names: Sequence[str]) -> str:
+    return "; ".join(names[:_NAMED]) + ("; ..." if len(names) > _NAMED else "")

@@ -1,0 +1,125 @@
+"""The training's own process: its events as they come, an end with a checkpoint on the first Ctrl-C."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from evalharness.base.stream import UNWANTED
+
+PREFIX = "@tune "
+Event = dict[str, Any]
+
+_VARIABLES = {
+    "PYTHONUNBUFFERED": "1",
+    # For what the launcher and torch start: nothing is imported from the current folder.
+    "PYTHONSAFEPATH": "1",
+    "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
+    "NO_COLOR": "1",
+    # glibc gives blocks of megabytes back to the system after each use, and getting them anew (cleared page by page)
+    # was more than a third of the processor time of a training: it shall keep them.
+    "MALLOC_MMAP_THRESHOLD_": str(32 * 2**20),
+    "MALLOC_TRIM_THRESHOLD_": str(8 * 2**30),
+    "MALLOC_TOP_PAD_": str(64 * 2**20),
+}
+
+
+def variables(own: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a training; what the user has set of it counts."""
+    kept = {key: value for key, value in own.items() if key not in UNWANTED}
+    return {**_VARIABLES, **kept}
+
+
+def follow(
+    argv: Sequence[str | Path],
+    log: Path,
+    on_event: Callable[[Event], None],
+    on_interrupt: Callable[[], None],
+) -> int:
+    """Run a training to its end; its exit status. All that is no event goes to `log`.
+
+    Ctrl-C asks it to end after the step; a second one ends it at once and raises KeyboardInterrupt. When this process
+    is gone, the training's standard input ends, and so does the training.
+    """
+    with log.open("a", encoding="utf-8", errors="backslashreplace") as file:
+        process = subprocess.Popen(
+            [str(part) for part in argv],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=variables(os.environ),
+            text=True,
+            errors="replace",
+            # Ctrl-C reaches this process alone.
+            start_new_session=True,
+        )
+        asked = False
+        try:
+            while True:
+                try:
+                    _read(process, file, on_event)
+                    return process.wait()
+                except KeyboardInterrupt:
+                    if asked:
+                        raise
+                    asked = True
+                    on_interrupt()
+                    assert process.stdin is not None
+                    with contextlib.suppress(OSError):
+                        process.stdin.write("stop\n")
+                        process.stdin.flush()
+        except BaseException:
+            end(process)
+            raise
+        finally:
+            for stream in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    assert stream is not None
+                    stream.close()
+
+
+def _read(process: subprocess.Popen[str], log: TextIO, on_event: Callable[[Event], None]) -> None:
+    assert process.stdout is not None
+    for line in process.stdout:
+        event = parse(line)
+        if event is None:
+            log.write(line.rpartition("\r")[2])
+            log.flush()
+        else:
+            on_event(event)
+
+
+def parse(line: str) -> Event | None:
+    """The event in a line; None for the libraries' own talk."""
+    if not line.startswith(PREFIX):
+        return None
+    try:
+        event = json.loads(line.removeprefix(PREFIX))
+    except ValueError:
+        return None
+    return event if isinstance(event, dict) and isinstance(event.get("event"), str) else None
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    """With everything that it started."""
+    for kind, seconds in ((signal.SIGTERM, 5), (signal.SIGKILL, 30)):
+        if process.poll() is not None:
+            return
+        with contextlib.suppress(OSError):
+            if sys.platform == "win32":
+                process.terminate()
+            else:
+                os.killpg(process.pid, kind)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)

@@ -1,0 +1,64 @@
+"""How far a training is, put together from its events. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalharness.training.tune.process import Event
+
+
+@dataclass
+class Progress:
+    """How far a training is; what the log says so far is in it."""
+
+    step: int = 0
+    steps: int = 0
+    loss: float | None = None
+    tokens: int = 0
+    trained_tokens: int = 0
+    seconds: float = 0.0
+    """Of training, over all times that it was continued."""
+    doing: str = "starting"
+    first_loss: float | None = None
+    checkpoints: list[str] = field(default_factory=list)
+    recent: list[tuple[int, float]] = field(default_factory=list)
+    """(tokens, seconds) of the latest steps."""
+    own_steps: int = 0
+    facts: dict[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+
+    def take(self, event: Event) -> None:
+        match event["event"]:
+            case "step":
+                self.step, self.steps = event["step"], event["steps"]
+                self.loss = event["loss"]
+                self.first_loss = event["loss"] if self.first_loss is None else self.first_loss
+                self.tokens += event["tokens"]
+                self.trained_tokens += event["trained_tokens"]
+                self.seconds += event["seconds"]
+                self.recent = [*self.recent[-49:], (event["tokens"], event["seconds"])]
+                self.doing = "training"
+            case "begin":
+                self.step, self.steps, self.doing = event["step"], event["steps"], "training"
+            case "ready":
+                self.facts = {key: value for key, value in event.items() if key != "event"}
+            case "saved":
+                self.checkpoints.append(event["folder"])
+            case "loading":
+                self.doing = "loading the model"
+            case "refused":
+                self.problem = event["why"]
+            case "notice":
+                self.problem = event["text"]
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        seconds = sum(s for _, s in self.recent)
+        return sum(t for t, _ in self.recent) / seconds if seconds else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        if not self.recent:
+            return None
+        return sum(s for _, s in self.recent) / len(self.recent) * (self.steps - self.step)

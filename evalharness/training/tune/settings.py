@@ -1,0 +1,100 @@
+"""How a model is tuned: the settings, what they are unless said, and the paper's."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, Literal, get_args
+
+from evalharness.base.errors import UserError
+from evalharness.training.datasets.modes import Mode
+
+Method = Literal["lora", "full"]
+TooLong = Literal["refuse", "drop"]
+Schedule = Literal["cosine", "linear", "constant"]
+METHODS: tuple[Method, ...] = get_args(Method)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides what comes out, apart from base and data."""
+
+    method: Method = "lora"
+    mode: Mode = "full"
+    """What of the data is trained (`refine/modes.py`)."""
+    epochs: float = 3.0
+    max_steps: int = 0
+    """0: as many as the epochs make."""
+    batch: int = 8
+    """Conversations a step, over all processes."""
+    micro_batch: int = 0
+    """Conversations at a time; 0: chosen."""
+    lr: float = 5e-4
+    schedule: Schedule = "cosine"
+    warmup: float = 0.03
+    """Share of the steps over which the learning rate rises."""
+    weight_decay: float = 0.0
+    max_grad_norm: float = 1.0
+    max_length: int = 4096
+    """Tokens of a conversation at most."""
+    too_long: TooLong = "refuse"
+    lora_rank: int = 16
+    lora_alpha: int = 32
+    lora_dropout: float = 0.0
+    packing: bool = False
+    share_prefix: bool | None = None
+    """Whether what conversations begin with is computed once; None: where that can be done."""
+    gradient_checkpointing: bool = False
+    seed: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+PAPER: dict[str, Any] = {
+    "method": "full",
+    "lr": 5e-6,
+    "schedule": "cosine",
+    "warmup": 0.0,
+    "batch": 64,
+    "epochs": 10.0,
+    "max_length": 8192,
+}
+"""AgentRefine's appendix B, 7B and 8B models."""
+_OF_FULL: dict[str, Any] = {"lr": 2e-5}
+PRESETS: dict[str, dict[str, Any]] = {"small": {}, "paper": PAPER}
+
+
+def make_settings(preset: str, given: dict[str, Any]) -> Settings:
+    """The preset's settings with those `given` that are not None. Raises UserError."""
+    chosen = {key: value for key, value in given.items() if value is not None}
+    start = dict(PRESETS[preset])
+    if chosen.get("method", start.get("method")) == "full":
+        start = {**_OF_FULL, **start}
+    if "lora_rank" in chosen and "lora_alpha" not in chosen:
+        start["lora_alpha"] = 2 * chosen["lora_rank"]
+    settings = replace(Settings(), **{**start, **chosen})
+    _check(settings)
+    return settings
+
+
+def _check(settings: Settings) -> None:
+    least = {"epochs": 0, "batch": 1, "lr": 0, "max_length": 8, "lora_rank": 1, "lora_alpha": 1}
+    named = {field.name for field in fields(Settings)}
+    for name, bound in least.items():
+        assert name in named
+        value = getattr(settings, name)
+        if not value >= bound or (bound == 0 and not value > 0) or value == float("inf"):
+            above = "above 0" if bound == 0 else f"at least {bound}"
+            raise UserError(f"--{name.replace('_', '-')} is {above}, not {value:g}")
+    for name in ("warmup", "lora_dropout"):
+        if not 0 <= getattr(settings, name) < 1:
+            raise UserError(f"--{name.replace('_', '-')} is a share, from 0 up to but not 1")
+    for name in ("max_steps", "micro_batch", "weight_decay", "max_grad_norm", "seed"):
+        if not getattr(settings, name) >= 0:
+            raise UserError(f"--{name.replace('_', '-')} is 0 or more")
+    if settings.micro_batch and settings.batch % settings.micro_batch:
+        raise UserError(f"--batch {settings.batch} is no multiple of --micro-batch {settings.micro_batch}")
+    if settings.share_prefix and settings.packing:
+        raise UserError("--share-prefix and --packing exclude each other")
+    if settings.share_prefix and settings.gradient_checkpointing:
+        raise UserError("--share-prefix and --gradient-checkpointing exclude each other")

@@ -1,0 +1,169 @@
+"""Trains a model on token ids and labels that are made already. Run by the training environment's Python, which has
+trl, peft and datasets; needs nothing of this package.
+
+python -I train.py JOB      (or: accelerate launch --config_file FILE train.py JOB)
+
+JOB is a JSON file: `job_of` of `evalharness/training/tune/training.py`. Each line of standard output that begins with
+`@tune ` holds an event as JSON; all else is the libraries' own talk. Standard input is open for as long as somebody
+wants the training: `stop` on a line of its own ends it after the step, with a checkpoint; its end ends it at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).parent))  # also under -I
+
+from choices import RefusedError, choose  # type: ignore[import-not-found, unused-ignore]
+from events import (  # type: ignore[import-not-found, unused-ignore]
+    NO_MEMORY,
+    NOT_FINITE,
+    REFUSED,
+    NotFiniteError,
+    Wish,
+    say,
+)
+from saving import rounded, tidy  # type: ignore[import-not-found, unused-ignore]
+
+
+def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
+    import attention  # type: ignore[import-not-found, unused-ignore]
+    import pyarrow.parquet  # type: ignore[import-not-found, unused-ignore]
+    import torch  # type: ignore[import-not-found, unused-ignore]
+    from batches import alike, context_length, packed  # type: ignore[import-not-found, unused-ignore]
+    from datasets import Dataset  # type: ignore[import-not-found, unused-ignore]
+    from following import Trainer, Watcher  # type: ignore[import-not-found, unused-ignore]
+    from losses import unshareable  # type: ignore[import-not-found, unused-ignore]
+    from transformers import (  # type: ignore[import-not-found, unused-ignore]
+        AutoModelForCausalLM,
+        AutoTokenizer,
+    )
+    from trl import SFTConfig  # type: ignore[import-not-found, unused-ignore]
+
+    cuda = torch.cuda.is_available() and not job["cpu"]
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    if not cuda and job["threads"]:
+        torch.set_num_threads(max(1, job["threads"] // processes))
+    job.update(choose(job, processes, cuda=cuda))
+
+    table = pyarrow.parquet.read_table(job["data"], columns=["input_ids", "labels"])
+    data = Dataset(table)
+    families = alike([packed(row["input_ids"][: context_length(row["labels"])]) for row in data])
+
+    bf16 = job["dtype"] == "bfloat16"
+    # Weights that are trained are kept in float32: steps of 5e-6 are less than bfloat16 can tell apart.
+    kept = torch.bfloat16 if bf16 and job["method"] == "lora" else torch.float32
+    # Rows that go their own way back are padded at their end alone, and hold one conversation each.
+    blocks = not cuda and job["loss"] == "by conversation" and not job["packing"]
+    model = AutoModelForCausalLM.from_pretrained(
+        job["model"],
+        dtype=kept,
+        local_files_only=True,
+        attn_implementation=attention.register() if blocks else None,
+    )
+    if job["share_prefix"] and (kind := unshareable(model)):
+        say("notice", text=f"beginnings are not shared: this model keeps {kind}")
+        job["share_prefix"] = False
+    tokenizer = AutoTokenizer.from_pretrained(job["model"], local_files_only=True)
+    settings = SFTConfig(
+        output_dir=job["out"],
+        per_device_train_batch_size=job["micro_batch"],
+        gradient_accumulation_steps=max(1, job["batch"] // (job["micro_batch"] * processes)),
+        learning_rate=job["lr"],
+        lr_scheduler_type=job["schedule"],
+        warmup_steps=job["warmup"],
+        num_train_epochs=job["epochs"],
+        max_steps=job["max_steps"] or -1,
+        weight_decay=job["weight_decay"],
+        max_grad_norm=job["max_grad_norm"],
+        optim="adamw_torch",
+        logging_steps=1,
+        logging_first_step=True,
+        logging_nan_inf_filter=False,
+        save_strategy="steps" if job["save_every"] else "epoch",
+        save_steps=job["save_every"] or 500,
+        save_total_limit=job["keep"] or None,
+        report_to=[],
+        disable_tqdm=True,
+        seed=job["seed"],
+        data_seed=job["seed"],
+        bf16=bf16,
+        use_cpu=not cuda,
+        dataloader_pin_memory=cuda,
+        gradient_checkpointing=job["gradient_checkpointing"],
+        max_length=job["max_length"] if job["packing"] else None,
+        packing=job["packing"],
+        shuffle_dataset=False,
+    )
+    lora = None
+    if job["method"] == "lora":
+        from peft import LoraConfig  # type: ignore[import-not-found, unused-ignore]
+
+        lora = LoraConfig(
+            r=job["lora_rank"], lora_alpha=job["lora_alpha"], lora_dropout=job["lora_dropout"],
+            target_modules="all-linear", task_type="CAUSAL_LM", bias="none",
+        )  # fmt: skip
+    watch = Watcher(job, wish)
+    # Attributes of a class: the trainer asks for them while it is made.
+    made = type("Trainer", (Trainer,), {"job": job, "families": families})
+    trainer = made(
+        model=model, args=settings, train_dataset=data, processing_class=tokenizer, peft_config=lora,
+        callbacks=[watch],
+    )  # fmt: skip
+    watch.trainer = trainer
+    for module in trainer.model.modules():
+        # Under autocast peft turns each input into float32, and autocast turns it back.
+        if bf16 and hasattr(module, "cast_input_dtype_enabled"):
+            module.cast_input_dtype_enabled = False
+    parameters = [(p.numel(), p.requires_grad) for p in trainer.model.parameters()]
+    say(
+        "ready", parameters=sum(n for n, _ in parameters), trained_parameters=sum(n for n, t in parameters if t),
+        families=len(families), share_prefix=job["share_prefix"], micro_batch=job["micro_batch"], loss=job["loss"],
+        device="cuda" if cuda else "cpu",
+        processes=processes, threads=torch.get_num_threads(), rows=len(trainer.train_dataset),
+    )  # fmt: skip
+    return trainer
+
+
+def main(path: Path) -> int:
+    job = json.loads(path.read_text(encoding="utf-8"))
+    wish = Wish()
+    if job.get("listen", True):
+        wish.listen()
+    say("loading")
+    try:
+        trainer = make_trainer(job, wish)
+    except RefusedError as why:
+        say("refused", why=str(why))
+        return int(REFUSED)
+    try:
+        trainer.train(resume_from_checkpoint=job["resume"])
+    except NotFiniteError as what:
+        say("not finite", what=str(what), step=trainer.state.global_step)
+        return int(NOT_FINITE)
+    except (MemoryError, RuntimeError) as error:
+        text = str(error).lower()
+        if isinstance(error, MemoryError) or "out of memory" in text or "can't allocate memory" in text:
+            say("no memory", what=str(error)[:300])
+            return int(NO_MEMORY)
+        raise
+    if trainer.state.global_step >= trainer.state.max_steps:
+        trainer.save_model(job["out"])
+        if trainer.accelerator.is_main_process:
+            tidy(Path(job["out"]), job)
+            rounded(Path(job["out"]), job["stored"])
+        say("done", step=trainer.state.global_step)
+    else:
+        say("stopped", step=trainer.state.global_step)
+    return 0
+
+
+if __name__ == "__main__":
+    status = main(Path(sys.argv[1]))
+    sys.stdout.flush()
+    # Threads of the libraries, and ours that waits for a line, would hold the process up.
+    os._exit(status)

@@ -1,0 +1,58 @@
+"""A lock between processes ends with its holder, also where that is killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalharness.base.locks import exclusive, locked
+
+HOLD = """
+import sys
+from pathlib import Path
+from evalharness.base.locks import exclusive, locked
+way = {"exclusive": exclusive, "locked": locked}[sys.argv[1]]
+with way(Path(sys.argv[2])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def held(way: str, path: Path) -> subprocess.Popen[bytes]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, way, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"held\n"
+    return process
+
+
+@pytest.mark.parametrize("way", ["exclusive", "locked"])
+def test_a_killed_holder_holds_nothing(tmp_path: Path, way: str) -> None:
+    path = tmp_path / "lock"
+    with held(way, path) as process:
+        with locked(path) as ours:
+            assert not ours
+        process.kill()
+        process.wait()
+        with locked(path) as ours:
+            assert ours
+
+
+@pytest.mark.parametrize("kind", ["file", "folder"])
+def test_a_waiting_process_says_so_once_and_gets_the_lock(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "lock"
+    if kind == "folder":
+        path.mkdir()
+    with held("exclusive", path) as process:
+        said = []
+
+        def on_wait() -> None:
+            said.append("waiting")
+            process.kill()
+
+        with exclusive(path, on_wait):
+            assert said == ["waiting"]

@@ -1,0 +1,123 @@
+"""Where a command writes: what was asked for to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+from command_line import command
+from made_runs import make_run
+
+from evalharness import __version__
+from evalharness.cli import main
+from evalharness.envs import specs
+
+
+@pytest.fixture
+def run(tmp_path: Path, clean_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In the current folder."""
+    monkeypatch.chdir(tmp_path)
+    make_run(tmp_path / "RUN", {"babyai": [(True, 1.0), (False, 0.25)]})
+    return Path("RUN")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tasks", "--suite", "open"],
+        ["tasks", "babyai:0-1", "--suite", "open"],
+        ["perturb", "list"],
+        ["perturb", "show", "babyai", "verbs"],
+        ["show", "RUN"],
+        ["analyze", "RUN"],
+        ["compare", "RUN", "RUN"],
+        ["runs", "."],
+        ["leaderboard"],
+        ["data", "status"],
+    ],
+    ids=" ".join,
+)
+def test_json_is_alone_on_standard_output_and_in_a_file_the_same(
+    words: list[str], run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*words, "--json", "-"]) == 0
+    shown = capsys.readouterr()
+    value = json.loads(shown.out)
+    assert value
+    assert main([*words, "--json", "found.json"]) == 0
+    assert json.loads(Path("found.json").read_text()) == value
+    assert capsys.readouterr().out, "people read a table"
+
+
+@pytest.mark.parametrize("words", [["analyze", "RUN"], ["compare", "RUN", "RUN"]], ids=" ".join)
+def test_csv_has_one_row_of_names_and_as_many_columns_everywhere(
+    words: list[str], run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import pandas as pd
+
+    assert main([*words, "--csv", "found.csv"]) == 0
+    frame = pd.read_csv("found.csv")
+    assert len(frame) > 1
+    assert not frame.columns.duplicated().any()
+    assert not any(name.startswith("Unnamed") for name in frame.columns)
+
+
+@pytest.mark.parametrize(
+    ("target", "reason"),
+    [
+        ("/dev/null/x.json", "Not a directory"),
+        ("nowhere/x.json", "No such file"),
+        ("/dev/full", "No space left"),
+    ],
+)
+def test_a_file_that_cannot_be_written_is_named(
+    target: str, reason: str, run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["show", str(run), "--json", target]) == 2
+    assert f"cannot write --json {target}: {reason}" in capsys.readouterr().err
+
+
+def test_with_debug_an_error_has_its_traceback(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without it, the person at the terminal reads the reason alone."""
+    assert main(["show", "nowhere"]) == 2
+    assert "Traceback" not in capsys.readouterr().err
+    assert main(["--debug", "show", "nowhere"]) == 2
+    said = capsys.readouterr().err
+    assert "Traceback (most recent call last)" in said
+    assert said.rstrip().endswith("nowhere is not a run folder: it has no manifest.json")
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"evalharness {__version__}\n")
+
+
+def test_tasks_lists_every_family_with_the_number_of_its_tasks(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tasks", "--suite", "open", "--json", "-"]) == 0
+    listed = {row["family"]: row["tasks"] for row in json.loads(capsys.readouterr().out)["families"]}
+    assert listed == {family: spec.suites.expected["open"] for family, spec in specs().items()}
+    assert main(["tasks", "--suite", "agentboard", "--json", "-"]) == 0
+    rows = json.loads(capsys.readouterr().out)["families"]
+    assert {row["tasks"] for row in rows} == {0}, "nothing is imported"
+    assert any("evalharness data" in row["note"] for row in rows), "the note says how to get it"
+
+
+@pytest.mark.slow
+def test_a_reader_that_has_had_enough_is_no_error(run: Path, environment: dict[str, str]) -> None:
+    """`evalharness tasks all | head -1`"""
+    process = subprocess.Popen(
+        command("tasks", "all", "--suite", "open"),
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    assert process.stderr is not None
+    assert process.stdout.readline()
+    process.stdout.close()
+    with process.stderr:
+        assert process.stderr.read() == ""
+    assert process.wait(60) == 0

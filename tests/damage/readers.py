@@ -1,0 +1,369 @@
+"""Commands that read files, and small whole inputs for them."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tarfile
+import zipfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+from made_runs import make_run
+from refine_samples import clean_sample, erring_sample
+
+from evalharness.base.paths import prompts_folder
+from evalharness.cli import main
+from evalharness.judge import judging, labels
+from evalharness.judge.draw import load_turns
+from evalharness.records.answers import make_manifest
+from evalharness.records.summary import Timing
+from evalharness.results.summary import write_summary
+from evalharness.results.tables import write_parquet
+from evalharness.training.datasets.sample import write_samples
+
+SOLVED, HALF = (True, 1.0), (False, 0.5)
+OUTCOMES = {"babyai": [[SOLVED, HALF], [HALF, HALF]], "pddl": [[HALF, HALF]]}
+NOBODY = "http://127.0.0.1:9/v1"
+"""Where no server listens."""
+
+
+@dataclass(frozen=True)
+class Reader:
+    run: Callable[[], int]
+    files: tuple[str, ...]
+    """Those of the inputs that it reads, as patterns."""
+    slow: bool = False
+    """More than about half a second where the input is whole."""
+
+
+def _command(*arguments: str, files: str, slow: bool = False) -> Reader:
+    return Reader(lambda: main([*arguments]), tuple(files.split()), slow)
+
+
+def _tune() -> int:
+    """What `evalharness tune` reads before it starts anything."""
+    from evalharness.training.tune.data import Made, _chosen, data_sha256
+    from evalharness.training.tune.plan import read_manifest
+    from evalharness.training.tune.training import _cpu_processes
+
+    for mode in ("full", "no_refine_data"):
+        list(_chosen([Path("data.jsonl")], mode, Made()))  # type: ignore[arg-type]
+    data_sha256(Path("data.jsonl"))
+    _cpu_processes(Path("accelerate.yaml"))
+    read_manifest(Path("tuned"))
+    return 0
+
+
+def _view() -> int:
+    """`evalharness view` up to where it listens."""
+    from evalharness.results.viewer.prompts import Prompts
+    from evalharness.runs.watch_page import Viewed
+
+    Viewed([Path("run")], Prompts()).open()
+    return 0
+
+
+def _continued() -> int:
+    """What `judge` and `label` do with a folder that they go on with."""
+    from evalharness.judge.labels import LabelFolder
+
+    run = load_turns(Path("run"))
+    with LabelFolder(run, "person") as store:
+        store.open(100, 0)
+    judging.judges_of(Path("run"))
+    with judging.JudgementFolder(Path("run/judgements/toy")) as judged:
+        judged.resume(json.loads(Path("judged.json").read_text()))
+    return 0
+
+
+_RUN = "run/manifest.json run/episodes.jsonl run/episodes.jsonl run/summary.json run/errors.jsonl"
+_JUDGED = "run/judgements/toy/* run/labels/person/*"
+_PLAYED = ["--suite", "open", "--tasks", "babyai:0", "--dry-run"]
+
+READERS: Mapping[str, Reader] = {
+    "show": _command("show", "run", files=_RUN),
+    "show task": _command("show", "run", "babyai/open/000", files=_RUN),
+    "plot study": _command("plot", "study", "-o", "plots", files="study/study.json study/one/*.json*"),
+    "runs": _command("runs", ".", files=f"{_RUN} study/study.json tuned/manifest.json submission/metadata.yaml"),
+    "report": _command("report", "run", "other", "-o", "page.html", files=f"{_RUN} {_JUDGED}"),
+    "report prompts": _command("report", "run", "-o", "p.html", "--prompts", "prompts", files="prompts/babyai.yaml"),
+    "analyze": _command("analyze", "run", "other", files=_RUN),
+    "compare": _command("compare", "run", "other", files=_RUN),
+    "verify": _command("verify", "run", files=f"{_RUN} run/*.parquet", slow=True),
+    "verify submission": _command("verify", "submission", files="submission/metadata.yaml submission/*/*", slow=True),
+    "verify study": _command("verify", "study", files="study/study.json study/one/*.json*", slow=True),
+    "leaderboard": _command("leaderboard", "--no-published", "run", files=_RUN),
+    "leaderboard from": _command(
+        "leaderboard", "--no-published", "--from", "submission", files="submission/metadata.yaml submission/*/*"
+    ),
+    "submit": _command("leaderboard", "submit", "part", "-o", "s", "--name", "x", "--no-verify", files="part/*.json*"),
+    "csv": _command("export", "run", "--format", "csv", "-o", "csv", files=_RUN),
+    "parquet": _command("export", "run", "--format", "parquet", "-o", "parquet", files=_RUN),
+    "inspect": _command("export", "run", "--format", "inspect", "-o", "log.eval", files=_RUN),
+    "atif": _command("export", "run", "--format", "atif", "-o", "atif", files=_RUN),
+    "openai-chat": _command("export", "run", "--format", "openai-chat", "-o", "chat-of-run.jsonl", files=_RUN),
+    "openenv": _command("export", "run", "--format", "openenv-trace", "-o", "trace.jsonl", files=_RUN),
+    "eee": _command("export", "run", "--format", "every-eval-ever", "-o", "eee", "--model-id", "a/b", files=_RUN),
+    "plot": _command("plot", "run", "other", "-o", "plots", files=_RUN, slow=True),
+    "plot x": _command("plot", "run", "other", "-o", "plots", "--x", "size=x.json", files="x.json", slow=True),
+    "plot x csv": _command("plot", "run", "other", "-o", "plots", "--x", "size=x.csv", files="x.csv", slow=True),
+    "thoughts": _command(
+        "diversity", "thoughts", "run", "chat.jsonl", "-o", "plots", "--embedding", "tfidf",
+        files=f"{_RUN} chat.jsonl", slow=True,
+    ),
+    "instructions": _command(
+        "diversity", "instructions", "chat.json", "-o", "plots", "--embedding", "tfidf", files="chat.json", slow=True
+    ),
+    "view": Reader(_view, tuple(f"{_RUN} {_JUDGED}".split())),
+    "replay": _command("run", *_PLAYED, "--model", "replay:run", files=_RUN),
+    "agreement": _command("agreement", "simulator", "run/judgements/toy", files=f"{_RUN} {_JUDGED} {_JUDGED}"),
+    "agreement csv": _command("agreement", "run/labels/person", "labels.csv", files=f"{_JUDGED} labels.csv"),
+    "label": _command("label", "run", "--import", "labels.csv", files=f"labels.csv {_JUDGED}"),
+    "label export": _command("label", "run", "--export", "out.csv", files=f"{_RUN} {_JUDGED}"),
+    "judge": _command("judge", "run", "--judge", "random", "--prompts", "judge-prompts", files=_RUN),
+    "judge prompts": _command(
+        "judge", "run", "--judge", NOBODY, "--judge-name", "x", "--prompts", "judge-prompts",
+        files="judge-prompts/turn.yaml",
+    ),
+    "judged": Reader(_continued, tuple(f"{_RUN} {_JUDGED}".split())),
+    "mtbench": _command(
+        "mtbench", "--model", NOBODY, "--model-name", "x", "--judge", NOBODY, "--judge-name", "y", "--questions",
+        "questions.jsonl", "--references", "references.jsonl", files="questions.jsonl references.jsonl",
+    ),
+    "refine read": _command("refine", "read", "chat.jsonl", "-o", "out.jsonl", files="chat.jsonl"),
+    "refine read list": _command("refine", "read", "chat.json", "-o", "out.jsonl", files="chat.json"),
+    "refine read parquet": _command("refine", "read", "chat.parquet", "-o", "out.jsonl", files="chat.parquet"),
+    "refine mix": _command(
+        "refine", "mix", "data.jsonl:0.5", "more.jsonl", "-o", "out.jsonl",
+        files="data.jsonl data.manifest.json more.jsonl",
+    ),
+    "refine stats": _command("refine", "stats", "data.jsonl", files="data.jsonl data.manifest.json"),
+    "refine export": _command(
+        "refine", "export", "data.jsonl", "--format", "sharegpt", "-o", "exported",
+        files="data.jsonl data.manifest.json",
+    ),
+    "refine export llamafactory": _command(
+        "refine", "export", "data.jsonl", "more.jsonl", "--format", "llamafactory", "--mode", "no_refine_data",
+        "-o", "exported", files="data.jsonl data.manifest.json more.jsonl",
+    ),
+    "refine from-runs": _command("refine", "from-runs", "run", "-o", "out.jsonl", "--keep", "all", files=_RUN),
+    "refine show": _command("refine", "show", "scripts", "--rejected", "--first", "2", files="scripts/*.json*"),
+    "refine prompts": _command(
+        "refine", "scripts", "--model", NOBODY, "--model-name", "x", "-n", "1", "-o", "new", "--prompts",
+        "refine-prompts", "--personas", "personas.jsonl", files="refine-prompts/*.yaml personas.jsonl",
+    ),
+    "tune": Reader(_tune, ("data.jsonl", "accelerate.yaml", "tuned/manifest.json")),
+    "conform": _command("conform", "transcripts.jsonl", files="transcripts.jsonl transcripts.jsonl exceptions.yaml"),
+    "conform exceptions": _command(
+        "conform", "transcripts.jsonl", "--exceptions", "exceptions.yaml", files="exceptions.yaml"
+    ),
+    "config": _command("run", *_PLAYED, "--config", "config.yaml", files="config.yaml"),
+    "run prompts": _command("run", *_PLAYED, "--model", "random", "--prompts", "prompts", files="prompts/babyai.yaml"),
+    "prompts show": _command("prompts", "show", "babyai", "--prompts", "prompts", files="prompts/babyai.yaml"),
+    "sampling": _command(
+        "run", *_PLAYED, "--model", NOBODY, "--model-name", "x", "--sampling", "generation_config.json",
+        files="generation_config.json",
+    ),
+    "prices": _command(
+        "run", *_PLAYED, "--model", NOBODY, "--model-name", "x", "--prices", "prices.yaml", files="prices.yaml"
+    ),
+    "task list": _command(
+        "run", "--suite", "open", "--dry-run", "--model", "random", "--tasks", "@tasks.txt", files="tasks.txt"
+    ),
+    "template": _command(
+        "run", *_PLAYED, "--model", "checkpoint", "--chat-template", "template.jinja", "--system", "system.txt",
+        files="template.jinja system.txt",
+    ),
+    "checkpoint": _command("run", *_PLAYED, "--model", "checkpoint", files="checkpoint/*"),
+    "import folder": _command("data", "import", "published", "--data", "brought", files="published/*/*"),
+    "import tar": _command("data", "import", "published.tar", "--data", "brought", files="published.tar"),
+    "import zip": _command("data", "import", "published.zip", "--data", "brought", files="published.zip"),
+    "data verify": _command("data", "verify", "--data", "data", files="data/agentboard/*/*"),
+    "data status": _command("data", "status", "--data", "data", files="data/agentboard/*/*"),
+    "published tasks": _command(
+        "run", "--suite", "agentboard", "--data", "data", "--tasks", "babyai", "--dry-run", "--model", "random",
+        files="data/agentboard/babyai/*",
+    ),
+}  # fmt: skip
+
+_STEP = {"action": "turn left", "obs": "a wall", "progress": 0.0, "done": False, "valid": True}
+_TRANSCRIPT = {
+    "task": "nowhere", "id": 0, "goal": "g", "init_obs": "o", "steps": [_STEP, _STEP], "success": False, "seed": 3,
+}  # fmt: skip
+_CHAT = {
+    "messages": [
+        {"role": "user", "content": "Goal: x"},
+        {"role": "assistant", "content": "Thought: I look around.\nAction: look", "loss": True, "error": ["place"]},
+        {"role": "user", "content": [{"type": "text", "text": "a room"}]},
+        {"role": "assistant", "content": "Thought: A door.\nAction: go", "weight": 1, "refine": True},
+    ],
+    "system": "You act.", "reward": 0.5, "world": "w",
+}  # fmt: skip
+_CONVERSATION = {
+    "conversations": [
+        {"from": "human", "value": "Which way?"},
+        {"from": "gpt", "value": "Thought: That one.\nAction: go", "loss": None},
+    ],
+    "id": 7,
+}
+
+
+def _lines(path: Path, *values: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(value) + "\n" for value in values))
+
+
+def make_inputs(folder: Path) -> None:
+    """One of everything, whole, in `folder`, which is the current one."""
+    _make_runs(folder)
+    _make_data(folder)
+    _make_settings(folder)
+    _make_checkpoints(folder)
+    _make_published(folder)
+
+
+def _make_runs(folder: Path) -> None:
+    for name in ("run", "other", "study/one", "study/two"):
+        make_run(folder / name, OUTCOMES, suite="open", samples=2, temperature=1.0)
+        write_summary(folder / name, Timing(wall_s=3.0, sessions=1, efficiency=0.5))
+        write_parquet(folder / name)
+    _lines(
+        folder / "study" / "study.json", {"schema": 1, "kind": "sweep", "runs": {"one": "one", "two": "two"}}
+    )
+    failure = {"time": 1.0, "task_id": "pddl/open/000", "sample": 1, "attempt": 1, "kind": "K", "error": "e"}
+    _lines(folder / "run" / "errors.jsonl", {**failure, "final": True})
+    make_run(folder / "part", {"babyai": [SOLVED, HALF]}, suite="open")
+    assert main(["leaderboard", "submit", "part", "-o", "submission", "--name", "toy", "--no-verify"]) == 0
+    run = load_turns(folder / "run")
+    keys = list(run.turns)[:12]
+    rows = [f"{task},{sample},{turn},{'wrong' if turn == 2 else 'right'},,n" for task, sample, turn in keys]
+    (folder / "labels.csv").write_text("\n".join(["task_id,sample,turn,label,kind,note", *rows, ""]))
+    assert main(["label", "run", "--rater", "person", "--import", "labels.csv"]) == 0
+    identity = {"kind": judging.KIND, "run_digest": run.digest, "model": {"name": "toy"}}
+    manifest = make_manifest(identity, "toy", drawn={"turns": 12, "seed": 0}, plain=False)
+    _lines(folder / "judged.json", manifest)
+    _lines(folder / "run" / "judgements" / "toy" / "manifest.json", manifest)
+    said = {
+        "kind": None,
+        "note": "n",
+        "reply": "{}",
+        "prompt_tokens": 3,
+        "completion_tokens": 4,
+        "latency_s": 0.1,
+    }
+    judged = [
+        {"task_id": task, "sample": sample, "turn": turn, "family": "babyai", "wrong": turn == 1, **said}
+        for task, sample, turn in keys
+    ]
+    _lines(folder / "run" / "judgements" / "toy" / judging.JUDGEMENTS, *judged)
+    assert (folder / "run" / labels.FOLDER / "person" / labels.LABELS).exists()
+
+
+def _make_data(folder: Path) -> None:
+    write_samples(
+        folder / "data.jsonl", [erring_sample(), clean_sample(), erring_sample("d")], {"by": "hand"}
+    )
+    write_samples(folder / "more.jsonl", [clean_sample("m")], {})
+    _lines(folder / "chat.jsonl", _CHAT, _CONVERSATION, _CHAT)
+    (folder / "chat.json").write_text(json.dumps([_CHAT, _CONVERSATION]))
+    pyarrow.parquet.write_table(pa.Table.from_pylist([_CONVERSATION] * 3), folder / "chat.parquet")
+    _lines(folder / "transcripts.jsonl", _TRANSCRIPT, {**_TRANSCRIPT, "id": 1})
+    _lines(folder / "personas.jsonl", {"persona": "a baker"}, {"persona": "a diver"})
+    question = {"question_id": 81, "category": "writing", "turns": ["a?", "b?"], "reference": ["x", "y"]}
+    _lines(folder / "questions.jsonl", question, {**question, "question_id": 82})
+    _lines(folder / "references.jsonl", {"question_id": 81, "choices": [{"turns": ["c", "d"]}]})
+    manifest = {
+        "schema": 1, "digest": "d", "identity": {"kind": "scripts", "model": {}}, "model_name": "toy",
+        "sessions": [{"wanted": 1, "prices": [None, None]}],
+    }  # fmt: skip
+    _lines(folder / "scripts" / "manifest.json", manifest)
+    record = {
+        "index": 0, "key": "persona-1", "persona": "p", "calls": 1, "signals": ["JSON"], "mistakes": [["cut off"]],
+        "script": None, "prompt_tokens": 5, "completion_tokens": 6,
+    }  # fmt: skip
+    _lines(folder / "scripts" / "rejected.jsonl", record)
+    _lines(folder / "scripts" / "passed.jsonl")
+
+
+def _make_settings(folder: Path) -> None:
+    (folder / "config.yaml").write_text(
+        "model: random\nsuite: open\nmax-turns: 5\ntasks: babyai:0\nlabel: {size: '3', by: '${USER_NAME}'}\nseed: 1\n"
+    )
+    (folder / "prices.yaml").write_text("input: 1.5\noutput: 2\ninput_cache_read: 0.1\n")
+    (folder / "exceptions.yaml").write_text(
+        "babyai:\n- name: walls\n  reason: other words\n  fields: [observation]\n"
+    )
+    (folder / "accelerate.yaml").write_text(
+        "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nnum_machines: 1\nnum_processes: 2\n"
+    )
+    _lines(
+        folder / "generation_config.json", {"temperature": 0.6, "top_p": 0.9, "transformers_version": "4.0"}
+    )
+    (folder / "x.json").write_text(json.dumps({"run": 3.0, "other": 4}))
+    (folder / "x.csv").write_text("name,size\nrun,3\nother,4\n")
+    (folder / "tasks.txt").write_text("babyai:0-1  # two\nbabyai/open/005\n")
+    (folder / "system.txt").write_text("You are a player.\n")
+    (folder / "template.jinja").write_text("{% for m in messages %}{{ m['content'] }}{% endfor %}\n")
+    shutil.copytree(
+        prompts_folder(), folder / "prompts", ignore=shutil.ignore_patterns("refine", "judge", "*.md")
+    )
+    shutil.copytree(prompts_folder() / "refine", folder / "refine-prompts")
+    shutil.copytree(prompts_folder() / "judge", folder / "judge-prompts")
+
+
+def _make_checkpoints(folder: Path) -> None:
+    config = {
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "max_position_embeddings": 4096,
+        "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1, "vocab_size": 16, "torch_dtype": "float32",
+    }  # fmt: skip
+    header = json.dumps({"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    weights = len(header).to_bytes(8, "little") + header + b"\x00" * 8
+    for name in ("checkpoint",):
+        place = folder / name
+        _lines(place / "config.json", config)
+        _lines(place / "tokenizer_config.json", {"chat_template": "{{ messages }}", "model_max_length": 4096})
+        _lines(place / "generation_config.json", {"temperature": 0.6})
+        _lines(
+            place / "tokenizer.json", {"version": "1.0", "model": {"type": "BPE", "vocab": {}, "merges": []}}
+        )
+        (place / "model.safetensors").write_bytes(weights)
+    manifest = {"kind": "evalharness tuning", "status": "done", "identity": {"settings": {}}, "base": "x"}
+    _lines(folder / "tuned" / "manifest.json", manifest)
+
+
+def _make_published(folder: Path) -> None:
+    row = {"goal": "g", "subgoals": ["a"], "id": 0, "difficulty": "easy", "additional_info": {"answer": "x"}}
+    names = (
+        "pddl/test.jsonl",
+        "babyai/test.jsonl",
+        "jericho/test.jsonl",
+        "alfworld/test.jsonl",
+        "scienceworld/test.jsonl",
+    )
+    for top in ("published", "data/agentboard"):
+        for name in names:
+            _lines(folder / top / name, row, {**row, "id": 1})
+    with (
+        tarfile.open(folder / "published.tar", "w") as tar,
+        zipfile.ZipFile(folder / "published.zip", "w") as archive,
+    ):
+        for name in names:
+            tar.add(folder / "published" / name, name)
+            archive.write(folder / "published" / name, name)
+
+
+def prepare_environment(home: Path) -> None:
+    """Variables of a command that finds nothing of the user's."""
+    for name in [name for name in os.environ if name.startswith(("EVALHARNESS_", "XDG_", "HF_"))]:
+        del os.environ[name]
+    os.environ |= {
+        "HOME": str(home),
+        "EVALHARNESS_HOME": str(home / "evalharness"),
+        "USER_NAME": "a person",
+        "COLUMNS": "100",
+    }

@@ -1,0 +1,111 @@
+"""BabyAI's seeker: what it says follows from what it has read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from evalharness.envs.babyai.adapter import BabyAIEnv
+from evalharness.envs.babyai.open_suite import open_tasks
+from evalharness.envs.babyai.seeking import NEAR, Seeker, Wanted, fits, in_sight, sought_next, wall_ahead
+from evalharness.envs.base import Task
+
+ROOM = "In front of you in this room, you can see several objects: "
+WALL_FAR = (
+    f"{ROOM}The room has walls around you. You are facing a wall 6 steps away. You are not carrying anything."
+)
+MOVES = ("turn left", "turn right", "move forward")
+
+
+def test_reads_what_is_in_sight() -> None:
+    text = (
+        f"{ROOM}There is a red ball 1 right in front of you 2 steps away.  There is a blue closed door 2 3 steps in"
+        " front of you and 1 steps to your left.  You are facing a box 4 steps away. You are not carrying anything."
+    )
+    assert in_sight(text) == [("red ball 1", 2), ("blue closed door 2", 4)]
+    assert wall_ahead(text) == 4
+    assert wall_ahead("You cannot see any objects within sight.") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "what", "yes"),
+    [
+        ("red ball 1", "the red ball", True),
+        ("red ball 2", "a ball on your left", True),
+        ("blue locked door 1", "the blue door", True),
+        ("blue locked door 1", "a door behind you", True),
+        ("green key 1", "a green object", True),
+        ("green key 1", "the red key", False),
+        ("green key 1", "the green ball", False),
+        ("green key 1", "what the goal names", False),
+    ],
+)
+def test_what_the_goal_means(name: str, what: str, yes: bool) -> None:
+    assert fits(name, what) is yes
+
+
+def test_a_key_is_wanted_only_once_its_door_was_read_of() -> None:
+    subgoals = ("hold the key of the yellow locked door", "face the door", "open the door")
+    assert sought_next(subgoals, (), "") == Wanted("the door", "open")
+    assert sought_next(subgoals, (), "a yellow locked door 1") == Wanted("the yellow key", "pick up")
+    assert sought_next(subgoals, (0,), "a yellow locked door 1") == Wanted("the door", "open")
+
+
+def test_it_walks_until_a_wall_is_near_and_turns() -> None:
+    seeker, said, text = Seeker(("see the red ball", "go to the red ball")), [], WALL_FAR
+    for _ in range(4):
+        action = seeker.next(text, MOVES)
+        assert action is not None
+        said.append(action)
+        after = text
+        if action == "move forward":
+            after = re.sub(r"\d+ steps", lambda m: f"{int(m[0].split()[0]) - 1} steps", text)
+        seeker.saw(action, text, after, ())
+        text = after
+    assert said == ["move forward"] * (6 - NEAR) + ["turn right"] * (4 - 6 + NEAR)
+
+
+def test_it_first_turns_to_the_side_that_the_goal_names() -> None:
+    seeker = Seeker(("see a door on your left", "open a door on your left"))
+    assert seeker.next(WALL_FAR, MOVES) == "turn left"
+    seeker.saw("turn left", WALL_FAR, WALL_FAR, ())
+    assert seeker.next(WALL_FAR, MOVES) == "move forward"
+
+
+def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:
+    seeker = Seeker(("open the red door", "open the blue door"))
+    blue = f"{ROOM}There is a blue closed door 1 right in front of you 2 steps away.  You are not carrying anything."
+    through = "toggle and go through blue closed door 1"
+    for _ in range(3):
+        action = seeker.next(blue, (*MOVES, through))
+        assert action != through
+        assert action is not None
+        seeker.saw(action, blue, blue, ())
+    assert seeker.next(
+        blue.replace("blue", "red"), (*MOVES, through.replace("blue", "red"))
+    ) == through.replace("blue", "red")
+
+
+def _play(task: Task) -> tuple[bool, int]:
+    env = BabyAIEnv()
+    seeker = Seeker(task.subgoals)
+    text, info = env.reset(options={"task": task})
+    for turn in range(30):
+        action = seeker.next(text, env.valid_actions())
+        if action is None:
+            return False, turn
+        after, _, terminated, _, info = env.step(action)
+        assert info["valid"], action
+        seeker.saw(action, text, after, info["subgoals_completed"])
+        text = after
+        if terminated:
+            return bool(info["success"]), turn + 1
+    return False, 30
+
+
+def test_it_solves_real_levels_with_valid_actions_alone() -> None:
+    tasks = open_tasks(0)[::4]
+    played = [_play(task) for task in tasks]
+    assert sum(success for success, _ in played) >= len(tasks) // 4
+    assert played == [_play(task) for task in tasks]

@@ -1,0 +1,171 @@
+"""The server's command line: our defaults once, the user's own words last, nothing that takes it off loopback."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from evalharness.base.errors import UserError
+from evalharness.models.serving.arguments import (
+    check_extra_arguments,
+    cpu_cache_gib,
+    option_names,
+    option_value,
+    server_arguments,
+    server_environment,
+)
+from evalharness.models.serving.find import ServerCommand
+
+CPU = ServerCommand(
+    ("/env/bin/python", "-m", "vllm.entrypoints.openai.api_server"),
+    "private environment",
+    Path("/env"),
+    "cpu",
+    "0.32.0",
+    Path("/env/bin/python"),
+    env={"VLLM_TARGET_DEVICE": "cpu"},
+)
+GPU = ServerCommand(
+    ("/env/bin/vllm", "serve"), "PATH", Path("/env/bin/vllm"), "gpu", "0.32.0", None, model_flag=()
+)
+
+
+def arguments(command: ServerCommand = CPU, *extra: str, context: int | None = 8192) -> list[str]:
+    return server_arguments(
+        command, model="/m", served_name="n", port=8000, max_model_len=context, extra=list(extra)
+    )
+
+
+def test_defaults_of_the_cpu_build() -> None:
+    assert arguments() == [
+        *CPU.argv,
+        *(
+            "--model",
+            "/m",
+            "--served-model-name",
+            "n",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "8000",
+            "--seed",
+            "0",
+            "--generation-config",
+            "vllm",
+        ),
+        *(
+            "--enable-prefix-caching",
+            "--disable-uvicorn-access-log",
+            "--max-model-len",
+            "8192",
+            "--enforce-eager",
+            "--no-enable-chunked-prefill",
+        ),
+    ]
+
+
+def test_on_a_gpu_the_model_is_positional_and_compilation_stays_on() -> None:
+    argv = arguments(GPU)
+    assert argv[:3] == ["/env/bin/vllm", "serve", "/m"]
+    assert "--model" not in argv
+    assert "--enforce-eager" not in argv
+
+
+@pytest.mark.parametrize(
+    ("extra", "ours"),
+    [
+        (["--max-model-len", "4096"], "--max-model-len"),
+        (["--max_model_len=4096"], "--max-model-len"),
+        (["--no-enable-prefix-caching"], "--enable-prefix-caching"),
+        (["--seed=7"], "--seed"),
+        (["--no-enforce-eager"], "--enforce-eager"),
+        (["--port", "9"], "--port"),
+    ],
+)
+def test_a_default_that_the_user_sets_is_not_given_twice(extra: list[str], ours: str) -> None:
+    argv = arguments(CPU, *extra)
+    assert argv[-len(extra) :] == extra
+    assert ours not in argv[: -len(extra)]
+
+
+@pytest.mark.parametrize(
+    "extra",
+    [
+        ["--host", "0.0.0.0"],
+        ["--host=::"],
+        ["--model", "x"],
+        ["--served_model_name", "x"],
+        ["--api-key", "k"],
+    ],
+)
+def test_what_would_take_the_server_out_of_our_hands_is_refused(extra: list[str]) -> None:
+    with pytest.raises(UserError, match=r"^--vllm-args: --\S+ is not taken here"):
+        check_extra_arguments(extra)
+
+
+def test_a_port_must_be_a_number() -> None:
+    check_extra_arguments(["--port", "8000"])
+    with pytest.raises(UserError, match="wants a number"):
+        check_extra_arguments(["--port", "eighty"])
+    with pytest.raises(UserError, match="wants a number"):
+        check_extra_arguments(["--port"])
+
+
+def test_options_are_read_as_vllm_reads_them() -> None:
+    words = ["--a_b=1", "--c", "--d", "-x", "--no-e", "--a-b", "2"]
+    assert option_names(words) == {"a-b", "c", "d", "e"}
+    assert option_value(words, "a-b") == "2"
+    assert option_value(words, "z") is None
+
+
+def test_the_environment_is_offline_for_a_local_model_and_never_reports_usage() -> None:
+    env = server_environment(CPU, local_model=True, base={"VLLM_API_KEY": "k", "HF_TOKEN": "t"})
+    assert "VLLM_API_KEY" not in env
+    assert env["HF_TOKEN"] == "t"
+    assert env["HF_HUB_OFFLINE"] == env["VLLM_NO_USAGE_STATS"] == env["DO_NOT_TRACK"] == "1"
+    assert env["VLLM_TARGET_DEVICE"] == "cpu"
+    assert env["VLLM_HOST_IP"] == "127.0.0.1"
+    assert 1 <= int(env["VLLM_CPU_KVCACHE_SPACE"]) <= 4
+    assert "HF_HUB_OFFLINE" not in server_environment(GPU, local_model=False, base={})
+    assert "VLLM_CPU_KVCACHE_SPACE" not in server_environment(GPU, local_model=False, base={})
+
+
+def test_on_few_cores_a_server_on_the_cpu_computes_on_all_of_them_in_one_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def stated(cores: list[int], command: ServerCommand = CPU, **base: str) -> dict[str, str]:
+        monkeypatch.setattr("evalharness.models.serving.arguments.core_numbers", lambda: cores)
+        env = server_environment(command, local_model=True, base=base)
+        names = ("VLLM_CPU_OMP_THREADS_BIND", "VLLM_ENABLE_V1_MULTIPROCESSING", "OMP_NUM_THREADS")
+        return {name: env[name] for name in names if name in env}
+
+    own = {"VLLM_CPU_OMP_THREADS_BIND": "0,1"}
+    one_process = {"VLLM_ENABLE_V1_MULTIPROCESSING": "0", "OMP_NUM_THREADS": "2"}
+    assert stated([0, 1]) == own | one_process
+    kept = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1"}
+    assert stated([0, 1], **kept) == own | kept
+    auto = {"VLLM_CPU_OMP_THREADS_BIND": "auto"}
+    assert stated([0, 1], **auto) == auto
+    assert stated(list(range(16))) == {}
+    assert stated([0, 1], GPU) == {}
+
+
+def test_what_the_user_set_in_the_environment_stays() -> None:
+    base = {"HF_HUB_OFFLINE": "0", "VLLM_CPU_KVCACHE_SPACE": "9", "VLLM_HOST_IP": "192.0.2.1"}
+    env = server_environment(CPU, local_model=True, base=base)
+    assert {key: env[key] for key in base} == base
+
+
+def test_an_explicit_cache_size_is_not_overruled() -> None:
+    env = server_environment(CPU, local_model=True, extra=["--kv-cache-memory-bytes", "1G"], base={})
+    assert "VLLM_CPU_KVCACHE_SPACE" not in env
+
+
+def test_several_machines_get_no_loopback_address() -> None:
+    assert "VLLM_HOST_IP" not in server_environment(GPU, local_model=True, extra=["--nnodes", "2"], base={})
+
+
+@pytest.mark.parametrize(("memory", "cache"), [(2, 1), (8, 2), (16, 4), (512, 4)])
+def test_the_cpu_cache_is_a_quarter_of_memory_within_bounds(memory: int, cache: int) -> None:
+    assert cpu_cache_gib(memory * 2**30) == cache

@@ -1,0 +1,138 @@
+"""Reading a vLLM server's metrics: a page recorded from vLLM 0.32, and pages over time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+import aiohttp
+from aiohttp import web
+
+from evalharness.models.serving.metrics import ServerInsight, metrics_url, parse
+
+RECORDED = Path(__file__).with_name("metrics.txt").read_text()
+
+
+def page(**values: float) -> str:
+    """The recorded page with other values."""
+    text = RECORDED
+    for name, value in values.items():
+        text, count = re.subn(rf"^(vllm:{name}\{{[^}}]*\}}) \S+$", rf"\1 {value}", text, flags=re.MULTILINE)
+        assert count == 1, name
+    return text
+
+
+def test_a_recorded_page() -> None:
+    reading = parse(RECORDED)
+    assert reading is not None
+    assert (reading.prompt_tokens, reading.generation_tokens, reading.prefix_queries) == (165, 60, 165)
+    assert reading.requests_s == 0.8895764350891113
+    assert (reading.running, reading.waiting, reading.kv_usage) == (0, 0, 0)
+
+
+def test_engines_of_one_server_are_added_and_their_cache_use_is_the_mean() -> None:
+    one = page(num_requests_running=3, kv_cache_usage_perc=0.2)
+    other = page(num_requests_running=5, kv_cache_usage_perc=0.6).replace('engine="0"', 'engine="1"')
+    reading = parse(one + other)
+    assert reading is not None
+    assert (reading.running, reading.kv_usage, reading.prompt_tokens) == (8, 0.4, 330)
+
+
+def test_another_servers_page_is_none_of_ours() -> None:
+    assert parse("<html>not found</html>") is None
+    assert parse("process_cpu_seconds_total 3\nvllm:unknown{} 1\n") is None
+    assert parse("") is None
+
+
+def test_where_the_page_is() -> None:
+    assert metrics_url("http://127.0.0.1:8000/v1") == "http://127.0.0.1:8000/metrics"
+    assert metrics_url("http://host/v1/") == "http://host/metrics"
+
+
+async def look_at(
+    pages: Sequence[str | None], preempted: list[int] | None = None
+) -> tuple[ServerInsight, list[int]]:
+    """One look for each page; None: the server is away. `preempted` gets the number, from 1, of each look that told."""
+    now: list[str | None] = [None]
+
+    async def metrics(request: web.Request) -> web.Response:
+        return web.Response(text=now[0])
+
+    app = web.Application()
+    app.router.add_get("/metrics", metrics)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    url = f"http://127.0.0.1:{runner.addresses[0][1]}/metrics"
+    told: list[int] = []
+    insight = ServerInsight(lambda: [url] if now[0] is not None else [], told.append)
+    try:
+        async with aiohttp.ClientSession() as session:
+            for number, text in enumerate(pages, start=1):
+                now[0] = text
+                if preempted is not None:
+                    insight.on_preempted = partial(preempted.append, number)
+                await insight.look(session)
+    finally:
+        await runner.cleanup()
+    return insight, told
+
+
+async def test_only_what_was_counted_since_we_came_is_ours() -> None:
+    insight, _ = await look_at(
+        [
+            page(prompt_tokens_total=1000, prefix_cache_queries_total=1000, prefix_cache_hits_total=0),
+            page(prompt_tokens_total=1500, prefix_cache_queries_total=1500, prefix_cache_hits_total=400),
+        ]
+    )
+    assert insight.total.prompt_tokens == 500
+    assert insight.prefix_hit_rate == 0.8
+    summary = insight.summary(10.0)
+    assert summary is not None
+    assert summary.prompt_tokens_per_s == 50
+
+
+async def test_a_restarted_server_counts_on() -> None:
+    insight, _ = await look_at(
+        [
+            page(generation_tokens_total=100),
+            page(generation_tokens_total=160),
+            page(generation_tokens_total=5),
+            page(generation_tokens_total=25),
+        ]
+    )
+    assert insight.total.generation_tokens == 60 + 25
+
+
+async def test_a_server_that_was_away_begins_anew_even_when_it_has_counted_further() -> None:
+    insight, _ = await look_at(
+        [
+            page(generation_tokens_total=10),
+            page(generation_tokens_total=30),
+            None,
+            page(generation_tokens_total=100),
+            page(generation_tokens_total=105),
+        ]
+    )
+    assert insight.total.generation_tokens == 20 + 105
+
+
+async def test_a_queue_at_the_server_is_told_when_it_lasts() -> None:
+    busy = page(num_requests_running=40, num_requests_waiting=20)
+    _, told = await look_at([busy, page(), busy, busy, busy])
+    assert told == [40]
+
+
+async def test_no_page_no_summary() -> None:
+    insight, _ = await look_at(["nothing", "here"])
+    assert insight.summary(1.0) is None
+    assert insight.now is None
+
+
+async def test_preemptions_since_the_last_look_are_told_and_those_before_we_came_are_not() -> None:
+    counts = (7, 7, 9, 9, 10)
+    preempted: list[int] = []
+    await look_at([page(num_preemptions_total=count) for count in counts], preempted)
+    assert preempted == [3, 5]

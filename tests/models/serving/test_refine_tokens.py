@@ -1,0 +1,80 @@
+"""Tokens and labels by real tokenizers: the trained spans are those of every other format."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from refine_samples import clean_sample, erring_sample
+
+from evalharness.training.datasets.export import export
+from evalharness.training.datasets.sample import write_samples
+from evalharness.training.datasets.tokens import IGNORED
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+_DECODE = """
+import json, sys
+from transformers import AutoTokenizer
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], local_files_only=True)
+print(json.dumps([tokenizer.decode(ids) for ids in json.load(sys.stdin)]))
+"""
+_THINKING = (
+    "{% for m in messages %}<|start|>{{ m['role'] }}\n"
+    "{% if m['role'] == 'assistant' and loop.last %}<think>\n\n</think>\n\n{% endif %}"
+    "{{ m['content'] | trim }}<|end|>\n{% endfor %}"
+)
+"""As Qwen3's: the last reply alone gets an empty reasoning block, so that turns cannot be rendered one by one."""
+SAMPLES = [erring_sample("a"), erring_sample("b", system=False), clean_sample()]
+
+
+@pytest.mark.parametrize("template", ["plain", "thinking"])
+def test_trained_tokens_are_the_trained_turns_and_their_ends(
+    tiny_checkpoint: Path, server_python: Path, tmp_path: Path, template: str
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    for file in tiny_checkpoint.iterdir():
+        if file.suffix != ".safetensors":
+            (model / file.name).write_bytes(file.read_bytes())
+    if template == "thinking":
+        (model / "chat_template.jinja").write_text(_THINKING)
+        config = json.loads((model / "tokenizer_config.json").read_text())
+        config.pop("chat_template", None)
+        (model / "tokenizer_config.json").write_text(json.dumps(config))
+    data = tmp_path / "data.jsonl"
+    write_samples(data, SAMPLES, {})
+    done = export([data], "tokens", "full", tmp_path / "out", model=model, python=server_python)
+    wanted = [[m.content for m in sample.messages if m.trained] for sample in SAMPLES]
+    assert done.tokens is not None
+    assert not done.tokens.refused
+    assert done.tokens.ended_turns == done.trained_turns == sum(map(len, wanted))
+    rows = pyarrow.parquet.read_table(tmp_path / "out" / "train.parquet").to_pylist()
+    runs: list[list[int]] = []
+    owners: list[int] = []
+    for number, row in enumerate(rows):
+        assert len(row["labels"]) == len(row["input_ids"])
+        before = IGNORED
+        for token, label in zip(row["input_ids"], row["labels"], strict=True):
+            assert label in (token, IGNORED)
+            if label != IGNORED and before == IGNORED:
+                runs.append([])
+                owners.append(number)
+            if label != IGNORED:
+                runs[-1].append(token)
+            before = label
+    decoded = subprocess.run(
+        [server_python, "-I", "-c", _DECODE, model],
+        input=json.dumps(runs),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: list[list[str]] = [[] for _ in rows]
+    for owner, text in zip(owners, json.loads(decoded.stdout), strict=True):
+        assert text.endswith("<|end|>")
+        found[owner].append(text.removesuffix("<|end|>"))
+    assert found == wanted

@@ -1,0 +1,319 @@
+"""The chat client against a real server that answers, refuses and breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+
+import chat_server as cs
+import pytest
+from chat_server import ChatServer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalharness.base.errors import UserError
+from evalharness.config import RunConfig
+from evalharness.envs.base import Task
+from evalharness.models.base import ContextOverflowError, RequestForm
+from evalharness.models.completion import (
+    RequestRefusedError,
+    TryFailedError,
+    read_completion,
+    refuses_response_format,
+    retry_after,
+)
+from evalharness.models.endpoint import ChatEndpoint, EndpointError, Sampling, merge_system, request_seed
+from evalharness.models.replicas import Replica, Replicas
+from evalharness.runs.evaluation import evaluate
+
+MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+
+
+async def ask(
+    server: ChatServer, *faults: cs.Fault, tries: int = 3, timeout: float = 20.0
+) -> tuple[str, list[str]]:
+    """The text of one reply and the reasons of the tries that failed."""
+    endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), tries=tries, timeout=timeout)
+    try:
+        await endpoint.start()
+        server.faults = list(faults)
+        reply = await endpoint.chat(MESSAGES, seed=5)
+        return reply.text, [failed.error for failed in reply.failed_tries]
+    finally:
+        await endpoint.close()
+
+
+async def test_a_reply_with_its_counts() -> None:
+    async with ChatServer().running() as server:
+        endpoint = ChatEndpoint(
+            server.url, "toy", sampling=Sampling(temperature=0.5, max_tokens=9), api_key="secret"
+        )
+        await endpoint.start()
+        reply = await endpoint.chat(MESSAGES, seed=5)
+        await endpoint.close()
+    assert (reply.text, reply.prompt_tokens, reply.completion_tokens) == (
+        "Thought: t\nAction: turn left",
+        11,
+        7,
+    )
+    request = server.requests[-1]
+    assert {k: request[k] for k in ("model", "temperature", "top_p", "max_tokens", "seed", "stop")} == {
+        "model": "toy", "temperature": 0.5, "top_p": 1.0, "max_tokens": 9, "seed": 5, "stop": ["\nObservation:"],
+    }  # fmt: skip
+    assert server.headers[-1]["Authorization"] == "Bearer secret"
+    assert endpoint.max_model_len == 4096
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "fault",
+    [
+        pytest.param(cs.status(500), id="500"),
+        pytest.param(cs.status(503), id="503"),
+        pytest.param(cs.status(429, headers={"Retry-After": "0"}), id="429"),
+        pytest.param(cs.body("{not json"), id="invalid JSON"),
+        pytest.param(cs.body('{"choices": []}'), id="empty choices"),
+        pytest.param(cs.body("<html>", "text/html"), id="wrong content type"),
+        pytest.param(cs.body("[]"), id="no object"),
+        pytest.param(cs.body('{"choices":[{"message":{"content":[1]}}]}'), id="content is no text"),
+        pytest.param(cs.close_in_the_middle, id="closes in the middle"),
+        pytest.param(cs.ten_megabytes, id="10 MB"),
+    ],
+)
+async def test_a_passing_fault_is_tried_again_with_the_same_request(fault: cs.Fault) -> None:
+    async with ChatServer().running() as server:
+        text, reasons = await ask(server, fault)
+    assert text == "Thought: t\nAction: turn left"
+    assert len(reasons) == 1
+    assert server.requests[-1] == server.requests[-2]
+
+
+@pytest.mark.slow
+async def test_a_stalled_answer_runs_into_the_deadline_and_is_tried_again() -> None:
+    async with ChatServer().running() as server:
+        text, reasons = await ask(server, cs.stall, timeout=1.0)
+    assert text == "Thought: t\nAction: turn left"
+    assert "Timeout" in reasons[0]
+
+
+@pytest.mark.slow
+async def test_every_failed_try_is_recorded_with_its_kind() -> None:
+    faults = [cs.status(429, headers={"Retry-After": "0"}), cs.status(500, "boom"), cs.body("{")]
+    async with ChatServer().running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
+        await endpoint.start()
+        server.faults = [*faults, cs.close_in_the_middle]
+        reply = await endpoint.chat(MESSAGES, seed=5)
+        await endpoint.close()
+    assert [failed.kind for failed in reply.failed_tries] == ["busy", "server_error", "invalid", "truncated"]
+    assert reply.failed_tries[1].error == "HTTP 500: boom"
+    assert all(failed.seconds >= 0 and failed.waited >= 0 for failed in reply.failed_tries)
+
+
+async def test_a_busy_server_is_asked_for_as_long_as_the_call_may_last() -> None:
+    """429 says that the server lives: more refusals than `tries` are survived."""
+    busy = cs.status(429, headers={"Retry-After": "0"})
+    async with ChatServer().running() as server:
+        text, reasons = await ask(server, *[busy] * 12, tries=2)
+    assert (text, len(reasons)) == ("Thought: t\nAction: turn left", 12)
+
+
+async def test_a_server_that_asks_for_more_time_than_there_is_is_given_up_at_once() -> None:
+    async with ChatServer().running() as server:
+        with pytest.raises(EndpointError, match=r"asks to wait \d{4} s more"):
+            await ask(server, cs.status(429, "slow down", {"Retry-After": "3999"}))
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7.0),
+        # The server's clock is years behind ours.
+        ({"Retry-After": "Tue, 05 Mar 2019 10:00:09 GMT", "Date": "Tue, 05 Mar 2019 10:00:00 GMT"}, 9.0),
+        ({"Retry-After": "Tue, 05 Mar 2019 09:00:00 GMT", "Date": "Tue, 05 Mar 2019 10:00:00 GMT"}, 0.0),
+        ({"Retry-After": "-3"}, None),
+        ({"Retry-After": "nan"}, None),
+        ({"Retry-After": "9" * 400}, None),
+        ({"Retry-After": "soon", "Date": "x"}, None),
+        ({}, None),
+    ],
+)
+def test_how_long_a_server_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers) == seconds
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["choices", "message", "content", "usage", "x"]), inner, max_size=3
+            )
+        ),
+        max_leaves=12,
+    )
+)
+def test_whatever_json_comes_is_a_reply_or_a_failed_try(value: object) -> None:
+    try:
+        fields = read_completion(json.dumps(value).encode())
+    except TryFailedError:
+        return
+    assert isinstance(fields["text"], str)
+
+
+@pytest.mark.parametrize("raw", [b"[" * 1_000_000, b'{"choices":' * 100_000, b"\xff\xfe", b"", b"9" * 5000])
+def test_bytes_made_to_break_a_parser_are_a_failed_try(raw: bytes) -> None:
+    with pytest.raises(TryFailedError, match="not a chat completion"):
+        read_completion(raw)
+
+
+@pytest.mark.parametrize("count", ["1e400", "-1", "99999999999999999999", "true", '"7"', "7.5", "null"])
+def test_a_count_that_is_none_is_not_recorded(count: str) -> None:
+    raw = f'{{"choices":[{{"message":{{"content":"x"}}}}],"usage":{{"prompt_tokens":{count}}}}}'
+    assert read_completion(raw.encode())["prompt_tokens"] is None
+
+
+@pytest.mark.slow
+async def test_tries_are_bounded() -> None:
+    async with ChatServer().running() as server:
+        with pytest.raises(EndpointError, match="HTTP 500: no, 3 tries"):
+            await ask(server, *[cs.status(500)] * 9)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens.",
+        "the request exceeds the available context size, try increasing it",  # llama.cpp
+    ],
+)
+async def test_a_full_context_is_named(message: str) -> None:
+    async with ChatServer().running() as server:
+        with pytest.raises(ContextOverflowError):
+            await ask(server, cs.status(400, message))
+
+
+async def test_a_refused_request_is_the_users_to_mend() -> None:
+    async with ChatServer().running() as server:
+        with pytest.raises(UserError, match="HTTP 400"):
+            await ask(server, cs.status(400, "top_k is not allowed"))
+
+
+@pytest.mark.parametrize(
+    ("code", "phrase"),
+    [(204, "No Content"), (206, "Partial Content"), (304, "Not Modified"), (299, "unknown")],
+)
+async def test_an_answer_that_is_neither_reply_nor_refusal_is_named(code: int, phrase: str) -> None:
+    async def fault(request: cs.web.Request) -> cs.web.StreamResponse:
+        return cs.web.Response(status=code)
+
+    async with ChatServer().running() as server:
+        with pytest.raises(UserError, match=rf"answers with HTTP {code} \({phrase}\) without a text"):
+            await ask(server, fault)
+
+
+async def test_a_request_of_another_form() -> None:
+    """Outside an environment a conversation has its own stop sequences, schema and length, and seeds by its key."""
+    schema = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
+    async with ChatServer().running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(max_tokens=99, seed=3))
+        await endpoint.start()
+        replicas = Replicas([Replica("one", endpoint)])
+        plain, held = RequestForm(), RequestForm(("x",), schema, max_tokens=5, temperature=0.7)
+        await replicas.conversation("key", 1, plain).reply(MESSAGES, turn=2)
+        await replicas.conversation("key", 1, held).reply(MESSAGES, turn=2)
+        server.faults = [cs.status(400, "no response_format here")]
+        with pytest.raises(RequestRefusedError) as refused:
+            await replicas.conversation("key", 1, held).reply(MESSAGES, turn=2)
+        await replicas.close()
+    first, second = server.requests[-3:-1]
+    assert first["seed"] == second["seed"] == request_seed(3, "key", 1, 2)
+    assert (first["temperature"], second["temperature"]) == (0.0, 0.7)
+    assert (first["stop"], first["max_tokens"], first.get("response_format")) == ([], 99, None)
+    assert (second["stop"], second["max_tokens"], second["response_format"]) == (["x"], 5, schema)
+    assert (refused.value.status, refused.value.reason) == (400, "no response_format here")
+    assert refuses_response_format(refused.value.reason)
+    assert not refuses_response_format("top_k is not allowed")
+
+
+async def test_nobody_there() -> None:
+    endpoint = ChatEndpoint("http://127.0.0.1:9/v1", "toy", sampling=Sampling())
+    with pytest.raises(UserError, match="no answer from"):
+        await endpoint.start()
+    await endpoint.close()
+
+
+async def test_a_wrong_model_name_lists_the_right_ones() -> None:
+    async with ChatServer(model="other").running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
+        with pytest.raises(UserError, match="serves no model 'toy'; it serves: other"):
+            await endpoint.start()
+        await endpoint.close()
+
+
+async def test_a_template_without_system_role_gets_it_in_the_first_user_message() -> None:
+    async with ChatServer().running() as server:
+        server.faults = [cs.status(400, "System role not supported")]
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
+        await endpoint.start()
+        await endpoint.chat(MESSAGES, seed=0)
+        await endpoint.close()
+    assert server.requests[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
+
+
+def test_merging_leaves_other_conversations_alone() -> None:
+    assert merge_system(MESSAGES[1:]) == MESSAGES[1:]
+
+
+def test_request_seeds_differ_by_turn_and_sample_and_never_by_order() -> None:
+    seeds = [request_seed(0, "a/b/1", sample, turn) for sample in range(10) for turn in range(30)]
+    assert len(set(seeds)) == 300
+    assert seeds[0] == request_seed(0, "a/b/1", 0, 0)
+    assert all(0 <= seed < 2**31 for seed in seeds)
+
+
+async def test_half_a_surrogate_pair_does_not_reach_the_store() -> None:
+    async with ChatServer().running() as server:
+        text, _ = await ask(server, cs.body('{"choices":[{"message":{"content":"a\\ud800b"}}]}'))
+    assert text == "a?b"
+
+
+async def test_the_requests_of_an_episode_carry_one_key_and_other_episodes_another() -> None:
+    """A router that goes by the session keeps an episode on the server whose cache knows it."""
+    task = Task(id="toy/open/000", family="toy", suite="open", index=0, goal="g", difficulty="easy", kind="k")
+    async with ChatServer().running() as server:
+        for header in ("X-Session-ID", "X-Flow", ""):
+            endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), session_header=header)
+            await endpoint.start()
+            group = Replicas([Replica("one", endpoint)])
+            server.headers.clear()
+            for sample in (0, 1):
+                player = group.player(task, sample, None)  # type: ignore[arg-type]
+                for turn in (1, 2):
+                    await player.reply(MESSAGES, turn=turn)
+            await endpoint.close()
+            keys = [headers.get(header or "X-Session-ID") for headers in server.headers]
+            if not header:
+                assert keys == [None] * 4
+                continue
+            assert keys[0] == keys[1] != keys[2] == keys[3]
+            assert all(keys)
+
+
+async def test_the_turns_of_a_run_carry_the_key_of_their_episode(clean_home: Path, tmp_path: Path) -> None:
+    async with ChatServer().running() as server:
+        config = RunConfig.of(
+            model=server.url, model_name="toy", suite="open", tasks="babyai:0-1", max_turns=3, output=tmp_path / "run"
+        )  # fmt: skip
+        await asyncio.to_thread(evaluate, config)
+    told = [headers.get("X-Session-ID") for headers in server.headers]
+    assert told[0] is None  # the first request of all belongs to no episode
+    assert sorted(Counter(told[1:]).values()) == [3, 3]
+
+
+def test_a_name_that_is_no_header_is_refused() -> None:
+    with pytest.raises(UserError, match="no name of an HTTP header"):
+        RunConfig.of(model="oracle", session_header="X: y\r\nHost")

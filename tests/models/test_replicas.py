@@ -1,0 +1,129 @@
+"""Several servers of one model: episodes stay with theirs, and move when it dies."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import chat_server as cs
+import pytest
+from chat_server import ChatServer
+from command_line import assert_same_results, run_compass
+
+from evalharness.base.errors import UserError
+from evalharness.models.serving.placement import gpus_of_one, place_on_cores, place_on_gpus, visible_gpus
+from evalharness.records.store import read_episodes
+
+
+def conversations(server: ChatServer) -> list[str]:
+    """The first observation and goal of every request but the probe: what tells episodes apart here."""
+    return [
+        request["messages"][1]["content"] for request in server.requests if len(request["messages"]) >= 2
+    ][1:]
+
+
+def answer(request: dict[str, Any]) -> str:
+    return "Action: turn left" if len(request["messages"]) % 4 else "Action: turn up"
+
+
+async def test_two_endpoints_share_the_episodes_and_each_episode_stays_with_its_own(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with (
+        ChatServer(answer=answer, latency=0.02).running() as one,
+        ChatServer(answer=answer, latency=0.02).running() as two,
+    ):
+        done = await asyncio.to_thread(
+            run_compass, environment, tmp_path / "both", "--model", one.url, "--model", two.url,
+            "--model-name", "toy", "--max-turns", 4, "--concurrency", 4,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        shares = [len(conversations(server)) for server in (one, two)]
+        alone = await asyncio.to_thread(
+            run_compass, environment, tmp_path / "one", "--model", one.url, "--model-name", "toy",
+            "--max-turns", 4,
+        )  # fmt: skip
+        assert alone.returncode == 0, alone.stderr
+    assert min(shares) > 0.25 * sum(shares)
+    seeds = [{request["seed"] for request in server.requests} for server in (one, two)]
+    for server, own in zip((one, two), seeds, strict=True):
+        # The second turn of an episode is asked where the first one was: both end with the same prefix.
+        assert own, server.url
+    assert_same_results(tmp_path / "both", tmp_path / "one")
+
+
+async def test_the_episodes_of_a_dead_endpoint_move_to_the_other(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """One of two servers answers 500 from its twelfth request on; no episode is lost, none is played again."""
+    one, two = ChatServer(answer=answer, latency=0.01), ChatServer(answer=answer, latency=0.01)
+    asked = 0
+
+    def dying(request: dict[str, Any]) -> str:
+        nonlocal asked
+        asked += 1
+        if asked == 12:
+            two.faults = [cs.status(500)] * 10_000
+        return answer(request)
+
+    two.answer = dying
+    async with one.running(), two.running():
+        done = await asyncio.to_thread(
+            run_compass, environment, tmp_path / "run", "--model", one.url, "--model", two.url,
+            "--model-name", "toy", "--max-turns", 4, "--concurrency", 4,
+        )  # fmt: skip
+        whole = await asyncio.to_thread(
+            run_compass, environment, tmp_path / "whole", "--model", one.url, "--model-name", "toy",
+            "--max-turns", 4,
+        )  # fmt: skip
+    assert (done.returncode, whole.returncode) == (0, 0), done.stderr
+    assert len(list(read_episodes(tmp_path / "run"))) == 20
+    assert not (tmp_path / "run" / "errors.jsonl").exists()
+    events = json.loads((tmp_path / "run" / "summary.json").read_text())["performance"]["events"]
+    assert two.url in events[0]["event"]
+    assert "is down" in events[0]["event"]
+    assert_same_results(tmp_path / "run", tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--model", "http://127.0.0.1:9/v1", "--model", "oracle"), "oracle is no endpoint"),
+        (("--model", "oracle", "--replicas", "2"), "--replicas is for a vLLM"),
+        (("--model", "http://127.0.0.1:9/v1", "--replicas", "2"), "--replicas is for a vLLM"),
+    ],
+)
+def test_what_cannot_be_doubled_is_said(
+    environment: dict[str, str], tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    done = run_compass(environment, tmp_path / "run", *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_gpu_sets_do_not_overlap_and_follow_the_parallel_sizes() -> None:
+    gpus = ["0", "1", "2", "3", "4", "5", "6", "7"]
+    assert gpus_of_one(["--tensor-parallel-size", "2", "--pipeline_parallel_size=2"]) == 4
+    assert gpus_of_one(["-tp", "2"]) == 2
+    assert gpus_of_one(["--max-model-len", "4096"]) == 1
+    assert [v["CUDA_VISIBLE_DEVICES"] for v in place_on_gpus(4, 2, gpus)] == ["0,1", "2,3", "4,5", "6,7"]
+    assert place_on_gpus(1, 8, []) == [{}]
+    with pytest.raises(UserError, match=r"needs 4 GPUs \(2 each\) and 3 are visible; at most 1 replicas"):
+        place_on_gpus(2, 2, gpus[:3])
+
+
+def test_the_users_choice_of_gpus_is_kept() -> None:
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": "3, 5"}) == ["3", "5"]
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": ""}) == []
+
+
+def test_cpu_servers_get_cores_of_their_own() -> None:
+    placed = place_on_cores(2, [0, 1, 2, 3], {})
+    assert [own["VLLM_CPU_OMP_THREADS_BIND"] for own in placed] == ["0,1", "2,3"]
+    assert place_on_cores(1, [0, 1], {}) == [{}]
+    assert place_on_cores(1, list(range(16)), {}) == [{}]
+    assert "VLLM_CPU_OMP_THREADS_BIND" not in place_on_cores(2, [0, 1], {"VLLM_CPU_OMP_THREADS_BIND": "0"})[1]
+    with pytest.raises(UserError, match="there are 2"):
+        place_on_cores(3, [0, 1], {})

@@ -1,0 +1,269 @@
+"""Chat templates: what they refuse, what they are handed, and whether they only append."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import chat_server as cs
+import pytest
+from chat_server import ChatServer, completion
+from empty_checkpoint import make_empty_checkpoint
+
+from evalharness.base.errors import UserError
+from evalharness.config import RunConfig, make_config
+from evalharness.envs import specs
+from evalharness.models.endpoint import ChatEndpoint, Sampling
+from evalharness.models.resolve import prepare
+from evalharness.models.template import Template, growing_conversations, judge
+from evalharness.play.expected_hits import ExpectedHits
+from evalharness.protocol.tools import TOOL
+from evalharness.records.store import read_episodes, read_manifest
+from evalharness.records.tokens import TurnTokens
+from evalharness.runs.evaluation import evaluate
+
+MESSAGES = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
+
+
+def codes(text: str) -> list[int]:
+    return [ord(letter) for letter in text]
+
+
+def text_of(tokens: list[int]) -> str:
+    return "".join(map(chr, tokens))
+
+
+def plain(request: dict[str, Any]) -> str:
+    return "".join(f"<{m['role']}>{m['content']}\n" for m in request["messages"]) + "<assistant>"
+
+
+def forgetful(request: dict[str, Any]) -> str:
+    """Only the last reply keeps its reasoning."""
+    last = max((i for i, m in enumerate(request["messages"]) if m["role"] == "assistant"), default=0)
+    messages = [
+        m if i == last else {**m, "content": m["content"].rpartition("</think>")[2]}
+        for i, m in enumerate(request["messages"])
+    ]
+    return plain({"messages": messages})
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Conversation roles must alternate user/assistant/user/assistant/...",
+        "System role not supported",
+        "après un message utilisateur",
+    ],
+)
+async def test_a_template_that_refuses_a_system_message_in_any_words_works(message: str) -> None:
+    def refuse(request: dict[str, Any]) -> cs.Fault | None:
+        return cs.status(400, message) if request["messages"][0]["role"] == "system" else None
+
+    async with ChatServer(choose_fault=refuse).running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
+        await endpoint.start()
+        await endpoint.chat(MESSAGES, seed=1)
+        await endpoint.close()
+    assert server.requests[-1]["messages"] == [{"role": "user", "content": "s\n\nu"}]
+    assert endpoint.left_out == set()
+    assert endpoint.facts()["system_in_first_message"]
+
+
+async def test_what_no_change_of_ours_helps_is_told_in_the_servers_words() -> None:
+    async with ChatServer(choose_fault=lambda request: cs.status(400, "nothing works")).running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
+        with pytest.raises(UserError, match="nothing works"):
+            await endpoint.start()
+        await endpoint.close()
+    assert len(server.requests) == 4
+
+
+@pytest.mark.parametrize(
+    ("template", "keep", "append_only"),
+    [(plain, True, True), (plain, False, True), (forgetful, True, False), (forgetful, False, True)],
+)
+async def test_whether_a_template_only_appends_is_seen_in_token_ids(
+    template: Any, keep: bool, append_only: bool
+) -> None:
+    server = ChatServer(tokenize=lambda request: codes(template(request)), detokenize=text_of)
+    async with server.running():
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
+        await endpoint.start()
+        found = await endpoint.examine_template(keep_thinking=keep)
+        await endpoint.close()
+    assert found is not None
+    assert (found.append_only, found.lost_tokens == 0, found.opens_reasoning) == (
+        append_only,
+        append_only,
+        False,
+    )
+    assert (found.notice() is None) == append_only
+
+
+async def test_a_run_by_tool_calls_is_examined_as_it_is_played() -> None:
+    """This template keeps the text of earlier turns and drops their calls."""
+    asked: list[dict[str, Any]] = []
+
+    def tokenize(request: dict[str, Any]) -> list[int]:
+        asked.append(request)
+        *_, last = (message for message in request["messages"] if message["role"] != "tool")
+        return codes(
+            "".join(
+                f"<{m['role']}>{m['content']}{m.get('tool_calls', '') if m is last else ''}"
+                for m in request["messages"]
+            )
+        )
+
+    async with ChatServer(tokenize=tokenize, detokenize=text_of).running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), tools=True)
+        await endpoint.start()
+        found = await endpoint.examine_template()
+        await endpoint.close()
+    assert found is not None
+    assert not found.append_only
+    assert all(request["tools"] == [TOOL] for request in asked)
+    assert [message["role"] for message in asked[1]["messages"][2:]] == ["assistant", "tool"]
+
+
+def test_an_empty_block_that_only_the_last_prompt_has_is_lost_from_prompt_to_prompt() -> None:
+    block = "<think>\n\n</think>\n\n"
+    grown = [
+        [codes(plain({"messages": messages}) + block) for messages in conversation]
+        for conversation in growing_conversations(keep_thinking=False)
+    ]
+    assert judge(grown, block) == Template(False, len(block), opens_reasoning=False)
+
+
+async def test_a_server_without_tokenizer_route_says_nothing() -> None:
+    async with ChatServer().running() as server:
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
+        await endpoint.start()
+        assert await endpoint.examine_template() is None
+        await endpoint.close()
+
+
+async def test_arguments_of_the_template_go_with_every_request_and_reasoning_stays_where_wanted(
+    clean_home: Path, tmp_path: Path
+) -> None:
+    """A whole run: kwargs, kept reasoning, the template's judgement in the manifest and the expected share."""
+    seen: list[dict[str, Any]] = []
+
+    def tokenize(request: dict[str, Any]) -> list[int]:
+        seen.append(request)
+        return codes(forgetful(request))
+
+    server = ChatServer(
+        answer=lambda request: "<think>\nhm\n</think>\n\nThought: t\nAction: turn left", tokenize=tokenize
+    )
+    async with server.running():
+        config = RunConfig.of(
+            model=server.url, model_name="toy", suite="open", tasks="babyai:0", max_turns=2, output=tmp_path / "run",
+            chat_template_kwargs={"enable_thinking": False}, history_thinking="keep",
+        )  # type: ignore[arg-type]  # fmt: skip
+        outcome = await asyncio.to_thread(evaluate, config)
+    assert all(
+        request["chat_template_kwargs"] == {"enable_thinking": False} for request in [*server.requests, *seen]
+    )
+    assert server.requests[-1]["messages"][2]["content"] == (
+        "<think>\nhm\n</think>\n\nThought: t\nAction: turn left"
+    )
+    manifest = read_manifest(tmp_path / "run").to_json()
+    told = manifest["sessions"][0]["policy"]["template"]
+    assert told["append_only"] is False
+    assert "not append-only" in outcome.summary.performance.events[0].event
+    assert manifest["identity"]["config"]["history_thinking"] == "keep"
+    assert manifest["identity"]["config"]["chat_template_kwargs"] == '{"enable_thinking": false}'
+    [episode] = read_episodes(tmp_path / "run")
+    hits = ExpectedHits()
+    hits.add(episode, Template(True, 0.0, opens_reasoning=False))
+    assert hits.share == 0.5  # two prompts of 11 tokens: the second finds the first
+    exact = ExpectedHits()
+    recorded = [TurnTokens((1, 2, 3, 4), (), ()), TurnTokens((1, 2, 3, 9, 9, 9), (), ())]
+    exact.add(episode, None, recorded)
+    assert exact.share == 0.3  # where ids are on record they count, whatever the template is thought to do
+    exact.add(episode, None, [recorded[0], None])
+    assert exact.share == 0.3
+
+
+def test_the_same_arguments_in_other_words_are_the_same_run() -> None:
+    one = make_config({"model": "m", "chat_template_kwargs": '{"b": 1, "a": 2}'})
+    two = make_config({"model": "m", "chat_template_kwargs": {"a": 2, "b": 1}})
+    assert one.identity() == two.identity()
+    assert one.policy.template_kwargs == {"a": 2, "b": 1}
+    for wrong in ("{", "[1]", "3"):
+        with pytest.raises(UserError, match="--chat-template-kwargs"):
+            make_config({"model": "m", "chat_template_kwargs": wrong})
+
+
+def test_a_template_file_counts_by_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evalharness.models import own_servers
+
+    monkeypatch.setattr(own_servers, "_on_this_machine", lambda config, extra: None)
+    checkpoint = make_empty_checkpoint(tmp_path / "model")
+    file, copy = tmp_path / "a.jinja", tmp_path / "b.jinja"
+    file.write_text("{{ messages }}")
+    copy.write_text("{{ messages }}")
+
+    def identity(**options: Any) -> Any:
+        config = make_config({"model": str(checkpoint), **options})
+        return config.identity(), prepare(config.policy, specs(), lambda text: None).identity
+
+    assert identity(chat_template=file) == identity(chat_template=copy)
+    assert identity(chat_template=file) != identity()
+    with pytest.raises(UserError, match="cannot be read: No such file"):
+        identity(chat_template=tmp_path / "no.jinja")
+    with pytest.raises(UserError, match="leave one out"):
+        identity(chat_template=file, vllm_args="--chat-template x")
+    with pytest.raises(UserError, match="start the endpoint's server with it"):
+        make_config({"model": "http://h/v1", "model_name": "m", "chat_template": file})
+
+
+def test_reasoning_that_the_prompt_has_begun_is_told_when_it_is_cut_off() -> None:
+    def cut(request: dict[str, Any]) -> dict[str, Any]:
+        return completion("I go on and on. Action: look", finish_reason="length")
+
+    async def reply() -> Any:
+        server = ChatServer(
+            answer=cut, tokenize=lambda request: codes(plain(request) + "<think>\n"), detokenize=text_of
+        )
+        async with server.running():
+            endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling())
+            await endpoint.start()
+            await endpoint.examine_template()
+            try:
+                return await endpoint.chat(MESSAGES, seed=1)
+            finally:
+                await endpoint.close()
+
+    found = asyncio.run(reply())
+    assert (found.text, found.reasoning) == ("", "I go on and on. Action: look")
+
+
+async def test_reasoning_told_apart_is_stored_apart(clean_home: Path, tmp_path: Path) -> None:
+    def answer(request: dict[str, Any]) -> dict[str, Any]:
+        told = completion("Thought: t\nAction: turn left")
+        told["choices"][0]["message"]["reasoning_content"] = "I could act.\nAction: drop"
+        told["usage"]["completion_tokens_details"] = {"reasoning_tokens": 5}
+        return told
+
+    server = ChatServer(answer=answer)
+    async with server.running():
+        config = RunConfig.of(
+            model=server.url,
+            model_name="toy",
+            suite="open",
+            tasks="babyai:0",
+            max_turns=2,
+            output=tmp_path / "run",
+        )
+        outcome = await asyncio.to_thread(evaluate, config)
+    [episode] = read_episodes(tmp_path / "run")
+    turn = episode.turns[0]
+    assert (turn.reply, turn.thought, turn.action) == ("Thought: t\nAction: turn left", "t", "turn left")
+    assert (turn.reasoning, turn.reasoning_tokens) == ("I could act.\nAction: drop", 5)
+    assert server.requests[-1]["messages"][2]["content"] == "Thought: t\nAction: turn left"
+    assert outcome.summary.tokens.reasoning == 10
+    line = json.loads((tmp_path / "run" / "episodes.jsonl").read_text())
+    assert line["turns"][0]["reasoning"].startswith("I could")

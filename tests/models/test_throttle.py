@@ -1,0 +1,259 @@
+"""How many episodes are in flight: the search against model servers with a known limit, and fairness at the gate."""
+
+from __future__ import annotations
+
+import asyncio
+
+from evalharness.models.adaptive_concurrency import START, AutoLimit, Throttle, Window, ceiling, whole_waves
+
+
+def search(capacity: float, *, ceiling: int = 512, windows: int = 40, thrash: float = 0.0) -> list[int]:
+    """Limits over time against a server whose throughput grows up to `capacity` requests and falls by `thrash` a
+    doubling beyond."""
+    auto = AutoLimit(ceiling)
+    limits = []
+    for _ in range(windows):
+        beyond = max(0.0, auto.limit / capacity - 1)
+        rate = min(auto.limit, capacity) / (1 + thrash * beyond)
+        auto.window(Window(turns=100, seconds=100 / rate, full=True))
+        limits.append(auto.limit)
+    return limits
+
+
+def test_it_grows_to_the_ceiling_of_a_server_that_takes_everything() -> None:
+    assert search(10_000)[-1] == 512
+
+
+def test_it_settles_where_more_no_longer_pays() -> None:
+    limits = search(100)
+    assert max(limits) == 256  # tried once, and without gain
+    assert limits[-1] == 128
+    assert limits.count(256) <= 3
+
+
+def test_it_stays_low_where_more_harms() -> None:
+    assert search(START, thrash=0.5)[-1] == START
+
+
+def test_a_window_that_was_not_full_says_nothing() -> None:
+    auto = AutoLimit(512)
+    for _ in range(20):
+        auto.window(Window(turns=100, seconds=0.1, full=False))
+    assert auto.limit == START
+
+
+def test_refusals_take_it_back_and_quiet_windows_bring_it_up_again() -> None:
+    auto = AutoLimit(512)
+    auto.overloaded(in_flight=20)
+    assert auto.limit == 14
+    auto.overloaded(in_flight=14)
+    assert auto.limit == 9
+    for _ in range(100):
+        auto.window(Window(turns=100, seconds=100 / auto.limit, full=True))
+    assert auto.limit > 64
+
+
+def test_it_never_falls_below_one() -> None:
+    auto = AutoLimit(512)
+    for _ in range(50):
+        auto.overloaded(in_flight=1)
+    assert auto.limit == 1
+
+
+def test_a_queue_at_the_server_takes_it_back_to_what_runs() -> None:
+    auto = AutoLimit(512, start=256)
+    auto.saturated(running=200)
+    assert auto.limit == 200
+
+
+async def test_a_pinned_number_of_requests_is_never_exceeded_and_all_are_served_in_turn() -> None:
+    throttle = Throttle(pinned=3)
+    order: list[int] = []
+    most = 0
+
+    async def ask(number: int) -> None:
+        nonlocal most
+        async with throttle.seat():
+            order.append(number)
+            most = max(most, throttle.busy)
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*(ask(number) for number in range(50)))
+    assert order == list(range(50))
+    assert most == 3
+    assert throttle.busy == 0
+    throttle.overloaded()
+    assert throttle.limit == 3
+
+
+async def test_a_seat_is_not_lost_when_who_waits_for_it_is_cancelled() -> None:
+    throttle = Throttle(pinned=1)
+
+    async def hold() -> None:
+        async with throttle.seat():
+            held.append(throttle.busy)
+
+    held: list[int] = []
+    async with throttle.seat():
+        waiting = [asyncio.create_task(hold()) for _ in range(3)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await asyncio.sleep(0)
+    waiting[1].cancel()  # has just been given the seat
+    await asyncio.wait(waiting, timeout=1)
+    assert [task.cancelled() for task in waiting] == [True, True, False]
+    assert held == [1]
+    assert throttle.busy == 0
+
+
+async def test_backing_off_holds_at_once_for_requests_of_episodes_in_flight() -> None:
+    throttle = Throttle(pinned=None)
+
+    async def ask() -> int:
+        async with throttle.seat():
+            return throttle.busy
+
+    async with throttle.seat(), throttle.seat(), throttle.seat(), throttle.seat():
+        throttle.overloaded()
+        assert throttle.limit == 2
+        late = asyncio.create_task(ask())
+        await asyncio.sleep(0)
+        assert not late.done()
+    assert await asyncio.wait_for(late, 1) <= 2
+
+
+async def test_of_a_burst_of_refusals_one_counts() -> None:
+    clock = 0.0
+    throttle = Throttle(pinned=None, clock=lambda: clock)
+    async with throttle.seat(), throttle.seat(), throttle.seat(), throttle.seat():
+        for _ in range(10):
+            throttle.overloaded()
+        assert throttle.limit == 2
+        clock = 5.0
+        throttle.overloaded()
+        assert throttle.limit == 1
+    assert throttle.overloads == 11
+
+
+async def answer(
+    throttle: Throttle, clock: list[float], replies: int, *, seconds: float, taken: float = 1.0
+) -> None:
+    """Replies at a steady pace, `seconds` for as many as may be asked at once, with a share of the seats taken."""
+    for _ in range(replies):
+        while throttle.has_room:
+            throttle.begin_episode()
+        while throttle.episodes > throttle.limit:
+            throttle.end_episode()
+        while throttle.busy < max(1, int(taken * throttle.limit)):
+            await throttle.take_seat()
+        while throttle.busy > throttle.limit:
+            throttle.leave_seat()
+        clock[0] += seconds / throttle.limit
+        throttle.leave_seat()
+        throttle.answered()
+
+
+async def test_empty_seats_say_nothing_of_the_server_until_they_have_been_empty_for_long() -> None:
+    """Environments that are just starting leave seats empty; those that always work long need more episodes."""
+    clock = [0.0]
+    throttle = Throttle(pinned=None, ceiling=64, clock=lambda: clock[0])
+    await answer(throttle, clock, 5 * START, seconds=0.5, taken=0.5)
+    assert throttle.limit == START
+    await answer(throttle, clock, 10 * START, seconds=0.5, taken=0.5)
+    assert throttle.limit == 64
+
+
+async def order_of_seats(throttle: Throttle, asked: list[tuple[str, float]]) -> list[int]:
+    """Which of those who ask while the only seat is taken gets it when."""
+    order: list[int] = []
+
+    async def ask(number: int, family: str, turns_left: float) -> None:
+        await throttle.take_seat(family, turns_left)
+        order.append(number)
+        throttle.leave_seat()
+
+    await throttle.take_seat()
+    asking = [asyncio.create_task(ask(number, *what)) for number, what in enumerate(asked)]
+    await asyncio.sleep(0)
+    throttle.leave_seat()
+    await asyncio.gather(*asking)
+    return order
+
+
+ASKED = [("a", 3.0), ("b", 9.0), ("a", 20.0), ("b", 1.0), ("a", 20.0)]
+
+
+async def test_families_that_wait_for_environments_are_served_first_and_the_longest_at_the_end() -> None:
+    throttle = Throttle(pinned=1)
+    assert await order_of_seats(throttle, ASKED) == [0, 1, 2, 3, 4]
+    throttle.wanting = {"b": 12.5}
+    assert await order_of_seats(throttle, ASKED) == [1, 3, 0, 2, 4]
+    throttle.wanting = {"b": 12.5, "a": 13.0}
+    assert await order_of_seats(throttle, ASKED) == [0, 2, 4, 1, 3]
+    throttle.wanting = None
+    assert await order_of_seats(throttle, ASKED) == [2, 4, 1, 0, 3]
+
+
+async def test_throughput_that_has_fallen_for_good_takes_it_back_and_one_slow_moment_does_not() -> None:
+    clock = [0.0]
+    throttle = Throttle(pinned=None, ceiling=64, clock=lambda: clock[0])
+    await answer(throttle, clock, 600, seconds=1.0)
+    assert throttle.limit == 64
+    await answer(throttle, clock, 30, seconds=9.0)  # within one window and its settling time
+    await answer(throttle, clock, 300, seconds=1.0)
+    assert throttle.limit == 64
+    await answer(throttle, clock, 300, seconds=9.0)
+    assert throttle.limit == 44
+
+
+def test_the_ceiling_counts_every_server_and_what_each_runs_at_once() -> None:
+    assert ceiling(1, None, 10_000) == 512
+    assert ceiling(4, None, 10_000) == 2048
+    assert ceiling(4, 64, 10_000) == 256
+    assert ceiling(4, 1024, 10_000) == 2048
+    assert ceiling(4, None, 416) == 416
+    assert ceiling(1, None, 0) == 1
+
+
+def test_the_search_goes_up_to_the_ceiling_of_several_servers() -> None:
+    assert search(10_000, ceiling=ceiling(4, None, 10_000))[-1] == 2048
+
+
+async def test_preemptions_take_it_back_once_for_those_that_were_there_before() -> None:
+    clock = 100.0
+    throttle = Throttle(pinned=None, clock=lambda: clock)
+    throttle.preempted()
+    assert throttle.limit == int(START * 0.7)
+    throttle.preempted()
+    assert throttle.limit == int(START * 0.7)
+    clock += 6
+    throttle.preempted()
+    assert throttle.limit == int(int(START * 0.7) * 0.7)
+    pinned = Throttle(pinned=8, clock=lambda: clock)
+    pinned.preempted()
+    assert pinned.limit == 8
+
+
+def test_episodes_are_in_flight_in_whole_waves() -> None:
+    assert whole_waves(64, 416) == 70  # six waves
+    assert whole_waves(64, 128) == 64
+    assert whole_waves(64, 70) == 70  # one, instead of two of which the second would be six episodes
+    assert whole_waves(64, 127) == 96  # not more than half as many again
+    assert whole_waves(64, 64) == whole_waves(64, 3) == 64
+    assert whole_waves(1, 5) == 1
+    for limit in (1, 7, 32, 512):
+        for left in range(0, 3 * limit):
+            assert limit <= whole_waves(limit, left) <= 1.5 * limit
+
+
+def test_more_conversations_than_seats_are_begun_only_where_the_server_holds_them() -> None:
+    def begun(throttle: Throttle, left: int) -> int:
+        while throttle.has_room_for(left):
+            throttle.begin_episode()
+        return throttle.episodes
+
+    assert begun(Throttle(pinned=None), 40) == 40 > START
+    assert begun(Throttle(pinned=32), 40) == 32
+    full = Throttle(pinned=None, clock=lambda: 100.0)
+    full.preempted()
+    assert begun(full, 40) == full.limit < START

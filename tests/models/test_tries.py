@@ -1,0 +1,85 @@
+"""The rule of trying again: how often, and when nothing else is tried either."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from evalharness.base.errors import InfrastructureError
+from evalharness.models.base import PolicyError
+from evalharness.models.completion import RequestRefusedError
+from evalharness.models.tries import AbortedError, Tries
+from evalharness.records.lines import LineFile, StoreError
+
+
+class Failing:
+    """Raises these in turn, then gives `done`."""
+
+    def __init__(self, *errors: Exception) -> None:
+        self.errors = list(errors)
+        self.failures: list[tuple[str, int, bool]] = []
+
+    async def __call__(self) -> str:
+        if self.errors:
+            raise self.errors.pop(0)
+        return "done"
+
+    def note(self, key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
+        self.failures.append((key, attempt, final))
+
+
+async def test_a_thing_is_tried_as_often_as_allowed_and_then_given_up() -> None:
+    work = Failing(*[InfrastructureError("no")] * 2)
+    assert await Tries[str](3, work.note).of("a", work) == "done"
+    assert work.failures == [("a", 1, False), ("a", 2, False)]
+    work = Failing(*[InfrastructureError("no")] * 3)
+    assert await Tries[str](3, work.note).of("a", work) is None
+    assert work.failures == [("a", 1, False), ("a", 2, False), ("a", 3, True)]
+
+
+@pytest.mark.parametrize(("at_once", "things"), [(1, 1), (6, 3)])
+async def test_a_model_that_answers_nobody_ends_everything(at_once: int, things: int) -> None:
+    """As many failures in a row as things at once can have for one cause; an answer starts the count anew."""
+    errors: Sequence[Exception] = [PolicyError("no reply")] * (2 * things)
+    work = Failing(*errors)
+    tries = Tries[str](2, work.note, at_once=lambda: at_once)
+    for number in range(things - 1):
+        assert await tries.of(str(number), work) is None
+    with pytest.raises(AbortedError, match="no usable answers any more: no reply"):
+        await tries.of("last", work)
+    work.errors = [PolicyError("no reply")]
+    tries.note_answer()
+    assert await tries.of("again", work) == "done"
+
+
+async def test_what_is_refused_to_all_is_not_tried_again() -> None:
+    work = Failing(RequestRefusedError("no such key", 401, "no such key"))
+    with pytest.raises(AbortedError, match="no such key"):
+        await Tries[str](3, work.note).of("a", work)
+    work = Failing(RequestRefusedError("bad", 400, "bad"))
+    with pytest.raises(RequestRefusedError):
+        await Tries[str](3, work.note).of("a", work)
+    assert work.failures == []
+
+
+async def test_a_model_that_is_gone_and_what_is_hopeless_end_everything_at_the_first_try() -> None:
+    for tries, hopeless in (("gone", None), (None, "hopeless")):
+        work = Failing(InfrastructureError("no"))
+        with pytest.raises(AbortedError, match=r"gone|hopeless"):
+            await Tries[str](3, work.note, lambda why=tries: why).of(
+                "a", work, lambda error, why=hopeless: why
+            )
+        assert work.failures == [("a", 1, True)]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+async def test_a_full_disk_is_not_tried_again() -> None:
+    async def write() -> None:
+        LineFile(Path("/dev/full")).append({"a": 1})
+
+    work = Failing()
+    with pytest.raises(StoreError, match="No space left"):
+        await Tries[str](3, work.note).of("a", write)
+    assert work.failures == []

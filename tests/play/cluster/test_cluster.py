@@ -1,0 +1,271 @@
+"""Workers on a real Ray cluster of three nodes, each with processes of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.metadata
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from chat_server import ChatServer
+from command_line import EXAMPLE, assert_same_results, command, run_compass, start
+from empty_checkpoint import make_empty_checkpoint
+from hostile_folder import make_hostile_folder
+from ray_cluster import AUTHENTICATION, Node, RayCluster, ray_cluster
+
+from evalharness.play.cluster.packages import requirements, stage
+from tests.faults.runs import answer, assert_equal_runs, errors, options
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[RayCluster]:
+    with ray_cluster((1, 1, 1)) as running:
+        yield running
+
+
+@pytest.fixture
+def variables(environment: dict[str, str]) -> dict[str, str]:
+    return environment | AUTHENTICATION
+
+
+def workers_of(node: Node) -> list[psutil.Process]:
+    """Environments' processes on a node. An actor starts them in sessions of their own, as a local run does."""
+    found = []
+    for process in node.raylet.children(recursive=True):
+        try:
+            if "evalharness.play.workers.child" in process.cmdline():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+async def until_at_work(nodes: list[Node], ended: asyncio.Task[tuple[bytes, bytes]]) -> list[psutil.Process]:
+    """The workers of these nodes, as soon as each has one."""
+    while True:
+        assert not ended.done(), ended.result()[1].decode()
+        found = [workers_of(node) for node in nodes]
+        if all(found):
+            return [worker for listed in found for worker in listed]
+        await asyncio.sleep(0.05)
+
+
+def test_results_are_those_of_this_machine_and_environments_reach_the_nodes(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster
+) -> None:
+    """Compass is installed here and on no node: it gets there through Ray's runtime environment."""
+    arguments = ("--model", "random", "--tasks", "compass,pddl:0-5", "--max-turns", 8)
+    here = run_compass(variables, tmp_path / "here", *arguments)
+    assert here.returncode == 0, here.stderr
+    there = run_compass(variables, tmp_path / "there", *arguments, "--cluster", cluster.address)
+    assert there.returncode == 0, there.stderr
+    assert_same_results(tmp_path / "here", tmp_path / "there")
+    assert not errors(tmp_path / "there")
+
+
+async def test_a_killed_harness_leaves_no_worker_and_the_run_goes_on_without_the_cluster(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster
+) -> None:
+    async with ChatServer(answer=answer, latency=0.05).running() as server:
+        arguments = options(server, "--samples", 3, "--concurrency", 6, "--workers", "compass=3")
+        process = await start(
+            variables, "run", "--suite", "open", "--tasks", "compass", "-o", tmp_path / "cut", *arguments,
+            "--cluster", cluster.address,
+        )  # fmt: skip
+        ended = asyncio.create_task(process.communicate())
+        workers = await until_at_work(cluster.nodes[:1], ended)
+        await server.after(10)
+        process.kill()
+        await ended
+        assert not psutil.wait_procs(workers, timeout=60)[1]
+        done = await asyncio.to_thread(run_compass, variables, tmp_path / "cut", *arguments)
+        assert done.returncode == 0, done.stderr
+        done = await asyncio.to_thread(run_compass, variables, tmp_path / "whole", *arguments)
+    assert_equal_runs(tmp_path / "whole", tmp_path / "cut")
+
+
+def test_the_same_through_the_client_of_ray(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster
+) -> None:
+    pytest.importorskip("grpc", reason="ray:// needs gRPC: pip install 'ray[client]'")
+    arguments = ("--model", "random", "--limit", 6)
+    assert run_compass(variables, tmp_path / "here", *arguments).returncode == 0
+    done = run_compass(variables, tmp_path / "there", *arguments, "--cluster", cluster.client)
+    assert done.returncode == 0, done.stderr
+    assert_same_results(tmp_path / "here", tmp_path / "there")
+
+
+async def test_a_client_whose_process_on_the_head_did_not_start_joins_again(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster
+) -> None:
+    """The first one is killed. On a busy head it is given up, which Ray calls an "Initialization failure" just so."""
+    pytest.importorskip("grpc", reason="ray:// needs gRPC: pip install 'ray[client]'")
+    process = await start(
+        variables, "run", "--suite", "open", "--tasks", "compass", "--model", "random", "--limit", 4,
+        "-o", tmp_path / "run", "--cluster", cluster.client,
+    )  # fmt: skip
+    ended = asyncio.create_task(process.communicate())
+    while not (found := [p for p in with_argument("--mode=specific-server") if p in cluster.processes()]):
+        assert not ended.done(), ended.result()[1].decode()
+        await asyncio.sleep(0.05)
+    found[0].kill()
+    _, stderr = await ended
+    assert process.returncode == 0, stderr.decode()
+    assert not errors(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--vllm", "/nowhere/vllm"), r"on node [\d.:a-f]+: --vllm /nowhere/vllm: no such file"),
+        (("--replicas", 4), "a server without GPUs takes a whole node, and the cluster has 3"),
+    ],
+)
+def test_a_server_that_no_node_can_have_is_told(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster, more: tuple[object, ...], message: str
+) -> None:
+    """With the node's address: its vLLM is its own."""
+    model = make_empty_checkpoint(tmp_path / "model")
+    done = run_compass(variables, tmp_path / "run", "--model", model, "--cluster", cluster.address, *more)
+    assert done.returncode == 2, done.stderr
+    assert re.search(message, " ".join(done.stderr.split()))
+
+
+async def test_a_killed_harness_leaves_nothing_of_a_server_on_a_node(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster
+) -> None:
+    """In place of vLLM a program that ignores SIGTERM, with a child in a session of its own."""
+    tag = f"98761{time.time_ns()}"
+    program = tmp_path / "vllm"
+    program.write_text(f"#!/bin/bash\ntrap '' TERM\nsetsid sleep {tag} &\nsleep {tag}\n")
+    program.chmod(0o755)
+    model = make_empty_checkpoint(tmp_path / "model")
+    process = await start(
+        variables, "run", "--suite", "open", "--tasks", "compass", "--model", model, "--vllm", program,
+        "-o", tmp_path / "run", "--cluster", cluster.address,
+    )  # fmt: skip
+    ended = asyncio.create_task(process.communicate())
+    while len(sleeping := with_argument(tag)) < 2:
+        assert not ended.done(), ended.result()[1].decode()
+        await asyncio.sleep(0.1)
+    process.kill()
+    await ended
+    assert not psutil.wait_procs(sleeping, timeout=60)[1]
+
+
+def with_argument(word: str) -> list[psutil.Process]:
+    return [p for p in psutil.process_iter(["cmdline"]) if word in (p.info["cmdline"] or [])]
+
+
+def test_a_ray_of_our_own_is_gone_with_the_run_and_imports_nothing_from_the_current_folder(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    here = run_compass(environment, tmp_path / "here", "--model", "random", "--limit", 4)
+    assert here.returncode == 0, here.stderr
+    folder = make_hostile_folder(tmp_path / "folder")
+    before = raylets()
+    done = folder.command(
+        environment, "run", "--suite", "open", "--tasks", "compass", "--model", "random", "--limit", 4, "-o",
+        tmp_path / "local", "--cluster", "local",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert folder.executed() == {}
+    assert_same_results(tmp_path / "here", tmp_path / "local")
+    assert raylets() <= before
+
+
+def raylets() -> set[int]:
+    return {process.pid for process in psutil.process_iter(["name"]) if process.info["name"] == "raylet"}
+
+
+async def test_a_node_that_dies_costs_nothing(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster
+) -> None:
+    """All processes of a node are killed while episodes are played there. The last test: the node stays dead."""
+    async with ChatServer(answer=answer, latency=0.05).running() as server:
+        arguments = options(server, "--samples", 6, "--concurrency", 12, "--workers", "compass=6")
+        process = await start(
+            variables, "run", "--suite", "open", "--tasks", "compass", "-o", tmp_path / "broken", *arguments,
+            "--cluster", cluster.address, "--attempts", 6,
+        )  # fmt: skip
+        ended = asyncio.create_task(process.communicate())
+        doomed = cluster.nodes[-1]
+        workers = await until_at_work([doomed], ended)
+        await server.after(20)
+        doomed.kill()
+        assert not psutil.wait_procs(workers, timeout=60)[1]
+        _, stderr = await ended
+        assert process.returncode == 0, stderr.decode()
+        done = await asyncio.to_thread(run_compass, variables, tmp_path / "whole", *arguments)
+        assert done.returncode == 0, done.stderr
+    assert_equal_runs(tmp_path / "whole", tmp_path / "broken")
+    failures = errors(tmp_path / "broken")
+    assert failures
+    assert {failure["kind"] for failure in failures} == {"WorkerError"}
+    assert not any(failure["final"] for failure in failures)
+
+
+def test_what_is_sent_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The packages and the metadata by which environments are found, of third parties too."""
+    monkeypatch.syspath_prepend(str(EXAMPLE))
+    sent = {Path(path).name for path in stage(tmp_path)}
+    harness = f"evalharness-{importlib.metadata.version('evalharness')}.dist-info"
+    assert sent == {"compass", "compass-1.0.dist-info", "evalharness", harness}
+    assert (tmp_path / "evalharness" / "envs" / "pddl" / "open_suite.json").stat().st_size
+    points = importlib.metadata.distributions(path=[str(tmp_path)])
+    found = {
+        point.name for dist in points for point in dist.entry_points.select(group="evalharness.environments")
+    }
+    assert {"compass", "pddl", "sciworld"} <= found
+    assert not list(tmp_path.rglob("__pycache__"))
+
+
+def test_what_nodes_are_told_to_install_is_what_is_installed_here() -> None:
+    pins = dict(pin.split("==") for pin in requirements())
+    assert pins["minigrid"] == "2.3.1"
+    assert pins["gymnasium"] == importlib.metadata.version("gymnasium")
+    assert "pytest" not in pins
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("127.0.0.1:9", "no answer from 127.0.0.1:9"),
+        ("ray://127.0.0.1:9", "no answer from 127.0.0.1:9"),
+        ("somewhere", "write ray://HOST:10001, HOST:6379, auto or local"),
+        ("ray://host:99999999", "no answer from"),
+    ],
+)
+def test_a_cluster_that_is_not_there_is_told_at_once(
+    environment: dict[str, str], tmp_path: Path, address: str, message: str
+) -> None:
+    done = run_compass(environment, tmp_path / "run", "--model", "random", "--cluster", address)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_without_ray_the_command_to_get_it_is_told(environment: dict[str, str], tmp_path: Path) -> None:
+    hidden = "import sys; sys.modules['ray'] = None; sys.argv[0] = 'evalharness'\n"
+    code = hidden + "from evalharness.cli import main; sys.exit(main(sys.argv[1:]))"
+    arguments = command(
+        "run", "--suite", "open", "--tasks", "compass", "--model", "random", "--cluster", "auto"
+    )[3:]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments, "-o", str(tmp_path / "run")],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "pip install 'evalharness[ray]'" in done.stderr
+    assert not (tmp_path / "run").exists()

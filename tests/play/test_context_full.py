@@ -1,0 +1,92 @@
+"""A conversation that outgrows the model's context loses old turns; what has to stay ends the episode, not the run."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import chat_server as cs
+from chat_server import ChatServer, completion
+
+from evalharness.config import RunConfig
+from evalharness.records.store import read_episodes
+from evalharness.results.behaviour import behaviour_rows, load_behaviour
+from evalharness.runs.evaluation import Outcome, evaluate
+
+TOO_LONG = cs.status(400, "maximum context length is exceeded")
+
+
+async def played(server: ChatServer, folder: Path, tasks: str = "babyai:0-1", **options: Any) -> Outcome:
+    async with server.running():
+        config = RunConfig.of(
+            model=server.url,
+            model_name="toy",
+            suite="open",
+            tasks=tasks,
+            output=folder,
+            concurrency=1,
+            **options,
+        )
+        return await asyncio.to_thread(evaluate, config)
+
+
+async def test_a_head_that_does_not_fit_ends_that_episode_alone(clean_home: Path, tmp_path: Path) -> None:
+    first: list[str] = []
+
+    def too_long(request: dict[str, Any]) -> cs.Fault | None:
+        text = request["messages"][-1]["content"]
+        if len(request["messages"]) == 2 and text != "Say ok.":
+            first.append(text)
+        return TOO_LONG if first and text == first[0] else None
+
+    outcome = await played(ChatServer(choose_fault=too_long), tmp_path / "run", max_turns=2)
+    assert outcome.exit_status == 0
+    ends = {
+        episode.task_id: (episode.ended_by, len(episode.turns)) for episode in read_episodes(tmp_path / "run")
+    }
+    assert sorted(ends.values()) == [("context_full", 0), ("turn_limit", 2)]
+    assert outcome.summary.context_full_episodes == 1
+
+
+async def test_the_newest_observation_stays_to_the_end(clean_home: Path, tmp_path: Path) -> None:
+    """At most five messages fit, then four: with one turn behind it the newest observation cannot be dropped."""
+    limits = [5, 5, 5, 5, 3]
+    seen: list[list[dict[str, str]]] = []
+
+    def too_long(request: dict[str, Any]) -> cs.Fault | None:
+        seen.append(request["messages"])
+        return TOO_LONG if len(request["messages"]) > limits[min(len(seen) // 2, 4)] else None
+
+    await played(ChatServer(choose_fault=too_long), tmp_path / "run", tasks="babyai:0", max_turns=9)
+    [episode] = read_episodes(tmp_path / "run")
+    assert episode.ended_by == "context_full"
+    assert episode.turns
+    assert all(messages[-1]["content"].startswith("Observation:") for messages in seen if len(messages) > 2)
+    newest = f"Observation: {episode.turns[-1].observation}"
+    assert seen[-1][-1]["content"] == newest
+    assert len(seen[-1]) == 4
+
+
+async def test_the_prompt_names_the_limit_of_the_run(clean_home: Path, tmp_path: Path) -> None:
+    server = ChatServer()
+    await played(server, tmp_path / "run", tasks="alfworld:0", max_turns=7)
+    text = server.requests[-1]["messages"][1]["content"]
+    assert "within 7 actions" in text
+    assert "max_turns" not in text
+
+
+async def test_a_server_that_does_not_say_what_stopped_a_reply_has_no_rate_of_invented_observations(
+    clean_home: Path, tmp_path: Path
+) -> None:
+    def silent(request: dict[str, Any]) -> dict[str, Any]:
+        answer = completion("Thought: t\nAction: turn left")
+        del answer["choices"][0]["stop_reason"]
+        return answer
+
+    names = []
+    for name, server in (("told", ChatServer()), ("untold", ChatServer(answer=silent))):
+        outcome = await played(server, tmp_path / name, tasks="babyai:0", max_turns=2)
+        assert outcome.summary.tells_stop is (name == "told")
+        names.append({row.figure for row in behaviour_rows(load_behaviour(tmp_path / name))})
+    assert names[0] - names[1] == {"format_error_rate_invented_observation"}

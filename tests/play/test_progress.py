@@ -1,0 +1,117 @@
+"""What a person who waits reads: how far it is, and how long it will take yet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import pytest
+from made_runs import made_episode, make_task
+
+from evalharness.play.forecast import Forecast
+from evalharness.play.progress import FamilyProgress, Progress
+
+TURN = made_episode(make_task("pddl", 0), turns=1).turns[0]
+
+
+@dataclass
+class Simulation:
+    """Episodes played at so many seats, on a clock of its own."""
+
+    lengths: dict[tuple[str, int], int]
+    """Turns that each episode will have."""
+    seats: int
+    turn_s: float
+    now: float = 0.0
+    seen: list[tuple[float, float | None]] = field(default_factory=list)
+    """(time, seconds left as it was shown then)"""
+
+    def play(self, expected: float, longest_first: bool = True) -> float:
+        """When it is over. Every turn of the episodes in flight takes as long."""
+        forecast = Forecast(clock=lambda: self.now)
+        forecast.expect(dict.fromkeys(self.lengths, expected))
+        waiting = sorted(self.lengths, key=lambda key: -self.lengths[key] if longest_first else key[1])
+        flight: dict[tuple[str, int], int] = {}
+        while waiting or flight:
+            while waiting and len(flight) < self.seats:
+                forecast.begin(waiting[0])
+                flight[waiting.pop(0)] = 0
+            self.seen.append((self.now, forecast.seconds_left))
+            self.now += self.turn_s
+            for key in list(flight):
+                flight[key] += 1
+                forecast.turn(key)
+                if flight[key] == self.lengths[key]:
+                    del flight[key]
+                    forecast.finish(key, self.lengths[key])
+                    forecast.end(key)
+        return self.now
+
+
+def keys(family: str, lengths: Sequence[int]) -> dict[tuple[str, int], int]:
+    return {(f"{family}/open/{index:03d}", 0): length for index, length in enumerate(lengths)}
+
+
+CASES = {
+    "one long episode at the end": Simulation(keys("pddl", [30] + [3] * 19), seats=20, turn_s=5.0),
+    "two families, one quick": Simulation(keys("babyai", [4] * 8) | keys("sciworld", [30, 30]), seats=10, turn_s=5.0),
+    "many at few seats": Simulation(keys("pddl", [30] * 40), seats=4, turn_s=1.0),
+    "half as long as expected": Simulation(keys("pddl", [15] * 60), seats=6, turn_s=1.0),
+    "five families, two seats": Simulation(
+        {k: v for f in "abcde" for k, v in keys(f, [30] * 4).items()}, seats=2, turn_s=2.0
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_time_left_is_never_wrong_tenfold(name: str) -> None:
+    """What was shown once stood at "about 9 s left" after 14 s of 150."""
+    run = CASES[name]
+    whole = run.play(expected=30.0)
+    shown = [(at, left) for at, left in run.seen if left is not None and at < whole]
+    assert len(shown) > len(run.seen) / 2
+    for at, left in shown:
+        assert left is not None
+        assert left > 0.4 * (whole - at), f"{left:.0f} s left was said at {at:.0f} s of {whole:.0f} s"
+        assert left < 4.0 * (whole - at) + 60.0, f"{left:.0f} s left was said at {at:.0f} s of {whole:.0f} s"
+
+
+def test_nothing_is_said_before_there_are_turns_and_after_the_last_episode() -> None:
+    forecast = Forecast(clock=lambda: 0.0)
+    assert forecast.seconds_left is None
+    forecast.expect({("pddl/open/000", 0): 30.0})
+    forecast.begin(("pddl/open/000", 0))
+    assert forecast.seconds_left is None
+    forecast.turn(("pddl/open/000", 0))
+    forecast.finish(("pddl/open/000", 0), 1)
+    assert forecast.seconds_left is None
+
+
+def test_a_bar_moves_with_turns_and_is_full_only_when_episodes_are_finished() -> None:
+    task = make_task("pddl", 0)
+    key = (task.id, 0)
+    counts = FamilyProgress(2)
+    progress = Progress({"pddl": counts})
+    progress.expect({key: 30.0, ("pddl/agentboard/001", 0): 30.0})
+    progress.begin_episode("pddl", key)
+    assert counts.share == 0.0
+    for _ in range(15):
+        progress.count_turn("pddl", key, TURN)
+    assert counts.share == pytest.approx(0.5)
+    for _ in range(60):
+        progress.count_turn("pddl", key, TURN)
+    assert counts.share < 1.0
+    progress.end_episode("pddl", key)
+    assert counts.share == 0.0, "an episode that broke is played anew"
+
+
+def test_episodes_given_up_and_finished_are_not_waited_for() -> None:
+    progress = Progress({"pddl": FamilyProgress(1)})
+    progress.expect({("pddl/agentboard/000", 0): 30.0})
+    progress.begin_episode("pddl", ("pddl/agentboard/000", 0))
+    for _ in range(12):
+        progress.count_turn("pddl", ("pddl/agentboard/000", 0), TURN)
+    assert progress.seconds_left is not None
+    progress.give_up("pddl", "pddl/agentboard/000", 0)
+    assert progress.seconds_left is None
+    assert progress.families["pddl"].failures == 1

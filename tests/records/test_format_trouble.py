@@ -1,0 +1,74 @@
+"""When nearly every reply is a format error, a person reads which one, why, and what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from made_runs import made_episode, make_task
+
+from evalharness.protocol import react
+from evalharness.records.episode import Turn
+from evalharness.records.format_trouble import Replies
+
+GOOD = made_episode(make_task("pddl", 0), turns=1).turns[0]
+
+
+def turn(reply: str, *, truncated: bool = False) -> Turn:
+    parsed = react.parse(reply, truncated=truncated)
+    return replace(GOOD, reply=reply, action=parsed.action, format_errors=tuple(map(str, parsed.errors)))
+
+
+def replies(*turns: Turn, **more: Any) -> Replies:
+    counted = Replies(256, **more)
+    for each in turns:
+        counted.add(each)
+    return counted
+
+
+@pytest.mark.parametrize(
+    ("reply", "truncated", "said"),
+    [
+        ("Thought: I look around and then I", True, "cut off at 256 tokens: raise --max-tokens"),
+        ("<think>I look around and then I", True, "inside their reasoning"),
+        ('{"thought": "I look", "action": "look"}', False, "replies hold JSON"),
+        ('```json\n{"action": "look"}\n```', False, "replies hold JSON"),
+        (
+            '<tool_call>{"name": "look"}</tool_call>',
+            False,
+            "the model called a tool: --action-interface tools",
+        ),
+        ('{"name": "act", "arguments": {"command": "look"}}', False, "--action-interface tools"),
+        ("", False, "replies are empty"),
+        ("I would look around.", False, "no line 'Action: ...'"),
+        ("Thought: I look.", False, "a thought and no action"),
+        ("Thought: x\nAction: look\nObservation: a room", False, "write the observation itself"),
+    ],
+)
+def test_the_cause_that_nearly_all_share_is_named_with_what_to_do(
+    reply: str, truncated: bool, said: str
+) -> None:
+    counted = replies(*[turn(reply, truncated=truncated)] * 20)
+    assert counted.said().startswith("every one of 20 replies is a format error: ")
+    assert said in counted.said()
+
+
+def test_nothing_is_said_of_a_model_that_keeps_to_the_form_most_of_the_time() -> None:
+    bad, good = turn("nothing"), turn("Thought: x\nAction: look")
+    assert replies(*[bad] * 17, *[good] * 3).said() == ""
+    assert replies(*[bad] * 17, *[good] * 3).trouble() is None
+    assert replies(*[bad] * 18, *[good] * 2).said().startswith("18 of 20 replies are a format error")
+    assert replies().said() == ""
+
+
+def test_several_causes_are_counted() -> None:
+    said = replies(*[turn("")] * 7, *[turn("Hello.")] * 7, *[turn("Thought: x")] * 6).said()
+    assert "(empty 7, no_action 7, thought_only 6)" in said
+
+
+def test_a_model_that_is_to_call_a_tool_and_does_not() -> None:
+    said = replies(
+        *[replace(GOOD, action=None, format_errors=("thought_only",))] * 20, acts_by_tools=True
+    ).said()
+    assert "the model calls no tool" in said

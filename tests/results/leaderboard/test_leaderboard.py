@@ -1,0 +1,404 @@
+"""`evalharness leaderboard`: published rows, runs among them, formats, and the audit of published numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from made_runs import make_run
+
+from evalharness.cli import main
+from evalharness.envs import specs
+from evalharness.results.leaderboard.published import Printed, load_table, table_names
+from evalharness.results.leaderboard.published_audit import (
+    Finding,
+    audit_published,
+    count_problem,
+    own_tables,
+)
+from evalharness.results.leaderboard.published_claims import CLAIMS, claim_problem
+
+SOLVED, NOTHING = (True, 1.0), (False, 0.0)
+SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
+OWN = {"hotpotqa": ("em", 300)}
+
+
+def complete_run(folder: Path, name: str = "mine", **options: object) -> Path:
+    outcomes = {family: [SOLVED] * (n // 2) + [NOTHING] * (n - n // 2) for family, n in SIZES.items()}
+    return make_run(folder, outcomes, name=name, **options)  # type: ignore[arg-type]
+
+
+def board(*arguments: object, capsys: pytest.CaptureFixture[str]) -> list[dict[str, str]]:
+    assert main(["leaderboard", *map(str, arguments), "--format", "csv"]) == 0
+    return list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+
+
+@pytest.mark.parametrize(
+    ("series", "method", "success", "progress"),
+    [
+        ("GPT", "GPT-4o", 45.75, 67.26),
+        ("GPT", "GPT-4o-mini", 28.00, 48.97),
+        ("LLaMA-3-8B", "LLaMA-3-8B-Instruct", 22.69, 45.45),
+        ("LLaMA-3-8B", "AgentGym", 25.18, 43.99),
+        ("LLaMA-3-8B", "Agent-FLAN", 12.05, 23.64),
+        ("LLaMA-3-8B", "AgentRefine", 23.73, 43.95),
+        ("LLaMA-3-70B", "LLaMA-3-70B-Instruct", 46.09, 68.88),
+        ("LLaMA-3-70B", "AgentRefine", 32.58, 53.63),
+    ],
+)
+def test_held_out_score_of_published_rows(
+    series: str, method: str, success: float, progress: float, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Worked by hand from the printed families with weights 112, 90, 60 and 20."""
+    [row] = [r for r in board(capsys=capsys) if (r["series"], r["name"]) == (series, method)]
+    assert 100 * float(row["held_out_success"]) == pytest.approx(success, abs=0.006)
+    assert 100 * float(row["held_out_progress"]) == pytest.approx(progress, abs=0.006)
+
+
+def test_a_row_without_all_held_out_families_has_no_held_out_score(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    [row] = [r for r in board(capsys=capsys) if r["name"] == "AgentGen"]
+    assert row["held_out_success"] == row["held_out_progress"] == row["jericho_success"] == ""
+    assert row["babyai_success"] == "0.205"
+
+
+def test_our_run_stands_in_the_table_with_suite_labels_turns_and_intervals(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = complete_run(tmp_path / "run", labels={"jericho": "ours"})
+    rows = board(folder, "--sort", "held_out_success", capsys=capsys)
+    values = [float(r["held_out_success"]) for r in rows if r["held_out_success"]]
+    assert values == sorted(values, reverse=True)
+    assert rows[0]["name"] == "mine"
+    assert float(rows[0]["held_out_success"]) == 0.5
+    assert rows[0]["suite"] == "agentboard"
+    assert rows[0]["max_turns"] == "30"
+    assert "jericho=ours" in rows[0]["labels"]
+    assert "labels: ours for Jericho" in rows[0]["notes"]
+    assert float(rows[0]["held_out_success_ci95_low"]) < 0.5 < float(rows[0]["held_out_success_ci95_high"])
+
+
+def test_a_part_of_a_family_is_said_to_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make_run(tmp_path / "run", {"babyai": [SOLVED] * 10}, name="mine")
+    assert main(["leaderboard", str(folder)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "not the whole family: BabyAI 10/112" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"suite": "open"}, "suite open"),
+        ({"max_turns": 15}, "at most 15 turns"),
+        ({"perturb": "P1"}, "perturbation P1"),
+    ],
+)
+def test_other_protocols_are_refused_beside_published_rows(
+    tmp_path: Path, options: dict[str, object], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = make_run(tmp_path / "run", {"babyai": [SOLVED] * 3}, **options)  # type: ignore[arg-type]
+    assert main(["leaderboard", str(folder)]) == 2
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == 1
+    assert why in error
+    assert "--no-published" in error
+    assert main(["leaderboard", str(folder), "--no-published"]) == 0
+
+
+def test_runs_alone_must_share_suite_and_turn_limit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a = make_run(tmp_path / "a", {"babyai": [SOLVED] * 3}, suite="open")
+    b = make_run(tmp_path / "b", {"babyai": [SOLVED] * 3}, suite="open", max_turns=20)
+    c = make_run(tmp_path / "c", {"babyai": [SOLVED] * 3}, suite="open", suite_seed=4)
+    assert main(["leaderboard", str(a), str(a), "--no-published"]) == 0
+    for other in (b, c):
+        capsys.readouterr()
+        assert main(["leaderboard", str(a), str(other), "--no-published"]) == 2
+        assert "differ in" in capsys.readouterr().err
+
+
+def test_the_terminal_table_keeps_to_80_columns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    complete_run(tmp_path / "run", name="a-model-with-a-rather-long-name-0123456789")
+    monkeypatch.chdir(tmp_path)
+    assert main(["leaderboard", "run"]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert re.search(r"AgentGym +61\.9\* +47\.3\* +18\.9\* +1\.7 +0\.0 +25\.2\*", out)
+    assert main(["leaderboard", "run", "-o", "board.txt"]) == 0
+    assert Path("board.txt").read_text().split() == out.split()
+
+
+def test_an_unknown_column_names_those_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["leaderboard", "--sort", "heldout_success"]) == 2
+    assert "did you mean 'held_out_success'" in capsys.readouterr().err
+
+
+HOSTILE = '<script>alert(1)</script>|`x`\x1b[2J\u202e\\input{x} =1+1 & "q"'
+
+
+class Reader(HTMLParser):
+    """Checks that tags nest, and collects scripts, references and text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.counts: dict[str, int] = {}
+        self.links: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.links += [value or "" for name, value in attrs if name in ("src", "href", "action")]
+        assert not any(name.startswith("on") for name, _ in attrs)
+        if tag not in ("meta", "input", "br"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_is_self_contained_and_a_name_cannot_break_out(tmp_path: Path) -> None:
+    complete_run(tmp_path / "run", name=HOSTILE)
+    target = tmp_path / "board.html"
+    assert main(["leaderboard", str(tmp_path / "run"), "-o", str(target)]) == 0
+    reader = Reader()
+    reader.feed(target.read_text(encoding="utf-8"))
+    assert reader.open == []
+    assert reader.links == []
+    assert "url(" not in target.read_text(encoding="utf-8")
+    assert reader.counts["script"] == 1
+    assert reader.counts["table"] == 1
+    assert reader.counts["svg"] == 1
+    assert reader.counts["tr"] == 1 + 14 + 1
+    assert "<script>alert(1)</script>" in reader.text
+    assert "\x1b" not in reader.text
+    assert "\u202e" not in reader.text
+
+
+def test_markdown_latex_and_csv_hold_a_hostile_name_as_text(tmp_path: Path) -> None:
+    complete_run(tmp_path / "run", name=f"={HOSTILE}")
+    texts = {}
+    for ending in ("md", "tex", "csv", "json"):
+        target = tmp_path / f"board.{ending}"
+        assert main(["leaderboard", str(tmp_path / "run"), "-o", str(target)]) == 0
+        texts[ending] = target.read_text(encoding="utf-8")
+    row = next(line for line in texts["md"].splitlines() if line.startswith("| our runs"))
+    assert len(re.findall(r"(?<!\\)\|", row)) == 2 + 6 + 1
+    assert "<script" not in texts["md"]
+    assert not any("\\input" in line for line in texts["tex"].splitlines() if not line.startswith("%"))
+    assert r"\textbackslash{}input" in texts["tex"]
+    assert [r["name"][:2] for r in csv.DictReader(io.StringIO(texts["csv"]))][-1] == "'="
+    assert json.loads(texts["json"])["rows"][-1]["name"] == f"={HOSTILE}"
+    for ending in ("md", "tex"):
+        assert "\x1b" not in texts[ending]
+
+
+def test_the_table_of_one_family_has_its_columns_alone(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "run", {"hotpotqa": [SOLVED, NOTHING]}, suite="hotpotqa", name="mine")
+    assert main(["leaderboard", str(run), "--table", "hotpotqa", "--held-in", "hotpotqa"]) == 0
+    out = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["EM", "%", "hotpotqa"] in out
+    assert ["LLaMA-3-8B-Instruct", "29.3"] in out
+    assert ["mine", "<", "50.0*†"] in out
+
+
+def test_a_family_says_over_how_many_tasks_its_own_table_is() -> None:
+    assert own_tables(specs()) == OWN
+
+
+def findings(kind: str) -> list[Finding]:
+    return [finding for finding in audit_published(SIZES, OWN) if finding.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("printed", "n", "kind"),
+    [("48.2", 112, None), ("40", 90, None), ("16.7", 60, None), ("0", 60, None), ("100", 20, None),
+     ("16.6", 60, "cut_off"), ("85.5", 134, "count"), ("5.1", 20, "count")],
+)  # fmt: skip
+def test_a_success_rate_must_be_a_number_of_tasks(printed: str, n: int, kind: str | None) -> None:
+    problem = count_problem(Printed(printed), n)
+    assert (problem and problem[0]) == kind
+
+
+def test_every_possible_count_passes_when_rounded() -> None:
+    for n in SIZES.values():
+        for k in range(n + 1):
+            assert count_problem(Printed(f"{100 * k / n:.1f}"), n) is None
+
+
+def test_the_audit_finds_the_known_misprints() -> None:
+    """Agent-FLAN's Best-of-N row says 85.5 where its own delta needs 95.5 = 128/134."""
+    assert [(f.row, f.column, f.printed) for f in findings("delta")] == [
+        ("Agent-FLAN, delta", "alfworld_success", "28.3")
+    ]
+    assert {(f.table, f.row, f.printed) for f in findings("count")} == {
+        ("ablation", "AgentRefine (8000 data)", "37.1"),
+        ("best_of_n", "Agent-FLAN, BoN", "85.5"),
+        ("main", "Mistral-7B, Mistral-7B-Instruct-v0.3", "12.4"),
+    }
+
+
+def test_the_audit_checks_averages_and_standard_deviations() -> None:
+    """Averages are over six columns and hold; of the deviations only two are the population's, none the sample's."""
+    assert findings("average") == []
+    std = {(f.row, f.column) for f in findings("std")}
+    assert ("AgentRefine", "std_success") not in std
+    assert ("LLaMA3-8B-Instruct", "std_progress") not in std
+    assert len(std) == 6
+    assert not any("fits" in f.detail for f in findings("std"))
+
+
+def test_the_audit_recomputes_the_first_preprints_averages_and_figures_in_sentences() -> None:
+    """67.8 is printed where P1 to P3 give 67.73; a drop of nearly 75 % where the ablation has 57 and 43."""
+    assert [(f.row, f.column, f.printed, f.detail) for f in findings("average_rounding")] == [
+        ("AgentRefine", "average_progress", "67.8", "P1 to P3 give 67.73")
+    ]
+    [found] = findings("text")
+    assert "erroneous turns" in found.row
+    assert (found.printed, found.detail) == ("75", "the tables give 57.1 and 42.6")
+
+
+def test_a_figure_in_a_sentence_that_the_tables_do_not_give_is_found() -> None:
+    rows = [row for name in table_names() for row in load_table(name)]
+    claims = [row for row in rows if row.table == CLAIMS]
+    wrong = [replace(claim, numbers={"value": Printed("90")}) for claim in claims]
+    assert [claim_problem(claim, rows) for claim in claims].count(None) == len(claims) - 1
+    # The similarity of environments and the share of error turns are in no table.
+    assert [claim_problem(claim, rows) for claim in wrong].count(None) == 2
+
+
+def test_the_check_is_a_report_and_exits_with_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["leaderboard", "--check", "--json", str(tmp_path / "out.json")]) == 0
+    out = capsys.readouterr().out
+    assert max(map(len, out.splitlines())) <= 80
+    assert "3 × a success rate that no number of solved tasks gives" in out
+    assert len(json.loads((tmp_path / "out.json").read_text())["findings"]) == len(
+        audit_published(SIZES, OWN)
+    )
+
+
+def text_board(*arguments: object, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    assert main(["leaderboard", *map(str, arguments)]) == 0
+    return capsys.readouterr().out
+
+
+def partial_run(folder: Path, **options: object) -> Path:
+    """A lucky first few: 100 % of what was played, of five of 112 and 20 of 20 tasks."""
+    return make_run(
+        folder,
+        {"babyai": [SOLVED] * 5, "jericho": [SOLVED] * 20},
+        **{"name": "lucky", **options},  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.slow
+def test_a_part_of_a_family_is_marked_in_its_cells_and_not_in_those_of_whole_families(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = partial_run(tmp_path / "run")
+    out = text_board(folder, capsys=capsys)
+    assert re.search(r"lucky < +- +100\.0† +- +- +100\.0 ", out)
+    assert "† of a part of the family only" in out
+    assert re.search(r"BabyAI +5/112 +100\.0† \[", out)
+    [row] = [r for r in board(folder, capsys=capsys) if r["name"] == "lucky"]
+    assert row["incomplete"] == "babyai"
+    assert main(["leaderboard", str(folder), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"][-1]["incomplete"] == ["babyai"]
+    for form, mark in (
+        ("md", "100.0 / 100.0 †"),
+        ("latex", r"100.0$^\dagger$"),
+        ("html", "data-part>100.0†"),
+    ):
+        assert mark in text_board(folder, "--format", form, capsys=capsys)
+    assert "†" not in text_board(capsys=capsys)
+
+
+def test_a_part_of_a_family_never_ranks_above_the_whole(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = [partial_run(tmp_path / "part"), complete_run(tmp_path / "whole")]
+    rows = board(*runs, "--sort", "babyai_success", capsys=capsys)
+    with_value = [r for r in rows if r["babyai_success"]]
+    assert with_value[-1]["name"] == "lucky"
+    assert with_value[-1]["babyai_success"] == "1.0"
+    rows = board(*runs, "--sort", "jericho_success", capsys=capsys)
+    assert rows[0]["name"] == "lucky"
+
+
+@pytest.mark.slow
+def test_a_run_with_other_prompts_or_limits_is_marked_and_says_which(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, options, why in (
+        ("a", {"prompts": {"babyai": "of their own"}}, "other prompts for BabyAI"),
+        ("b", {"max_tokens": 1024}, "at most 1024 tokens a reply, not 256"),
+        ("c", {"vllm_args": "--max-model-len 2048"}, "a context limit of its own (--max-model-len 2048)"),
+        ("d", {"temperature": 0.7}, "mean of 1 samples at temperature 0.7, not greedy"),
+    ):
+        folder = complete_run(tmp_path / name, **options)  # type: ignore[arg-type]
+        out = text_board(folder, capsys=capsys)
+        assert re.search(r"mine < +50\.0‡ +50\.0‡", out)
+        assert "‡ not by the protocol of the other rows" in out
+        assert why in " ".join(out.split())
+        [row] = [r for r in board(folder, capsys=capsys) if r["name"] == "mine"]
+        assert row["deviations"] == why
+    assert "‡" not in text_board(complete_run(tmp_path / "own"), capsys=capsys)
+
+
+@pytest.mark.slow
+def test_a_user_can_declare_what_a_model_was_trained_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tuned, base = complete_run(tmp_path / "tuned", name="tuned"), complete_run(tmp_path / "base", name="base")
+    held_in = ["--held-in", f"{tuned}=babyai"]
+    out = text_board(tuned, base, *held_in, capsys=capsys)
+    assert re.search(r"tuned < +50\.0 +50\.0\* +50\.0 +50\.0 +50\.0 +50\.0\*", out)
+    assert re.search(r"base < +50\.0 +50\.0 +50\.0", out)
+    assert "held-in as declared: BabyAI" in out
+    rows = {r["name"]: r["held_in"] for r in board(tuned, base, *held_in, capsys=capsys)}
+    assert (rows["tuned"], rows["base"]) == ("babyai", "")
+    rows = {r["name"]: r["held_in"] for r in board(tuned, base, "--held-in", "pddl", capsys=capsys)}
+    assert (rows["tuned"], rows["base"]) == ("pddl", "pddl")
+    for wrong, why in (("babyia", "did you mean 'babyai'"), (f"{tmp_path}=babyai", "is not among the runs")):
+        assert main(["leaderboard", str(tuned), "--held-in", wrong]) == 2
+        assert why in capsys.readouterr().err
+
+
+def test_tasks_are_counted_and_samples_stand_beside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """15 tasks with 4 attempts each are 15 tasks, not 60 of 448; a missing attempt is not hidden by another."""
+    four = [[SOLVED] * 4] * 14 + [[SOLVED] * 3]
+    folder = make_run(tmp_path / "run", {"babyai": four}, name="mine", samples=4, temperature=1.0)
+    out = " ".join(text_board(folder, capsys=capsys).split())
+    assert "not the whole family: BabyAI 15/112 tasks x 4 (59 of 60 attempts)" in out
+    assert main(["show", str(folder), "--json", str(tmp_path / "summary.json")]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"BabyAI +15/112 x 4 ", shown)
+    assert "BabyAI: 1 episode is still to play" in shown
+    entry = json.loads((tmp_path / "summary.json").read_text())["families"]["babyai"]
+    counts = ("n", "selected", "expected", "episodes", "episodes_selected")
+    assert [entry[name] for name in counts] == [15, 15, 112, 59, 60]

@@ -1,0 +1,70 @@
+"""The view of a run while it goes on: whole at 80 columns, with what goes wrong on it."""
+
+from __future__ import annotations
+
+import pytest
+from made_runs import made_episode, make_task
+from rich.console import Console
+
+from evalharness.play.progress import FamilyProgress, Progress
+from evalharness.runs.live import _line, _View
+
+SIZES = {"alfworld": 134, "babyai": 112, "jericho": 20, "pddl": 60, "sciworld": 90}
+TITLES = {
+    "alfworld": "ALFWorld",
+    "babyai": "BabyAI",
+    "jericho": "Jericho",
+    "pddl": "PDDL",
+    "sciworld": "ScienceWorld",
+}
+TURN = made_episode(make_task("pddl", 0), turns=1).turns[0]
+WARNING = "every one of 42 replies is a format error: cut off at 256 tokens: raise --max-tokens"
+STATUS = "http://127.0.0.1:8000/v1: HTTP 429: slow down; asked again in 4 s (no answer for 12 s, given up after 600 s)"
+ENGINE = "concurrency 64 (growing), 58 at the model · server 52 running, 6 waiting, KV 83%, prefix cache 71%"
+
+
+@pytest.fixture
+def going_on() -> Progress:
+    """Six episodes of each family have played 14 of 30 turns in 84 seconds."""
+    progress = Progress({family: FamilyProgress(n) for family, n in SIZES.items()})
+    now = 0.0
+    progress.forecast.clock = lambda: now
+    keys = {family: [(f"{family}/open/{i:03d}", 0) for i in range(n)] for family, n in SIZES.items()}
+    progress.expect({key: 30.0 for own in keys.values() for key in own})
+    for family, own in keys.items():
+        for key in own[:6]:
+            progress.begin_episode(family, key)
+    for _ in range(14):
+        now += 6.0
+        for family, own in keys.items():
+            for key in own[:6]:
+                progress.count_turn(family, key, TURN)
+    progress.retries, progress.refusals = 17, 12
+    progress.warning, progress.status, progress.engine = WARNING, STATUS, lambda: ENGINE
+    progress.families["pddl"].failures = 2
+    return progress
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_nothing_is_cut_off(going_on: Progress, width: int) -> None:
+    console = Console(width=width, force_terminal=True, color_system=None, record=True)
+    console.print(_View(going_on, TITLES))
+    lines = console.export_text().splitlines()
+    assert max(map(len, lines)) <= width
+    shown = " ".join(" ".join(lines).split())
+    for part in (WARNING, STATUS, ENGINE, "17 requests made again, 12 refused as too many", "PDDL 2"):
+        assert part in shown
+    assert "…" not in shown
+
+
+def test_a_family_has_its_share_of_turns_and_its_time_left_on_its_line(going_on: Progress) -> None:
+    console = Console(width=80, force_terminal=True, color_system=None, record=True)
+    console.print(_View(going_on, TITLES))
+    lines = {line.split()[0]: line for line in console.export_text().splitlines() if line.strip()}
+    assert "14 %" in lines["Jericho"], "six of twenty episodes are at turn 14 of 30"
+    assert "0/20" in lines["Jericho"]
+    assert lines["Jericho"].rstrip().endswith("8 min 36 s"), (
+        "14 whole episodes and the rest of six, six at a time"
+    )
+    assert going_on.seconds_left == going_on.seconds_left_of("alfworld"), "the longest counts"
+    assert "Jericho 0/20 (14 % played)" in _line(going_on, TITLES)

@@ -1,0 +1,164 @@
+"""`evalharness plot`: the numbers, the files, and hostile names."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from made_runs import make_run
+
+from evalharness.cli import main
+from evalharness.results.report import plots
+
+pytest.importorskip("matplotlib")
+
+SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+
+
+@pytest.mark.slow
+def test_each_plot_is_png_svg_and_csv_with_the_numbers_it_shows(tmp_path: Path) -> None:
+    a = make_run(tmp_path / "a", {"babyai": [SOLVED] * 2 + [HALF] * 2}, name="<b>$x_1$")
+    b = make_run(tmp_path / "b", {"babyai": [SOLVED] * 4, "pddl": [NOTHING] * 2}, name="other")
+    out = tmp_path / "out"
+    assert main(["plot", str(a), str(b), "-o", str(out), "--against", "GPT-4o"]) == 0
+    assert {path.name for path in out.iterdir()} == {
+        f"{name}.{ending}"
+        for name in ("progress_by_turn", "difficulty", "families")
+        for ending in ("png", "svg", "csv")
+    }
+    for path in out.glob("*.png"):
+        assert path.read_bytes().startswith(b"\x89PNG")
+    for path in out.glob("*.svg"):
+        root = ElementTree.fromstring(path.read_text(encoding="utf-8"))
+        assert root.tag.endswith("svg")
+        assert "<b>" in "".join(root.itertext())
+    curve = [
+        r for r in rows(out / "progress_by_turn.csv") if (r["run"], r["family"]) == ("<b>$x_1$", "babyai")
+    ]
+    # Made episodes have three turns: 0 after the first, then their progress, which is held to turn 30.
+    assert [float(r["progress"]) for r in curve] == [0.0] + [0.75] * 29
+    hard = [r for r in rows(out / "difficulty.csv") if r["run"] == "other" and r["difficulty"] == "hard"]
+    assert {(r["family"], r["measure"], float(r["rate"])) for r in hard} == {
+        ("babyai", "success", 1.0), ("babyai", "progress", 1.0), ("pddl", "success", 0.0), ("pddl", "progress", 0.0)
+    }  # fmt: skip
+    published = {
+        r["family"]: float(r["rate"])
+        for r in rows(out / "families.csv")
+        if r["run"] == "GPT-4o" and r["measure"] == "success"
+    }
+    parts = {(r["source"], r["incomplete"]) for r in rows(out / "families.csv")}
+    assert parts == {("published", "False"), ("run", "True")}
+    assert "\u2020" in (out / "families.svg").read_text(encoding="utf-8")
+    assert published["alfworld"] == 0.664
+    assert published["held_out"] == pytest.approx(0.4575, abs=1e-4)
+
+
+@pytest.mark.slow
+def test_marks_are_explained_where_they_are_and_names_fit(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Also a glyph that no font has draws no warning into the terminal."""
+    whole = make_run(tmp_path / "whole", {"jericho": [SOLVED] * 7 + [NOTHING] * 13}, name="模型 " + "x" * 90)
+    out = tmp_path / "out"
+    assert main(["plot", str(whole), "-o", str(out)]) == 0
+    text = "".join(ElementTree.fromstring((out / "families.svg").read_text(encoding="utf-8")).itertext())
+    assert "hatched" not in text
+    assert "†" not in text
+    assert "35.0" in text
+    assert "x" * 20 in text
+    assert "x" * 60 not in text
+    part = make_run(tmp_path / "part", {"jericho": [SOLVED]}, name="part")
+    assert main(["plot", str(part), "-o", str(out), "--against", "LLaMA-3-8B/AgentRefine"]) == 0
+    text = "".join(ElementTree.fromstring((out / "families.svg").read_text(encoding="utf-8")).itertext())
+    assert "†: a part of the family" in text
+    errors = capfd.readouterr().err.splitlines()
+    assert all(line.startswith("wrote ") for line in errors), errors
+
+
+def test_curves_over_k_where_tasks_were_sampled(tmp_path: Path) -> None:
+    run = make_run(
+        tmp_path / "run", {"pddl": [[SOLVED, NOTHING, HALF], [NOTHING] * 3]}, samples=3, temperature=1.0
+    )
+    assert main(["plot", str(run), "-o", str(tmp_path / "out")]) == 0
+    values = {(r["curve"], int(r["k"])): float(r["rate"]) for r in rows(tmp_path / "out" / "best_of_k.csv")}
+    assert values["best_success", 1] == pytest.approx(1 / 6)
+    assert values["best_success", 3] == pytest.approx(1 / 2)
+    assert values["best_progress", 2] == pytest.approx((1 + 1 + 0.5) / 3 / 2)
+    assert values["every_success", 2] == 0.0
+
+
+@pytest.mark.slow
+def test_slopes_where_runs_are_under_perturbations(tmp_path: Path) -> None:
+    """Of a study as a whole; a picture of the families would mix perturbations, so there is none."""
+    study, out = tmp_path / "study", tmp_path / "out"
+    make_run(study / "unperturbed", {"alfworld": [SOLVED, SOLVED, HALF, NOTHING]}, name="m")
+    make_run(study / "P2", {"alfworld": [SOLVED, HALF, HALF, NOTHING]}, name="m", perturb="P2")
+    make_run(study / "P5", {"alfworld": [NOTHING] * 4}, name="m", perturb="P5")
+    runs = {name: name for name in ("unperturbed", "P2", "P5")}
+    (study / "study.json").write_text(json.dumps({"schema": 1, "kind": "sweep", "runs": runs}))
+    assert main(["plot", str(study), "-o", str(out)]) == 0
+    found = {(r["perturbation"], r["measure"]): float(r["rate"]) for r in rows(out / "perturbations.csv")}
+    assert found == {
+        ("unperturbed", "success"): 0.5, ("P2", "success"): 0.25, ("P5", "success"): 0.0,
+        ("unperturbed", "progress"): 0.625, ("P2", "progress"): 0.5, ("P5", "progress"): 0.0,
+    }  # fmt: skip
+    text = (out / "perturbations.svg").read_text(encoding="utf-8")
+    assert "P2  25.0" in text
+    assert (out / "perturbations.png").read_bytes().startswith(b"\x89PNG")
+    assert not (out / "families.png").exists()
+    labels = {r["run"] for r in rows(out / "progress_by_turn.csv")}
+    assert labels == {"m (own words)", "m (P2)", "m (P5)"}
+
+
+@given(st.lists(st.floats(0, 100), max_size=10))
+def test_labels_are_spread_apart_in_the_order_of_their_points(values: list[float]) -> None:
+    heights = plots.spread(values, 5.0, 0.0, 100.0)
+    pairs = sorted(zip(values, heights, strict=True))
+    assert all(b[1] - a[1] >= 5.0 - 1e-6 for a, b in itertools.pairwise(sorted(pairs, key=lambda p: p[1])))
+    assert all(-1e-6 <= height <= 100 + 1e-6 for height in heights)
+    assert [p for _, p in pairs] == pytest.approx(sorted(heights)) or len(set(values)) < len(values)
+
+
+@pytest.mark.slow
+def test_the_same_runs_give_the_same_files(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", {"babyai": [SOLVED, HALF, NOTHING]})
+    for name in ("one", "two"):
+        assert main(["plot", str(run), "-o", str(tmp_path / name)]) == 0
+    for path in (tmp_path / "one").iterdir():
+        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes(), path.name
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("AgentGym", "could be LLaMA-3-8B/AgentGym, Mistral-7B/AgentGym"),
+        ("GPT4", "did you mean 'GPT/GPT-4o'"),
+    ],
+)
+def test_a_published_row_must_be_named_clearly(
+    tmp_path: Path, name: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
+    assert main(["plot", str(run), "-o", str(tmp_path / "out"), "--against", name]) == 2
+    assert expected in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_matplotlib_the_error_says_how_to_get_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
+    assert main(["plot", str(run), "-o", str(tmp_path / "out")]) == 2
+    assert "pip install 'evalharness[plots]'" in capsys.readouterr().err

@@ -1,0 +1,144 @@
+"""`evalharness show`: one table that fits a small terminal, format errors by kind, long trajectories."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import in_a_terminal
+from made_runs import made_episode, make_run, make_task
+from rich.console import Console
+
+from evalharness.cli import main
+from evalharness.records.store import RunStore
+from evalharness.records.summary import Reference, Summary
+from evalharness.results.report.score_table import ScoreTable
+from evalharness.results.report.table import print_summary
+from evalharness.results.report.trajectory import FOLDED_LINES, trajectory
+from evalharness.results.summary import summarize
+
+SOLVED, HALF = (True, 1.0), (False, 0.5)
+SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}
+TITLES = {"alfworld": "ALFWorld", "babyai": "BabyAI", "sciworld": "ScienceWorld", "pddl": "PDDL"}
+
+
+def shown(what: Any, width: int) -> list[str]:
+    console = Console(width=width, file=io.StringIO(), record=True)
+    console.print(what)
+    return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+@pytest.fixture
+def whole(tmp_path: Path) -> Summary:
+    """The summary of a run of all five families, with floors and ceilings."""
+    folder = make_run(tmp_path / "run", {family: [SOLVED] * n for family, n in SIZES.items()}, name="m")
+    summary = summarize(folder)
+    rates = ("success_rate", "progress_rate")
+    reference = Reference(
+        floor=dict.fromkeys(rates, 0.125),
+        floor_se=dict.fromkeys(rates, 0.0),
+        ceiling=dict.fromkeys(rates, 1.0),
+        chance_corrected=dict.fromkeys(rates, -0.25),
+        chance_corrected_ci95=dict.fromkeys(rates, (-1.0, 1.0)),
+    )
+    families = {f: row.model_copy(update={"reference": reference}) for f, row in summary.families.items()}
+    return summary.model_copy(update={"families": families})
+
+
+def test_five_families_are_one_table_on_a_small_terminal(whole: Summary) -> None:
+    console = Console(width=80, height=24, file=io.StringIO(), record=True)
+    print_summary(console, whole, TITLES)
+    lines = console.export_text().splitlines()
+    assert len(lines) < 23  # the prompt stands below
+    assert max(map(len, lines)) <= 80
+    [heading] = [line for line in lines if line.startswith("family")]
+    assert heading.split() == [
+        "family",
+        "tasks",
+        "success",
+        "%",
+        "floor",
+        "corr.",
+        "progress",
+        "%",
+        "floor",
+        "corr.",
+    ]
+    [row] = [line for line in lines if line.startswith("ScienceWorld")]
+    rates = ["100.0", "[96,100]", "12.5", "-25.0"]
+    assert row.split() == ["ScienceWorld", "90", *rates, *rates]
+    assert not any("…" in line for line in lines)
+
+
+def test_a_wide_terminal_has_grounding_and_ceilings_too(whole: Summary) -> None:
+    heading, first, *_ = shown(ScoreTable(whole, TITLES), 200)
+    for name in ("ceiling", "grounding", "corrected [95% CI]"):
+        assert name in heading
+    assert "100.0 [97.2,100.0]" in first
+
+
+def test_format_errors_are_counted_by_kind(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make_run(tmp_path / "run", {"babyai": [SOLVED] * 3})
+    task = make_task("babyai", 1)
+    episode = made_episode(task, 1)
+    bad = tuple(
+        replace(turn, action=None, format_errors=kinds)
+        for turn, kinds in zip(
+            episode.turns, (("truncated",), ("truncated", "thought_only"), ()), strict=True
+        )
+    )
+    with RunStore(folder) as store:
+        store.append(replace(episode, turns=bad))
+    assert summarize(folder).format_error_kinds == {"thought_only": 1, "truncated": 2}
+    assert main(["show", str(folder)]) == 0
+    assert "format errors in 2 of 12 turns (16.7 %): truncated 2, thought only 1" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_efficiency_and_the_server_are_shown_when_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = ["run", "--model", "oracle", "--suite", "open", "--tasks", "babyai", "--limit", "1"]
+    assert main([*run, "-o", str(tmp_path / "run")]) == 0
+    capsys.readouterr()
+    assert main(["show", str(tmp_path / "run")]) == 0
+    assert "bound by" not in capsys.readouterr().out
+    assert main(["show", str(tmp_path / "run"), "--verbose"]) == 0
+    assert "bound by" in capsys.readouterr().out
+
+
+def test_a_long_text_is_folded_and_raw_shows_all_of_it() -> None:
+    long = "\n".join(f"thing {i}" for i in range(100))
+    episode = made_episode(make_task("babyai", 1))
+    turn = replace(
+        episode.turns[0], reasoning="why", thought="", reply="Action: look\nand more", observation=long
+    )
+    episode = replace(episode, turns=(turn,))
+    folded, raw = (
+        "\n".join(line for part in trajectory(episode, raw=r) for line in shown(part, 80))
+        for r in (False, True)
+    )
+    assert f"thing {FOLDED_LINES - 1}" in folded
+    assert f"thing {FOLDED_LINES}\n" not in folded
+    assert "more characters (--raw)" in folded
+    assert "thing 99" in raw
+    assert "--raw" not in raw
+    assert "and more" in raw
+    assert "and more" not in folded
+    assert "why" in folded
+    assert "why" in raw
+
+
+@pytest.mark.slow
+def test_on_a_terminal_a_trajectory_goes_through_the_pager(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", {"babyai": [SOLVED]})
+    kept = tmp_path / "paged"
+    show = ["show", str(folder), "babyai/agentboard/000"]
+    output = in_a_terminal(show, {"PAGER": f"tee {kept}"})
+    assert "a room" in kept.read_text()
+    assert "a room" in output
+    assert "a room" in in_a_terminal(show, {"PAGER": "no-such-pager"})
+    assert "a room" in in_a_terminal(show, {"PAGER": ""})

@@ -1,0 +1,102 @@
+"""Labels of runs: short, and never the same for two of them."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from made_runs import make_run
+
+from evalharness.cli import main
+from evalharness.results.run_labels import NamedRun, letter, run_labels, short_name
+
+SOLVED, NOTHING = (True, 1.0), (False, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("llama-3-8b", "llama-3-8b"),
+        ("Qwen/Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct"),
+        ("/mnt/models/agentrefine-8b", "agentrefine-8b"),
+        ("/mnt/models/lr2e-5/checkpoint-500", "lr2e-5/checkpoint-500"),
+        ("../out/lr2e-5/global_step_30/actor/huggingface/", "lr2e-5/global_step_30/actor/huggingface"),
+        ("/final", "final"),
+        ("http://gpu1:8000/v1", "http://gpu1:8000/v1"),
+        ("base:adapter", "base:adapter"),
+        ("mine, 1/2 of the data", "mine, 1/2 of the data"),
+    ],
+)
+def test_a_path_is_shortened_to_what_says_something(name: str, short: str) -> None:
+    assert short_name(name) == short
+
+
+def named(name: str, folder: str, **config: object) -> NamedRun:
+    return NamedRun(name, Path(folder), config)
+
+
+@pytest.mark.parametrize(
+    ("runs", "labels"),
+    [
+        ([named("m", "a"), named("n", "b")], ["m", "n"]),
+        ([named("m", "a", seed=0), named("m", "b", seed=1)], ["m (seed 0)", "m (seed 1)"]),
+        ([named("m", "a"), named("m", "b", perturb="verbs")], ["m (own words)", "m (verbs)"]),
+        (
+            [
+                named("m", "a", perturb="verbs", seed=0),
+                named("m", "b", perturb="verbs", seed=1),
+                named("m", "c", perturb=None, seed=1),
+            ],
+            ["m (verbs, seed 0)", "m (verbs, seed 1)", "m (own words, seed 1)"],
+        ),
+        ([named("m", "/x/1/run"), named("m", "/x/2/run")], ["m (1/run)", "m (2/run)"]),
+        ([named("meta/m", "a"), named("mine/m", "b")], ["meta/m", "mine/m"]),
+        ([named("m", "a"), named("m", "a"), named("n", "b")], ["m (a)", "m (a) #2", "n"]),
+    ],
+)
+def test_runs_of_one_name_are_told_apart_by_what_differs(runs: list[NamedRun], labels: list[str]) -> None:
+    assert run_labels(runs) == labels
+
+
+def test_letters_go_on_after_z() -> None:
+    assert [letter(i) for i in (0, 1, 25, 26, 27, 52)] == ["A", "B", "Z", "AA", "AB", "BA"]
+
+
+@pytest.fixture
+def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Runs of one model that differ in their seed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for seed, outcome in ((0, NOTHING), (1, SOLVED), (2, SOLVED)):
+        make_run(Path(f"run{seed}"), {"babyai": [outcome] * 6}, name="/models/mine", seed=seed, temperature=1)
+    return ["run0", "run1", "run2"]
+
+
+def test_compare_names_all_of_its_runs_and_keeps_their_letters(
+    three: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", *three]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[:3] == [f"{'ABC'[i]}  mine (seed {i})  run{i}" for i in range(3)]
+    assert "B against A" in out
+    assert "C against A" in out
+    assert "C - A [95 % CI]" in out
+    assert "solved more by C: 6" in out
+    assert max(map(len, out.splitlines())) <= 80
+    assert main(["analyze", *three]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[2] == "C  mine (seed 2)  run2"
+    assert "C - A" in out
+
+
+def test_the_leaderboard_and_plots_use_the_same_labels(
+    three: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["leaderboard", *three, "--no-published"]) == 0
+    out = capsys.readouterr().out
+    assert main(["plot", *three, "-o", "plots"]) == 0
+    with Path("plots/families.csv").open() as file:
+        drawn = list(dict.fromkeys(row["run"] for row in csv.DictReader(file)))
+    assert drawn == [f"mine (seed {i})" for i in range(3)]
+    assert all(f"{label} <" in out for label in drawn)

@@ -1,0 +1,263 @@
+"""All checkpoints of a training run as one study: found, played, continued, watched, and judged."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from adapters import make_adapter, matrices, write_tensors
+from command_line import evalharness
+from empty_checkpoint import make_empty_checkpoint
+from fake_vllm import make_fake_vllm, set_skill
+
+from evalharness import stats
+from evalharness.base.errors import UserError
+from evalharness.cli import main
+from evalharness.config import RunConfig
+from evalharness.records.store import read_episodes
+from evalharness.runs.checkpoints import find_checkpoints, runs_of, select_seed, wait_for_new
+from evalharness.runs.study import run_folders
+
+SKILLS = ("", "north", "north east south west", "north east")
+QUICK = ("--suite", "open", "--tasks", "compass", "--max-turns", 3, "--concurrency", 4)
+
+
+def full(folder: Path, name: str, skill: str = "") -> Path:
+    return set_skill(make_empty_checkpoint(folder / name), skill)
+
+
+def training(tmp_path: Path, names: tuple[str, ...]) -> Path:
+    folder = tmp_path / "training"
+    folder.mkdir()
+    for name, skill in zip(names, SKILLS, strict=False):
+        full(folder, name, skill)
+    return folder
+
+
+def adapters(tmp_path: Path, count: int = 3) -> tuple[Path, Path]:
+    """(base, folder of adapters)"""
+    base = make_empty_checkpoint(tmp_path / "base")
+    write_tensors(base / "model.safetensors", {"model.layers.0.q_proj.weight": np.zeros((6, 4), np.float32)})
+    folder = tmp_path / "adapters"
+    folder.mkdir()
+    for i in range(count):
+        tensors = matrices({"model.layers.0.q_proj": (6, 4)}, 2, seed=i)
+        set_skill(make_adapter(folder / f"checkpoint-{10 * (i + 1)}", tensors, rank=2, base=base), SKILLS[i])
+    return base, folder
+
+
+def play(environment: dict[str, str], tmp_path: Path, folder: Path, *more: object) -> Any:
+    """The command with a stand-in for vLLM; its starts are in `starts`."""
+    program = make_fake_vllm(tmp_path / "bin")
+    variables = {**environment, "FAKE_VLLM_LOG": str(tmp_path / "starts")}
+    options = (*QUICK, "--vllm", program, "-o", tmp_path / "study", *more)
+    return evalharness(variables, "checkpoints", folder, *options)
+
+
+def starts(tmp_path: Path) -> list[str]:
+    path = tmp_path / "starts"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def result(tmp_path: Path) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads((tmp_path / "result.json").read_text())
+    return data
+
+
+def test_checkpoints_are_found_in_the_order_of_their_numbers(tmp_path: Path) -> None:
+    folder = training(tmp_path, ("checkpoint-1000", "checkpoint-90", "checkpoint-200"))
+    (folder / "runs").mkdir()
+    (folder / "checkpoint-last").mkdir()
+    found = find_checkpoints(folder)
+    assert [(c.name, c.axis, c.number) for c in found.checkpoints] == [
+        ("checkpoint-90", "step", 90),
+        ("checkpoint-200", "step", 200),
+        ("checkpoint-1000", "step", 1000),
+    ]
+
+
+def test_a_checkpoint_that_is_still_being_written_is_told_and_left_out(tmp_path: Path) -> None:
+    folder = training(tmp_path, ("step_1", "step_2"))
+    weights = folder / "step_2" / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-2])
+    found = find_checkpoints(folder)
+    assert [c.name for c in found.checkpoints] == ["step_1"]
+    assert "cut short" in found.incomplete["step_2"]
+
+
+def test_a_watch_may_begin_before_the_first_checkpoint(tmp_path: Path) -> None:
+    assert find_checkpoints(tmp_path, none_yet=True).checkpoints == ()
+
+
+def test_steps_and_epochs_are_never_mixed(tmp_path: Path) -> None:
+    folder = training(tmp_path, ("checkpoint-10", "epoch_1"))
+    with pytest.raises(UserError, match=r"several kinds.*--only 'checkpoint-\*'"):
+        find_checkpoints(folder)
+    assert [c.name for c in find_checkpoints(folder, "epoch_*").checkpoints] == ["epoch_1"]
+    with pytest.raises(UserError, match="no checkpoint-N"):
+        find_checkpoints(folder, "step_*")
+
+
+def test_adapters_are_runs_beside_their_base_and_full_weights_are_not(tmp_path: Path) -> None:
+    base, folder = adapters(tmp_path, 1)
+    config = RunConfig.of(model=str(folder), suite="open")
+    found = find_checkpoints(folder).checkpoints
+    [run] = runs_of(found, config, base=str(base), merge=False, select_seed=None).values()
+    assert (run.policy.model, run.policy.lora, run.policy.lora_serve) == (
+        str(base),
+        folder / "checkpoint-10",
+        True,
+    )
+    assert run.place.label == {"step": "10"}
+    [alone] = runs_of(found, config, base=None, merge=True, select_seed=None).values()
+    assert (alone.policy.model, alone.policy.lora, alone.policy.lora_serve) == (
+        str(folder / "checkpoint-10"),
+        None,
+        False,
+    )
+
+
+def test_the_suite_that_is_reported_cannot_choose(tmp_path: Path) -> None:
+    config = RunConfig.of(model="x", suite="open", suite_seed=3)
+    assert select_seed("open:4", config) == 4
+    for text, complaint in (("open:3", "is the suite that is reported"), ("agentboard", "give open:SEED")):
+        with pytest.raises(UserError, match=complaint):
+            select_seed(text, config)
+
+
+def test_a_watch_ends_when_nothing_new_has_come_for_long_enough() -> None:
+    now, looks = [0.0], [{"a"}, {"a"}, {"a", "b"}]
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    assert wait_for_new(lambda: looks.pop(0), {"a"}, 10, pause=pause, clock=lambda: now[0])
+    assert now[0] == 40
+    assert not wait_for_new(lambda: {"a"}, {"a"}, 2, pause=pause, clock=lambda: now[0])
+    assert now[0] == 160
+
+
+def test_full_weights_each_get_a_server_and_the_study_goes_on_where_it_was(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = training(tmp_path, ("checkpoint-10", "checkpoint-20", "checkpoint-100"))
+    more = ("--json", tmp_path / "result.json", "--csv", tmp_path / "result.csv")
+    done = play(environment, tmp_path, folder, *more)
+    assert done.returncode == 0, done.stderr
+    assert starts(tmp_path) == ["start checkpoint-10", "start checkpoint-20", "start checkpoint-100"]
+    found = result(tmp_path)
+    assert [(p["name"], p["x"], p["rates"]["all"]["success"]) for p in found["points"]] == [
+        ("checkpoint-10", 10, 0.0),
+        ("checkpoint-20", 20, 0.25),
+        ("checkpoint-100", 100, 1.0),
+    ]
+    assert found["best"] == "checkpoint-100"
+    assert (found["axis"], found["score"]) == ("step", "all")
+    last = found["points"][-1]["against_first"]["success"]
+    assert last["p"] == pytest.approx(stats.mcnemar_midp(20, 0))
+    assert last["p_holm"] >= last["p"]
+    assert found["points"][0]["against_best"]["success"]["difference"] == -1
+    assert found["chance"]["lead"] == pytest.approx(1 - 1.25 / 3)
+    assert "best by progress: checkpoint-100, 100.0 [" in done.stdout
+    rows = list(csv.DictReader((tmp_path / "result.csv").open()))
+    assert {row["checkpoint"] for row in rows} == {"checkpoint-10", "checkpoint-20", "checkpoint-100"}
+    for suffix in ("png", "svg", "csv"):
+        assert (tmp_path / "study" / f"checkpoints.{suffix}").stat().st_size > 100
+
+    full(folder, "checkpoint-200", "north east")
+    again = play(environment, tmp_path, folder, *more)
+    assert again.returncode == 0, again.stderr
+    assert starts(tmp_path)[3:] == ["start checkpoint-200"]  # the others are finished
+    assert [p["x"] for p in result(tmp_path)["points"]] == [10, 20, 100, 200]
+
+
+def test_adapters_share_one_server_of_their_base(environment: dict[str, str], tmp_path: Path) -> None:
+    _, folder = adapters(tmp_path)
+    done = play(environment, tmp_path, folder, "--json", tmp_path / "result.json", "--by", "success")
+    assert done.returncode == 0, done.stderr
+    assert starts(tmp_path) == ["start base", *(f"load checkpoint-{n}" for n in (10, 20, 30))]
+    rates = [point["rates"]["all"]["success"] for point in result(tmp_path)["points"]]
+    assert rates == [0.0, 0.25, 1.0]
+    names = {
+        turn.reply
+        for episode in read_episodes(tmp_path / "study" / "checkpoint-30")
+        for turn in episode.turns
+    }
+    assert names == {"Thought: on\nAction: turn right"}
+
+
+def test_the_best_is_chosen_on_another_suite_than_is_reported(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Both suites of Compass have the same words, so the choice is the same; what counts is who is told to have made
+    it, and that each checkpoint is loaded once for both."""
+    folder = training(tmp_path, ("epoch_1", "epoch_2", "epoch_3"))
+    more = ("--json", tmp_path / "result.json", "--select-on", "open:4")
+    done = play(environment, tmp_path, folder, *more)
+    assert done.returncode == 0, done.stderr
+    assert starts(tmp_path) == ["start epoch_1", "start epoch_2", "start epoch_3"]
+    found = result(tmp_path)
+    assert (found["best"], found["selected_on"], found["suite"]) == ("epoch_3", "open, seed 4", "open")
+    assert "chosen on suite open, seed 4" in done.stdout
+    assert "optimistic" not in done.stdout
+    assert (tmp_path / "study" / "epoch_3.select" / "manifest.json").exists()
+    folders = [folder.name for folder in run_folders([tmp_path / "study"])]
+    assert folders == ["epoch_1", "epoch_2", "epoch_3"]  # what only chooses is no result
+
+
+def test_a_watch_takes_in_what_has_been_written_meanwhile(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """A watch of no minutes looks once more at the end."""
+    folder = training(tmp_path, ("step_1", "step_2"))
+    done = play(environment, tmp_path, folder, "--watch", 0, "--json", tmp_path / "result.json")
+    assert done.returncode == 0, done.stderr
+    assert "waiting for new checkpoints" in done.stderr
+    assert [p["name"] for p in result(tmp_path)["points"]] == ["step_1", "step_2"]
+
+
+def test_a_file_says_what_to_draw_over(environment: dict[str, str], tmp_path: Path) -> None:
+    folder = training(tmp_path, ("step_1", "step_2", "step_3"))
+    sizes = tmp_path / "sizes.csv"
+    sizes.write_text("name,data_size\nstep_1,4000\nstep_2,64000\nstep_3,8000\n")
+    more = ("--json", tmp_path / "result.json", "--x", f"data_size={sizes}")
+    done = play(environment, tmp_path, folder, *more)
+    assert done.returncode == 0, done.stderr
+    found = result(tmp_path)
+    assert found["axis"] == "data_size"
+    assert [(p["name"], p["x"]) for p in found["points"]] == [
+        ("step_1", 4000),
+        ("step_3", 8000),
+        ("step_2", 64000),
+    ]
+    sizes.write_text("step_1,4000\n")
+    done = play(environment, tmp_path, folder, *more)
+    assert done.returncode == 2
+    assert "says nothing of step_2, step_3" in done.stderr
+
+
+def test_checkpoints_of_scripts_and_empty_folders_are_refused(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for folder, complaint in (
+        ("oracle", "no folder of checkpoints"),
+        (tmp_path / "empty", "holds no checkpoint-N"),
+        (tmp_path / "nowhere", "No such file"),
+    ):
+        done = play(environment, tmp_path, folder)  # type: ignore[arg-type]
+        assert done.returncode == 2, done.stderr
+        assert complaint in done.stderr
+
+
+@pytest.mark.parametrize("minutes", ["nan", "-1"])
+def test_a_watch_of_no_length_is_refused(
+    minutes: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It would never end, or be another option's typing error."""
+    assert main(["checkpoints", str(tmp_path), "--watch", minutes]) == 2
+    assert "no number of minutes" in capsys.readouterr().err

@@ -1,0 +1,119 @@
+"""`run --dry-run`: what would be played, asked, started and written; and that nothing is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+from chat_server import ChatServer
+from command_line import evalharness, run_compass
+from empty_checkpoint import make_empty_checkpoint
+from fake_vllm import make_fake_vllm
+
+from evalharness.play.history import History
+
+
+async def test_it_shows_what_a_model_would_read_and_what_is_left(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    async with ChatServer().running() as server:
+        model = ("--model", server.url, "--model-name", "toy", "--system", "Play well.", "--shots", 0)
+        dry = await asyncio.to_thread(
+            run_compass, environment, run, *model, "--limit", 4, "--dry-run", "--json", tmp_path / "plan.json"
+        )
+        assert dry.returncode == 0, dry.stderr
+        assert server.requests == [], "no reply was asked for"
+        assert not run.exists()
+        plan = json.loads((tmp_path / "plan.json").read_text())
+        [family] = plan["families"]
+        assert (family["tasks"], family["left"], plan["there"]) == (4, 4, False)
+        assert "run folder" in dry.stdout
+        assert server.url in dry.stdout
+
+        played = await asyncio.to_thread(
+            run_compass, environment, run, *model, "--limit", 4, "--max-turns", 30
+        )
+        assert played.returncode == 0, played.stderr
+        first = next(r for r in server.requests if "face north" in r["messages"][-1]["content"])
+        assert family["messages"] == first["messages"], "it is what the first request then says"
+
+        dry = await asyncio.to_thread(
+            run_compass,
+            environment,
+            run,
+            *model,
+            "--limit",
+            4,
+            "--samples",
+            3,
+            "--dry-run",
+            "--max-turns",
+            30,
+        )
+        assert "4 of 12 episodes finished, 8 to play" in " ".join(dry.stdout.split())
+        dry = await asyncio.to_thread(run_compass, environment, run, *model, "--seed", 5, "--dry-run")
+    assert dry.returncode == 2
+    assert "config.seed: 0 there, 5 now" in dry.stdout
+
+
+def test_it_shows_the_servers_command_line_and_starts_none(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    model, program = make_empty_checkpoint(tmp_path / "model"), make_fake_vllm(tmp_path / "bin")
+    own = {**environment, "FAKE_VLLM_LOG": str(tmp_path / "starts")}
+    words = ("--model", model, "--vllm", program, "--vllm-args", "--seed 7", "--dry-run")
+    done = run_compass(own, tmp_path / "run", *words)
+    assert done.returncode == 0, done.stderr
+    [line] = [line for line in done.stdout.splitlines() if line.startswith("server: ")]
+    for part in (str(program), str(model), "--served-model-name model", "--port PORT", "--seed 7"):
+        assert part in line
+    assert not (tmp_path / "starts").exists()
+
+
+def test_a_server_that_is_down_and_a_script_are_no_obstacle(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    down = run_compass(
+        environment, tmp_path / "a", "--model", "http://127.0.0.1:9/v1", "--model-name", "x", "--dry-run"
+    )
+    assert down.returncode == 0
+    assert "no answer from http://127.0.0.1:9/v1" in down.stdout
+    script = evalharness(
+        environment, "run", "--model", "oracle", "--suite", "open", "--tasks", "compass", "--dry-run"
+    )
+    assert "no tokens" in script.stdout
+
+
+def test_what_earlier_runs_took_is_remembered(tmp_path: Path) -> None:
+    history = History()
+    history.note_pace("m", 10, 1.0)
+    assert history.pace == {}, "too few turns to say"
+    history.note_pace("m", 200, 50.0)
+    history.turn_tokens["pddl"] = (80.0, 40.0)
+    history.save(tmp_path / "history.json")
+    again = History.load(tmp_path / "history.json")
+    assert (again.pace, again.turn_tokens) == ({"m": 4.0}, {"pddl": (80.0, 40.0)})
+
+
+def test_of_a_study_of_seeds_nothing_is_played_either(environment: dict[str, str], tmp_path: Path) -> None:
+    study = tmp_path / "study"
+    dry = run_compass(
+        environment,
+        study,
+        "--model",
+        "random",
+        "--seeds",
+        "0,3",
+        "--dry-run",
+        "--json",
+        tmp_path / "plan.json",
+    )
+    assert dry.returncode == 0, dry.stderr
+    assert not study.exists()
+    assert "the first of 2 runs" in dry.stdout
+    runs = json.loads((tmp_path / "plan.json").read_text())["runs"]
+    assert {name: run["folder"] for name, run in runs.items()} == {
+        name: str(study / name) for name in ("seed-0", "seed-3")
+    }

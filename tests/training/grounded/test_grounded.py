@@ -1,0 +1,403 @@
+"""`evalharness refine grounded`: trajectories with errors from the five real simulators."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import command
+
+from evalharness.base.errors import UserError
+from evalharness.cli import main
+from evalharness.envs import specs
+from evalharness.envs.base import EnvSpec, Task, TextEnv, teaching_of
+from evalharness.envs.scene import mentions
+from evalharness.envs.surface import ActionSurface
+from evalharness.protocol import react
+from evalharness.protocol.perturb import Voice
+from evalharness.protocol.prompt import load_prompt
+from evalharness.suites import open as suites
+from evalharness.training.datasets.modes import in_mode
+from evalharness.training.datasets.overlap import EVALUATED
+from evalharness.training.datasets.sample import Sample, SampleMessage, iter_samples, read_manifest
+from evalharness.training.grounded.draft import ErrorPlan
+from evalharness.training.grounded.grounded import Order, make
+
+pytestmark = pytest.mark.slow
+
+SEED = 100
+FAMILIES = ("alfworld", "babyai", "jericho", "pddl", "sciworld")
+
+
+def some_tasks(spec: EnvSpec) -> Iterator[Task]:
+    """A few tasks of the suite of `SEED`, without making all of it."""
+    if spec.family == "sciworld":
+        from evalharness.envs.sciworld.generator import _of_kind
+        from evalharness.envs.sciworld.simulator import Simulator
+
+        simulator = Simulator()
+        try:
+            for index, case in enumerate(islice(_of_kind(simulator, "find-non-living-thing", SEED), 3)):
+                yield case.to_task(index)
+        finally:
+            simulator.close()
+        return
+    assert spec.suites.generate is not None
+    first = 10 if spec.family == "jericho" else 0
+    yield from islice(spec.suites.generate(SEED), first, first + 4)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A home with a small frozen suite of each family."""
+    folder = tmp_path_factory.mktemp("grounded")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALHARNESS_HOME", str(folder))
+        patch.delenv("EVALHARNESS_DATA", raising=False)
+        for family in FAMILIES:
+            spec = specs()[family]
+            environment = spec.make(None)
+            rows = [suites.Proven(task, suites.prove(environment, task)) for task in some_tasks(spec)]
+            environment.close()
+            suites.freeze(spec, SEED, rows)
+        yield folder
+
+
+def made(home: Path, name: str, *families: str, **options: Any) -> list[Sample]:
+    order = Order(families=families, suite_seed=SEED, samples=options.pop("samples", 3), **options)
+    path = home / f"{name}.jsonl"
+    asyncio.run(make(order, dict(specs()), path, workers=1))
+    broken: list[Any] = []
+    samples = list(iter_samples(path, broken))
+    assert not broken
+    return samples
+
+
+@pytest.fixture(scope="module")
+def samples(home: Path) -> dict[str, list[Sample]]:
+    """Three trajectories of each family."""
+    return {family: made(home, family, family, per_task=2, seed=3) for family in FAMILIES}
+
+
+@pytest.fixture(params=FAMILIES)
+def family(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def task_of(sample: Sample) -> Task:
+    spec = specs()[sample.world]
+    rows = suites.read_frozen(spec, SEED)
+    assert rows is not None
+    (task,) = [row.task for row in rows if row.task.id == sample.metadata["task_id"]]
+    assert task.content_hash == sample.task_hash
+    return task
+
+
+def replayed(sample: Sample, environment: TextEnv) -> list[tuple[str, dict[str, Any]]]:
+    """(observation, info) of each action that the sample's replies hold, in a fresh episode."""
+    environment.reset(options={"task": task_of(sample)})
+    found = []
+    for turn in sample.player_turns:
+        parsed = react.parse(turn.content)
+        assert parsed.action is not None
+        assert not parsed.errors
+        assert parsed.kept == turn.content
+        observation, _, _, _, info = environment.step(parsed.action)
+        found.append((observation, info))
+    return found
+
+
+def test_a_trajectory_is_what_the_world_says_and_succeeds(
+    samples: dict[str, list[Sample]], family: str
+) -> None:
+    environment = specs()[family].make(None)
+    world = teaching_of(specs()[family])
+    try:
+        assert len(samples[family]) == 3
+        for sample in samples[family]:
+            found = replayed(sample, environment)
+            assert found[-1][1]["success"]
+            assert len(found) <= 30
+            said = [m.content for m in sample.messages if m.role == "user"][1:]
+            assert said == [f"Observation: {observation}" for observation, _ in found[:-1]]
+            before = 0.0
+            for (observation, info), turn in zip(found, sample.player_turns, strict=True):
+                if turn.error:
+                    assert info["progress"] == before
+                    assert turn.loss is False
+                    assert world.refused(info["valid"], observation) == (turn.error != ("logic",))
+                else:
+                    assert turn.loss is True
+                before = info["progress"]
+    finally:
+        environment.close()
+
+
+def test_every_trajectory_errs_and_the_first_right_turn_is_the_correction(
+    samples: dict[str, list[Sample]], family: str
+) -> None:
+    for sample in samples[family]:
+        turns = sample.player_turns
+        assert any(turn.error for turn in turns)
+        for before, turn in zip((None, *turns), turns, strict=False):
+            assert turn.refine == (before is not None and bool(before.error) and not turn.error)
+        lengths = [len(run) for run in "".join("e" if t.error else " " for t in turns).split()]
+        assert max(lengths) <= 4
+
+
+def test_the_prompt_is_the_one_of_a_run(samples: dict[str, list[Sample]], family: str) -> None:
+    spec = specs()[family]
+    environment = spec.make(None)
+    try:
+        for sample in samples[family]:
+            task = task_of(sample)
+            observation, _ = environment.reset(options={"task": task})
+            surface = ActionSurface(spec.actions.templates)
+            prompt = load_prompt(spec).for_kind(task.kind)
+            head = prompt.messages(surface, environment.goal, observation)
+            assert [{"role": m.role, "content": m.content} for m in sample.messages[:2]] == head
+    finally:
+        environment.close()
+
+
+def test_what_is_taken_back_was_done_and_no_correction_is_refused(home: Path, family: str) -> None:
+    """A step away that the simulator blocks leaves nothing to take back, and its taking back would be the next
+    error: the thought before it ("That led me away from the goal. I go back.") would be false."""
+    errors = ErrorPlan(runs=(2, 3), lengths=(1.0,), kinds=("logic",))
+    tasks, per_task = (3, 3) if family == "sciworld" else (2, 6)  # a step away is rare in ScienceWorld
+    found = made(
+        home, f"{family}-detours", family, samples=tasks * per_task, per_task=per_task, seed=5, errors=errors
+    )
+    environment, world, seen = specs()[family].make(None), teaching_of(specs()[family]), 0
+    try:
+        for sample in found:
+            environment.reset(options={"task": task_of(sample)})
+            places = [at for at, message in enumerate(sample.messages) if message.role == "assistant"]
+            cut = sample.metadata["without_errors"]
+            back = {n for n, at in enumerate(places) if sample.messages[at].refine and cut[str(at)] is None}
+            seen += len(back)
+            for number, turn in enumerate(sample.player_turns):
+                involved = bool({number, number + 1} & back)
+                before = environment.valid_actions() if involved else []
+                action = react.parse(turn.content).action
+                observation, _, _, _, info = environment.step(str(action))
+                if involved:  # where the environment does not say it, by what can be done now
+                    idle = info.get("no_effect", environment.valid_actions() == before)
+                    assert not idle, (number in back, action, observation)
+                if turn.refine:
+                    assert not world.refused(info["valid"], observation), (action, observation)
+    finally:
+        environment.close()
+    assert seen, "some errors are taken back"
+
+
+def test_without_its_errors_a_trajectory_still_solves_the_task(
+    samples: dict[str, list[Sample]], family: str
+) -> None:
+    environment = specs()[family].make(None)
+    try:
+        for sample in samples[family]:
+            clean = in_mode(sample, "no_refine_data")
+            assert clean is not None
+            assert not any(turn.error or turn.refine for turn in clean.player_turns)
+            found = replayed(clean, environment)
+            assert found[-1][1]["success"]
+            if not teaching_of(specs()[family]).clock:
+                said = [m.content for m in clean.messages if m.role == "user"][1:]
+                assert said == [f"Observation: {observation}" for observation, _ in found[:-1]]
+    finally:
+        environment.close()
+
+
+def foretold(messages: Sequence[SampleMessage], surface: ActionSurface) -> list[tuple[int, str]]:
+    """(message, name) of each thought that names what only a later message brings: a numbered thing that the
+    environment shows, or what an action is about. What a thought quotes is a wrong action."""
+    replies = {at: react.parse(m.content) for at, m in enumerate(messages) if m.role == "assistant"}
+    brings: dict[int, set[str]] = {}
+    for at, message in enumerate(messages):
+        if at not in replies:
+            brings[at] = set(re.findall(r"\b[a-z]+ \d+\b", message.content.lower()))
+        elif action := surface.parse(str(replies[at].action)):
+            brings[at] = {name.lower() for name in action.arguments.values() if len(name) > 1}
+    found = []
+    for at, reply in replies.items():
+        later = set().union(*(names for other, names in brings.items() if other > at))
+        known = "\n".join([*(message.content for message in messages[:at]), str(reply.action)])
+        said = re.sub(r'"[^"]*"', "", reply.thought)
+        found += [(at, name) for name in later if mentions(said, name) and not mentions(known, name)]
+    return found
+
+
+def test_no_thought_names_what_only_later_turns_bring(samples: dict[str, list[Sample]], family: str) -> None:
+    """By another road than the maker's: from the conversation alone. One that foretells is put in, and is found."""
+    surface = ActionSurface(specs()[family].actions.templates)
+    for sample in samples[family]:
+        assert foretold(sample.messages, surface) == []
+        *before, answer, last = sample.messages
+        first = replace(before[2], content=f"Thought: I need lantern 99.\n{before[2].content}")
+        brought = replace(answer, content=f"{answer.content} You see a lantern 99.")
+        assert foretold([*before[:2], first, *before[3:], brought, last], surface) == [(2, "lantern 99")]
+
+
+def test_the_same_order_makes_the_same_bytes(home: Path) -> None:
+    texts = []
+    for name, workers in (("w1", 1), ("w2", 2)):
+        order = Order(families=("alfworld", "pddl"), suite_seed=SEED, samples=8)
+        path = home / f"{name}.jsonl"
+        manifest = asyncio.run(make(order, dict(specs()), path, workers=workers))
+        texts.append((path.read_bytes(), manifest["made"], manifest["counts"]))
+    assert texts[0] == texts[1]
+    other = made(home, "other", "alfworld", "pddl", samples=8, seed=1)
+    assert "".join(sample.line() for sample in other).encode() != texts[0][0]
+
+
+def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
+    found = made(
+        home, "perturbed", "alfworld", perturb="P2", samples=8, per_task=2, errors=ErrorPlan(runs=(3, 3))
+    )
+    voice = Voice(specs()["alfworld"], "P2")
+    environment = specs()["alfworld"].make(None)
+    refused_old_words = 0
+    for sample in found:
+        assert sample.metadata["perturbation"] == "P2"
+        environment.reset(options={"task": task_of(sample)})
+        info: dict[str, Any] = {}
+        for turn in sample.player_turns:
+            action = react.parse(turn.content).action
+            assert action is not None
+            info = environment.step(voice.to_world(action))[4]
+            old = voice.canonical.parse(action)
+            refused_old_words += bool(turn.error) and old is not None and old.name in voice.changed
+        assert info["success"]
+        assert [t.content for t in sample.player_turns if not t.error]
+    environment.close()
+    assert refused_old_words
+
+
+def test_no_errors_on_request(home: Path) -> None:
+    found = made(home, "clean", "pddl", errors=None)
+    assert not any(turn.error or turn.refine for sample in found for turn in sample.player_turns)
+
+
+def test_a_thing_in_an_unknown_place_is_looked_for(home: Path) -> None:
+    """In the order of the room, each place once and none that was seen into; the first one seen is taken."""
+    found = made(home, "looking", "alfworld", errors=None, samples=4, per_task=1)
+    vain = 0
+    for sample in found:
+        thing = str(task_of(sample).payload["object"])
+        answers = [m.content for m in sample.messages if m.role == "user"][1:]
+        gone: list[str] = []
+        for turn, answer in zip(sample.player_turns, answers, strict=False):
+            action = react.parse(turn.content).action or ""
+            if action.startswith("take "):
+                break
+            assert action.startswith(("go to ", "open "))
+            assert action not in gone, "a place is looked at once"
+            gone.append(action)
+            shows = re.search(rf"\b{thing} \d", answer)
+            vain += not shows and "is closed" not in answer
+        assert shows
+    assert vain >= 2, "some places were looked at in vain"
+
+
+def test_without_a_search_the_plan_goes_straight_there(home: Path) -> None:
+    straight = made(home, "straight", "alfworld", errors=None, search=False, samples=4, per_task=1)
+    looking = made(home, "not-straight", "alfworld", errors=None, samples=4, per_task=1)
+    assert sum(len(s.player_turns) for s in straight) < sum(len(s.player_turns) for s in looking)
+
+
+def test_one_wording_of_each_thought_where_one_is_asked_for(home: Path) -> None:
+    def openings(wordings: int | None) -> set[str]:
+        name = f"wordings-{wordings}"
+        found = made(home, name, "alfworld", errors=None, samples=16, per_task=4, wordings=wordings)
+        return {" ".join(sample.player_turns[0].content.split()[:3]) for sample in found}
+
+    assert openings(1) == {"Thought: I look"}
+    assert len(openings(None)) > 1
+
+
+def test_tasks_of_some_kinds_alone(home: Path) -> None:
+    found = made(home, "kinds", "pddl", errors=None, samples=12, per_task=1, kinds=("gripper", "blockworld"))
+    assert {sample.metadata["kind"] for sample in found} == {"gripper", "blockworld"}
+    with pytest.raises(UserError, match=r"has none of grippers, but .*gripper"):
+        made(home, "no-kinds", "pddl", errors=None, kinds=("grippers",))
+
+
+def test_runs_of_errors_are_as_many_as_asked_for(home: Path) -> None:
+    found = made(home, "many", "alfworld", errors=ErrorPlan(runs=(2, 2)), samples=4)
+    for sample in found:
+        runs = "".join("e" if turn.error else " " for turn in sample.player_turns).split()
+        assert len(runs) == 2
+
+
+def test_the_manifest_says_what_was_refused_and_compared(home: Path) -> None:
+    spec = specs()["jericho"]
+    rows = suites.read_frozen(spec, SEED)
+    assert rows is not None
+    environment = spec.make(None)
+    written = spec.suites.load_tasks("open", None, 0)[0]
+    first = suites.Proven(written, suites.prove(environment, written))
+    environment.close()
+    suites.freeze(spec, SEED + 50, [first, *rows])
+    path = home / "jericho-overlap.jsonl"
+    order = Order(families=("jericho",), suite_seed=SEED + 50, samples=2, per_task=1)
+    manifest = asyncio.run(make(order, dict(specs()), path, workers=1))
+    row = manifest["made"]["families"]["jericho"]
+    assert row["overlap_refused"] == {EVALUATED: 1}
+    assert row["compared_with"][EVALUATED] == {"tasks": 20}
+    assert row["suite_seeds"] == [SEED + 50]
+    assert written.content_hash not in path.read_text()
+
+
+async def test_after_a_kill_the_same_command_makes_the_same_file(home: Path, tmp_path: Path) -> None:
+    import os
+
+    def arguments(path: Path) -> list[str]:
+        return command(
+            "refine", "grounded", "--tasks", "alfworld,pddl", "--suite-seed", SEED, "-n", 12, "--per-task", 2,
+            "-o", path, "--workers", 1,
+        )  # fmt: skip
+
+    environment = {**os.environ, "EVALHARNESS_HOME": str(home)}
+    killed, whole = tmp_path / "killed.jsonl", tmp_path / "whole.jsonl"
+    journal = tmp_path / ".killed.jsonl.journal"
+    first = await asyncio.create_subprocess_exec(
+        *arguments(killed),
+        env=environment,
+        stderr=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.DEVNULL,
+    )
+    while first.returncode is None and not (journal.exists() and journal.read_bytes().count(b"\n") >= 2):
+        await asyncio.sleep(0.02)
+    assert first.returncode is None
+    first.kill()
+    await first.wait()
+    assert not killed.exists()
+    assert journal.exists()
+    for path in (killed, whole):
+        again = await asyncio.create_subprocess_exec(*arguments(path), env=environment)
+        assert await again.wait() == 0
+    assert killed.read_bytes() == whole.read_bytes()
+    assert not journal.exists()
+    manifests = [read_manifest(path) for path in (killed, whole)]
+    assert manifests[0] is not None
+    assert manifests[1] is not None
+    assert manifests[0]["made"] == manifests[1]["made"]
+
+
+def test_a_file_made_otherwise_is_not_written_over(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = home / "kept.jsonl"
+    words = ["refine", "grounded", "--tasks", "pddl", "--suite-seed", str(SEED), "-o", str(path)]
+    assert main([*words, "-n", "1"]) == 0
+    before = path.read_bytes()
+    assert main([*words, "-n", "1"]) == 0
+    assert "made already" in capsys.readouterr().out
+    assert main([*words, "-n", "2"]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert path.read_bytes() == before

@@ -1,0 +1,74 @@
+"""Thoughts that a model wrote, and names that are nearly right."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalharness.envs import specs
+from evalharness.envs.base import Task
+from evalharness.envs.scene import Scene, Step
+from evalharness.envs.surface import ActionSurface
+from evalharness.training.grounded.hindsight import usable
+from evalharness.training.grounded.injected_errors import _misspelt
+from evalharness.training.grounded.thoughts import foretells
+
+
+def scene(at: int) -> Scene:
+    spec = specs()["alfworld"]
+    steps = (
+        Step("go to shelf 1", "On the shelf 1, you see a mug 2.", 0.0, True),
+        Step("take mug 2 from shelf 1", "You pick up the mug 2.", 0.5, True),
+        Step("go to desk 1", "On the desk 1, you see a pen 3.", 0.5, True),
+        Step("put mug 2 in/on desk 1", "You put it.", 1.0, True),
+    )
+    task = Task("alfworld/open/000", "alfworld", "open", 0, "put a mug in desk.", "easy", "put",
+                payload={"object": "mug", "target": "desk"})  # fmt: skip
+    return Scene(
+        task,
+        task.goal,
+        "You see a shelf 1, and a desk 1.",
+        "",
+        steps,
+        at,
+        ActionSurface(spec.actions.templates),
+    )
+
+
+def test_a_thought_that_names_the_future_is_noticed() -> None:
+    own = "go to shelf 1"
+    assert foretells("The mug 2 is there.", scene(0), own)
+    assert foretells("Later I see pen 3.", scene(1), "take mug 2 from shelf 1")
+    assert not foretells("A mug may be on shelf 1 and goes to desk 1.", scene(0), own)
+    assert not foretells("I take mug 2.", scene(1), "take mug 2 from shelf 1")
+    assert not foretells("Only mug 21 would do.", scene(0), own)
+
+
+def test_a_models_thought_is_taken_only_as_it_should_be() -> None:
+    from evalharness.training.grounded.draft import Turn
+
+    turn = Turn(scene(0), "go to shelf 1", True, 0.0)
+    assert usable("Thought: A mug may be on the shelf.", turn) == "A mug may be on the shelf."
+    assert usable("A mug may be\non the shelf.\nAction: go to desk 1", turn) == "A mug may be on the shelf."
+    for bad in (
+        "",
+        "mug 2 is on shelf 1",
+        "word " * 80,
+        "I \u202egnorw",
+        "One. Action: go to desk 1. Action: look",
+    ):
+        assert usable(bad, turn) is None, bad
+
+
+@given(st.text("abc x-1", min_size=1, max_size=12), st.integers(0, 1000))
+def test_a_misspelt_name_is_nearly_the_name(name: str, seed: int) -> None:
+    if sum(letter.isalpha() for letter in name[1:]) < 1:
+        return
+    wrong = _misspelt(name, Random(seed))
+    assert abs(len(wrong) - len(name)) <= 1
+    difference = Counter(wrong)
+    difference.subtract(Counter(name))
+    assert sum(map(abs, difference.values())) <= 1

@@ -1,0 +1,100 @@
+"""Data that is trained: counted, never cut; what cannot be trained is refused with its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+from refine_samples import clean_sample, erring_sample, user
+
+from evalharness.base.errors import UserError
+from evalharness.training.datasets.modes import Mode
+from evalharness.training.datasets.sample import Sample, write_samples
+from evalharness.training.tune.data import Made, make_rows
+from evalharness.training.tune.settings import TooLong
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+
+def rows_of(
+    samples: list[Sample],
+    model: Path,
+    python: Path,
+    folder: Path,
+    *,
+    mode: Mode = "full",
+    max_length: int = 4096,
+    too_long: TooLong = "refuse",
+) -> Made:
+    data = folder / "data.jsonl"
+    write_samples(data, samples, {})
+    return make_rows(
+        [data],
+        model,
+        folder / "rows.parquet",
+        mode=mode,
+        max_length=max_length,
+        too_long=too_long,
+        python=python,
+    )
+
+
+def test_longer_conversations_are_refused_or_dropped_and_never_cut(
+    tiny_checkpoint: Path, server_python: Path, tmp_path: Path
+) -> None:
+    samples = [erring_sample("a"), clean_sample(), erring_sample("b")]
+    with pytest.raises(
+        UserError, match=r"2 conversations of 3 have more than 200 tokens \(x/a: \d+ tokens; x/b"
+    ):
+        rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=200)
+    made = rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=200, too_long="drop")
+    assert (made.rows, dict(made.left_out)) == (1, {"more than 200 tokens": 2})
+    rows = pyarrow.parquet.read_table(tmp_path / "rows.parquet").to_pylist()
+    assert [row["id"] for row in rows] == ["y/c"]
+    assert made.tokens == made.longest == len(rows[0]["input_ids"])
+    assert made.trained_tokens == sum(label >= 0 for label in rows[0]["labels"])
+
+
+def test_the_modes_train_other_turns_of_the_same_data(
+    tiny_checkpoint: Path, server_python: Path, tmp_path: Path
+) -> None:
+    samples = [erring_sample("a")]
+    turns: dict[Mode, int] = {"full": 3, "no_refine_loss": 2, "all_turns": 5, "no_refine_data": 3}
+    tokens = {}
+    for mode, wanted in turns.items():
+        made = rows_of(samples, tiny_checkpoint, server_python, tmp_path, mode=mode)
+        assert made.trained_turns == wanted
+        tokens[mode] = (made.tokens, made.trained_tokens)
+    assert tokens["full"][0] == tokens["no_refine_loss"][0] > tokens["no_refine_data"][0]
+    assert tokens["no_refine_loss"][1] < tokens["full"][1] < tokens["all_turns"][1]
+
+
+def test_data_that_cannot_be_trained_is_refused(
+    tiny_checkpoint: Path, server_python: Path, tmp_path: Path
+) -> None:
+    sample = erring_sample("a")
+    twice = replace(sample, messages=(sample.messages[0], user("one"), *sample.messages[1:]))
+    with pytest.raises(UserError, match=r"in 1 conversation user and assistant do not take turns \(.*x/a\)"):
+        rows_of([twice, clean_sample()], tiny_checkpoint, server_python, tmp_path)
+    masked = replace(
+        sample,
+        messages=tuple(replace(m, loss=False if m.role == "assistant" else None) for m in sample.messages),
+    )
+    with pytest.raises(UserError, match=r"no conversation to train on.*no turn is trained"):
+        rows_of([masked], tiny_checkpoint, server_python, tmp_path)
+    with pytest.raises(UserError, match="no conversation to train on"):
+        rows_of([], tiny_checkpoint, server_python, tmp_path)
+
+
+def test_a_base_without_a_chat_template_is_refused(
+    tiny_checkpoint: Path, server_python: Path, tmp_path: Path
+) -> None:
+    model = tmp_path / "model"
+    model.mkdir()
+    for file in tiny_checkpoint.iterdir():
+        if file.name != "chat_template.jinja":
+            (model / file.name).write_bytes(file.read_bytes())
+    with pytest.raises(UserError, match="the model has no chat template"):
+        rows_of([clean_sample()], model, server_python, tmp_path)

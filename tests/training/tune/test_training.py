@@ -1,0 +1,280 @@
+"""Really training a tiny model: what the collated batches hold, the loss that falls, kills, several processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+import pytest
+from adapters import read_tensors
+from refine_samples import clean_sample, erring_sample
+
+from evalharness.models.serving.checkpoint import check_checkpoint
+from evalharness.models.serving.lora import check_adapter, check_fits, find_base
+from evalharness.training.datasets.sample import write_samples
+from evalharness.training.tune.install import TuneInstall
+from evalharness.training.tune.plan import Plan, plan
+from evalharness.training.tune.settings import make_settings
+from evalharness.training.tune.training import TRAINER, job_of, latest_checkpoint
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+HERE = Path(__file__).parent
+SAMPLES = [*(erring_sample(f"a{n}") for n in range(6)), *(clean_sample(f"c{n}") for n in range(2))]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.jsonl"
+    write_samples(path, SAMPLES, {})
+    return path
+
+
+def planned(tuning: TuneInstall, model: Path, data: Path, folder: Path, **given: Any) -> Plan:
+    """In float32, so that two ways to compute one thing can be compared."""
+    where = {key: given.pop(key) for key in ("save_every",) if key in given}
+    settings = make_settings("small", {"batch": 4, "lr": 1e-3, **given})
+    folder.mkdir()
+    made = plan(model, [data], folder, settings, tuning, dtype="float32", cpu=True, **where)
+    assert made is not None
+    return made
+
+
+def job(made: Plan, **other: Any) -> Path:
+    path = made.folder / "job.json"
+    path.write_text(json.dumps({**job_of(made, None, listen=False), "threads": 1, **other}))
+    return path
+
+
+def drive(tuning: TuneInstall, kind: str, *jobs: Path) -> list[Any]:
+    done = subprocess.run(
+        [tuning.python, "-I", HERE / "drive.py", TRAINER.parent, kind, *jobs],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
+    assert answers, done.stderr[-3000:]
+    found: list[Any] = json.loads(answers[0].removeprefix("answer: "))
+    return found
+
+
+def steps(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def test_every_way_to_the_gradients_gives_the_same(tuning: TuneInstall, tiny_checkpoint: Path) -> None:
+    """Conversations apart or together, beginnings shared or not, LoRA or all weights, attention as PyTorch
+    computes it or by blocks: as computed by the book."""
+    done = subprocess.run(
+        [tuning.python, "-I", HERE / "gradients.py", TRAINER.parent, tiny_checkpoint],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = json.loads(done.stdout)
+    shared = {frozenset(rows): tokens for rows, tokens in found["families"]}
+    # Of 90 tokens that three begin with, the last one predicts a trained token of one of them.
+    assert shared == {frozenset({0, 1, 3}): 89, frozenset({2, 4}): 60, frozenset({5}): 0}
+    assert len(found["largest_difference"]) == 16
+    assert max(found["largest_difference"].values()) < 1e-5
+    for losses in found["losses"].values():
+        assert max(losses.values()) == pytest.approx(min(losses.values()), rel=1e-5)
+    for method in ("full", "lora"):
+        assert found[f"{method}: loss without a trained token"] == 0
+        assert found[f"{method}: gradient without a trained token"] == 0
+
+
+def test_the_collated_batches_train_what_the_data_says(
+    tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    """Also where several conversations share a row, and there none sees another."""
+    apart = planned(tuning, tiny_checkpoint, data, tmp_path / "apart")
+    packed = planned(tuning, tiny_checkpoint, data, tmp_path / "packed", packing=True, max_length=600)
+    full, rows = drive(tuning, "batches", job(apart), job(packed))
+    wanted = {
+        tuple(row["input_ids"]): row["labels"] for row in pyarrow.parquet.read_table(apart.rows).to_pylist()
+    }
+    found = {}
+    for batch in full:
+        for ids, labels, mask in zip(
+            batch["input_ids"], batch["labels"], batch["attention_mask"], strict=True
+        ):
+            length = sum(mask)
+            found[tuple(ids[:length])] = labels[:length]
+            assert set(labels[length:]) <= {-100}
+    assert found == wanted
+
+    conversations: dict[tuple[int, ...], list[int]] = {}
+    for batch in rows:
+        (ids,), (labels,), (positions,) = batch["input_ids"], batch["labels"], batch["position_ids"]
+        starts = [place for place, position in enumerate(positions) if position == 0] + [len(ids)]
+        for start, stop in pairwise(starts):
+            conversations[tuple(ids[start:stop])] = labels[start:stop]
+    assert conversations == wanted
+    assert any(batch["position_ids"][0].count(0) > 1 for batch in rows)
+    assert sum(batch["loss"] for batch in rows) == pytest.approx(
+        sum(batch["loss"] for batch in full), rel=1e-4
+    )
+
+
+def test_the_loss_of_what_is_trained_falls_and_a_loss_that_is_no_number_stops(
+    tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    learns = planned(tuning, tiny_checkpoint, data, tmp_path / "learns", method="full", max_steps=12, lr=5e-3)
+    breaks = planned(
+        tuning,
+        tiny_checkpoint,
+        data,
+        tmp_path / "breaks",
+        max_steps=8,
+        lr=1e30,
+        max_grad_norm=1e30,
+        save_every=1,
+    )
+    assert drive(tuning, "train", job(learns), job(breaks)) == [0, 7]
+    state = json.loads((latest_checkpoint(learns.folder) / "trainer_state.json").read_text())  # type: ignore[operator]
+    losses = [row["loss"] for row in state["log_history"] if "loss" in row]
+    assert losses[-1] < 0.7 * losses[0]
+    # Whole, in the base's type, with the base's own tokenizer: what `run --model` takes.
+    checkpoint = check_checkpoint(learns.folder)
+    assert checkpoint.has_chat_template
+    assert checkpoint.weight_bytes == pytest.approx(check_checkpoint(tiny_checkpoint).weight_bytes, rel=0.01)
+    assert (learns.folder / "tokenizer.json").read_bytes() == (
+        tiny_checkpoint / "tokenizer.json"
+    ).read_bytes()
+    kept = latest_checkpoint(breaks.folder)
+    assert kept is None or check_adapter(kept).rank == 16
+    assert not (breaks.folder / "adapter_config.json").exists()
+
+
+@contextmanager
+def command(*words: str | Path, environment: dict[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "evalharness", "tune", *map(str, words)],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env={**os.environ, **(environment or {})},
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_killed_training_goes_on_from_its_last_checkpoint_to_the_same_weights(
+    tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    options = [
+        "--model",
+        tiny_checkpoint,
+        "--data",
+        data,
+        "--batch",
+        "2",
+        "--epochs",
+        "2",
+        "--save-every",
+        "2",
+        "--cpu",
+    ]
+    options += ["--dtype", "float32", "--method", "full"]
+    with command(*options, "-o", tmp_path / "whole") as process:
+        talk, _ = process.communicate()
+        assert process.returncode == 0, talk
+    killed = shutil.copytree(tmp_path / "whole", tmp_path / "killed")
+    last = latest_checkpoint(killed)
+    assert last is not None
+    assert last.name == "checkpoint-8"
+    # As a kill after checkpoint-4 leaves it, in the middle of writing the next one.
+    for path in killed.glob("checkpoint-[68]"):
+        shutil.rmtree(path)
+    shutil.copytree(killed / "checkpoint-4", killed / "checkpoint-6")
+    (killed / "checkpoint-6" / "evalharness_tune.json").unlink()
+    (killed / "model.safetensors").unlink()
+    manifest = json.loads((killed / "manifest.json").read_text())
+    (killed / "manifest.json").write_text(json.dumps({**manifest, "status": "started"}))
+    with (killed / "log.jsonl").open("a") as file:
+        file.write('{"step": 9, "st')
+    with command(*options, "-o", killed) as process:
+        talk, _ = process.communicate()
+        assert process.returncode == 0, talk
+    assert [row["step"] for row in steps(killed)] == list(range(1, 9))
+    assert [row["loss"] for row in steps(killed)] == [row["loss"] for row in steps(tmp_path / "whole")]
+    assert (killed / "model.safetensors").read_bytes() == (
+        tmp_path / "whole" / "model.safetensors"
+    ).read_bytes()
+    with command(*options, "-o", killed, "--lr", "1e-4") as process:
+        assert "holds another training (lr 2e-05 there, 0.0001 now)" in process.communicate()[0]
+        assert process.returncode == 2
+
+
+def test_the_training_is_gone_when_its_command_is_killed(
+    tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    options = [
+        "--model",
+        tiny_checkpoint,
+        "--data",
+        data,
+        "--max-steps",
+        "100000",
+        "--save-every",
+        "3",
+        "--cpu",
+    ]
+    with command(*options, "--keep", "2", "-o", out) as process:
+        os.set_blocking(process.stdout.fileno(), True)  # type: ignore[union-attr]
+        (child,) = trainers(process.pid)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        with subprocess.Popen(["tail", f"--pid={child}", "-f", "/dev/null"]) as waiting:
+            assert waiting.wait(120) == 0
+
+
+def trainers(parent: int) -> list[int]:
+    """The processes that train, once there are any."""
+    import psutil
+
+    while True:
+        found = []
+        for child in psutil.Process(parent).children():
+            with suppress(psutil.Error):  # one that has just ended
+                found += [child.pid] if any("train.py" in word for word in child.cmdline()) else []
+        if found:
+            return found
+
+
+def test_two_processes_train_what_one_does(
+    tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    """Two CPU processes over gloo, started by accelerate: the losses of one, within rounding."""
+    config = tmp_path / "two.yaml"
+    config.write_text(
+        "compute_environment: LOCAL_MACHINE\ndistributed_type: MULTI_CPU\nnum_processes: 2\nnum_machines: 1\n"
+        "machine_rank: 0\nuse_cpu: true\nmixed_precision: 'no'\nmain_process_port: 0\n"
+    )
+    options = ["--model", tiny_checkpoint, "--data", data, "--batch", "4", "--epochs", "2", "--cpu"]
+    options += ["--dtype", "float32"]
+    for name, more in (("one", []), ("two", ["--accelerate-config", config])):
+        with command(*options, *more, "-o", tmp_path / name) as process:
+            talk, _ = process.communicate()
+            assert process.returncode == 0, talk
+    one, two = (steps(tmp_path / name) for name in ("one", "two"))
+    assert [row["step"] for row in one] == [row["step"] for row in two] == [1, 2, 3, 4]
+    assert json.loads((tmp_path / "two" / "manifest.json").read_text())["machine"]["processes"] == 2
+    # Which conversations are in a step is the same; which of them are side by side is not.
+    assert [row["tokens"] for row in one] == [row["tokens"] for row in two]
+    assert [row["loss"] for row in two] == pytest.approx([row["loss"] for row in one], rel=1e-3)
+    adapters = [read_tensors(tmp_path / name / "adapter_model.safetensors") for name in ("one", "two")]
+    for name, values in adapters[0].items():
+        assert values == pytest.approx(adapters[1][name], abs=2e-3), name
+    adapter = check_adapter(tmp_path / "two")
+    assert find_base(adapter) == tiny_checkpoint
+    check_fits(adapter, check_checkpoint(tiny_checkpoint))
