@@ -138,7 +138,7 @@ def test_locks_name_versions_and_hashes_only() -> None:
 
 def made(*targets: str) -> list[str]:
     """The commands that `make` would run; `make` alone runs its own."""
-    command = ["make", *(["-n"] if targets else []), *targets]
+    command = ["make", "--no-print-directory", *(["-n"] if targets else []), *targets]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.splitlines()
 

@@ -18,7 +18,7 @@ from evalharness.envs.babyai.world import World
 Cell = tuple[int, int]
 
 
-class Turn(IntEnum):
+class Standing(IntEnum):
     """Where an instruction stands in the order that the mission prescribes."""
 
     WAITING = 0
@@ -26,7 +26,7 @@ class Turn(IntEnum):
     DONE = 2
 
 
-def turns(instruction: Any, turn: Turn = Turn.ACTIVE) -> Iterator[tuple[Any, Turn]]:
+def turns(instruction: Any, turn: Standing = Standing.ACTIVE) -> Iterator[tuple[Any, Standing]]:
     """The single actions of a mission in the order in which they are due, each with its turn."""
     name = type(instruction).__name__
     if name not in ("AndInstr", "BeforeInstr", "AfterInstr"):
@@ -36,13 +36,13 @@ def turns(instruction: Any, turn: Turn = Turn.ACTIVE) -> Iterator[tuple[Any, Tur
     first_done, second_done = instruction.a_done == "success", instruction.b_done == "success"
     if name == "AfterInstr":
         first, second, first_done, second_done = second, first, second_done, first_done
-    first_turn = Turn.DONE if turn is Turn.DONE or first_done else turn
-    if turn is Turn.DONE or second_done:
-        second_turn = Turn.DONE
+    first_turn = Standing.DONE if turn is Standing.DONE or first_done else turn
+    if turn is Standing.DONE or second_done:
+        second_turn = Standing.DONE
     elif name == "AndInstr" or first_done:
         second_turn = turn
     else:
-        second_turn = Turn.WAITING
+        second_turn = Standing.WAITING
     yield from turns(first, first_turn)
     yield from turns(second, second_turn)
 
@@ -123,7 +123,9 @@ class MissionProgress:
 
     def update(self, *, accomplished: bool) -> tuple[int, ...]:
         """Look at the world again; returns the milestones reached since, in order."""
-        actions = list(turns(self._world.simulator.instrs, Turn.DONE if accomplished else Turn.ACTIVE))
+        actions = list(
+            turns(self._world.simulator.instrs, Standing.DONE if accomplished else Standing.ACTIVE)
+        )
         reached = tuple(
             number
             for number in sorted(self._open)
@@ -132,8 +134,8 @@ class MissionProgress:
         self._open.difference_update(reached)
         return reached
 
-    def _holds(self, milestone: Milestone, action: Any, turn: Turn) -> bool:
-        if turn is Turn.DONE:
+    def _holds(self, milestone: Milestone, action: Any, turn: Standing) -> bool:
+        if turn is Standing.DONE:
             return True
         simulator = self._world.simulator
         if milestone.kind == "unlock":
@@ -143,7 +145,7 @@ class MissionProgress:
             return not milestone.door.is_locked or (
                 held is not None and held.type == "key" and held.color == milestone.door.color
             )
-        if turn is Turn.WAITING:
+        if turn is Standing.WAITING:
             return False
         if milestone.kind == "see":
             return any(in_view(simulator, self._world.view, cell) for cell in object_cells(simulator, action))

@@ -11,7 +11,7 @@ from evalharness.envs.babyai.mission import Milestone, MissionProgress
 from evalharness.envs.babyai.world import Outcome, World
 
 
-class Verdict(NamedTuple):
+class StepResult(NamedTuple):
     completed: tuple[int, ...]
     """Positions of the subgoals completed by this step."""
     done: bool
@@ -46,11 +46,11 @@ class PublishedRules:
         """Any end at the last move counts as completion in the text, even a failure; so does full progress."""
         return outcome.ended or self.labels.rate == 1
 
-    def judge(self, outcome: Outcome, observation: str) -> Verdict:
+    def judge(self, outcome: Outcome, observation: str) -> StepResult:
         completed = self.labels.observe(observation)
         rate = self.labels.rate
         done = (outcome.ended and rate > 0.5) or rate == 1
-        return Verdict(completed, done, done)
+        return StepResult(completed, done, done)
 
 
 class MissionRules:
@@ -79,6 +79,6 @@ class MissionRules:
     def announces_completion(self, outcome: Outcome) -> bool:
         return outcome.succeeded
 
-    def judge(self, outcome: Outcome, observation: str) -> Verdict:
+    def judge(self, outcome: Outcome, observation: str) -> StepResult:
         completed = self.milestones.update(accomplished=outcome.succeeded)
-        return Verdict(completed, outcome.succeeded or outcome.failed, outcome.succeeded)
+        return StepResult(completed, outcome.succeeded or outcome.failed, outcome.succeeded)

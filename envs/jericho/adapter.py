@@ -12,7 +12,7 @@ from evalharness.envs.jericho.candidates import valid_commands
 from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.observation import CHECK_PREFIX, clean, refused, understood
 from evalharness.envs.jericho.open_suite import RANDOM_SEED, story_of
-from evalharness.envs.jericho.progress import Progress
+from evalharness.envs.jericho.progress import LabelProgress
 from evalharness.envs.jericho.tasks import published_story
 
 
@@ -27,7 +27,7 @@ class JerichoEnv(TextEnv):
         super().__init__(data=data)
         self._task: Task | None = None
         self._interpreter: Interpreter | None = None
-        self._progress = Progress(())
+        self._progress = LabelProgress(())
         self._observation = ""
 
     def reset(
@@ -39,7 +39,7 @@ class JerichoEnv(TextEnv):
         else:
             self._interpreter = Interpreter(published_story(task, self.data))
         self._task = task
-        self._progress = Progress(task.subgoals)
+        self._progress = LabelProgress(task.subgoals)
         # As published: the label file's opening text stands for the game's own.
         self._observation = task.payload["opening"] or clean(self._interpreter.opening)
         return self._observation, self._info(valid=True)

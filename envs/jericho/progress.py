@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evalharness.envs.jericho.observation import letters
 
 
-class Progress:
+class LabelProgress:
     """Which phrases have been seen. One phrase at most counts per turn, the first unseen one that matches."""
 
     def __init__(self, subgoals: Sequence[str]) -> None:

@@ -29,7 +29,7 @@ class FamilyTimes:
     model_s: float = 0.0
     """Waiting for the model's server to answer."""
     seat_s: float = 0.0
-    """Waiting for a seat at the model: more episodes are in flight than requests allowed."""
+    """Waiting for a slot at the model: more episodes are in flight than requests allowed."""
     environment_s: float = 0.0
     """The simulator at work."""
     worker_s: float = 0.0

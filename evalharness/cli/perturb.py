@@ -82,13 +82,13 @@ def run_show(args: argparse.Namespace) -> int:
     from evalharness.base.errors import nearest
     from evalharness.base.terminal import make_console
     from evalharness.envs import specs
-    from evalharness.protocol.perturb import Voice
+    from evalharness.protocol.perturb import PlayedSurface
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.report.perturbation import side_by_side
 
     (family,) = _families(args.family)
     spec = specs()[family]
-    voice = Voice(spec, args.name)
+    surface = PlayedSurface(spec, args.name)
     prompt = load_prompt(spec)
     kind = args.kind
     if kind is not None and kind not in prompt.variants:
@@ -96,22 +96,22 @@ def run_show(args: argparse.Namespace) -> int:
     if kind is None and prompt.example is None and prompt.variants:
         kind = next(iter(prompt.variants))
     before = prompt.for_kind(kind or "")
-    after = voice.prompt(before)
+    after = surface.prompt(before)
     actions = {
-        name: {"before": spec.actions.templates[name], "after": voice.surface.templates[name]}
-        for name in voice.changed
+        name: {"before": spec.actions.templates[name], "after": surface.perturbed.templates[name]}
+        for name in surface.changed
     }
     texts = {
-        "before": before.messages(voice.canonical, "...", "...")[1]["content"],
-        "after": after.messages(voice.surface, "...", "...")[1]["content"],
+        "before": before.messages(surface.canonical, "...", "...")[1]["content"],
+        "after": after.messages(surface.perturbed, "...", "...")[1]["content"],
     }
     console = make_console(stderr=args.json == "-")
-    console.print(f"{spec.title}, {voice.name}: {voice.perturbation.description}", markup=False)
-    source = voice.perturbation.source + _recalled(voice.perturbation)
+    console.print(f"{spec.title}, {surface.name}: {surface.perturbation.description}", markup=False)
+    source = surface.perturbation.source + _recalled(surface.perturbation)
     console.print(f"source: {source}", style="dim", markup=False)
     if kind:
         console.print(f"prompt of {kind}", style="dim", markup=False)
     console.print(side_by_side(actions, texts, console.width))
-    result = {"family": family, "name": voice.name, "kind": kind, "actions": actions, "prompt": texts}
+    result = {"family": family, "name": surface.name, "kind": kind, "actions": actions, "prompt": texts}
     write_json(args.json, result)
     return 0

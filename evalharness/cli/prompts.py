@@ -76,7 +76,7 @@ def _show(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console, say
     from evalharness.config import make_config
     from evalharness.envs import specs
-    from evalharness.protocol.perturb import Voice
+    from evalharness.protocol.perturb import PlayedSurface
     from evalharness.protocol.prompt import load_prompt, prompt_path
 
     known = specs()
@@ -101,10 +101,10 @@ def _show(args: argparse.Namespace) -> int:
     kind = args.kind or (kinds[0] if kinds and prompt.example is None else "")
     if line := prompt.fewer_examples([kind]):
         say(line, stderr=True)
-    voice = Voice(spec, changed.agent.perturb)
-    shown = voice.prompt(prompt.for_kind(kind))
+    surface = PlayedSurface(spec, changed.agent.perturb)
+    shown = surface.prompt(prompt.for_kind(kind))
     console = make_console()
-    for message in shown.messages(voice.surface, "...", "...", max_turns=changed.agent.turn_limit(spec)):
+    for message in shown.messages(surface.perturbed, "...", "...", max_turns=changed.agent.turn_limit(spec)):
         console.print(f"--- {message['role']}", style="bold")
         console.print(message["content"], highlight=False, soft_wrap=True)
     if kinds:

@@ -86,7 +86,7 @@ def _touched(
     from evalharness.cli.common import data_folder
     from evalharness.config import AgentConfig, PlaceConfig, PolicyConfig, RunConfig
     from evalharness.envs import specs as installed_specs
-    from evalharness.protocol.perturb import Voice
+    from evalharness.protocol.perturb import PlayedSurface
     from evalharness.protocol.prompt import load_prompt
     from evalharness.records.store import read_episodes
     from evalharness.results.sweep import PLANS, UNPERTURBED
@@ -112,7 +112,7 @@ def _touched(
     spec = installed_specs()[args.family]
     prompt = load_prompt(spec, plain.agent.prompts, plain.adaptation)
     episodes = [episode for episode in read_episodes(played) if episode.sample == 0]
-    return {name: touched_tasks(episodes, Voice(spec, name), prompt) for name in names}
+    return {name: touched_tasks(episodes, PlayedSurface(spec, name), prompt) for name in names}
 
 
 def _first_average(family: str) -> list[str]:

@@ -12,7 +12,7 @@ from evalharness.cli.refine_common import add_mode
 
 if TYPE_CHECKING:
     from evalharness.training.tune.plan import Plan
-    from evalharness.training.tune.progress import Progress
+    from evalharness.training.tune.progress import TuningProgress
 
 _DESCRIPTION = """\
 Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
@@ -187,7 +187,7 @@ def _tune(args: argparse.Namespace) -> int:
     from evalharness.training.tune.bars import watch_training
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.plan import plan, read_manifest
-    from evalharness.training.tune.progress import Progress
+    from evalharness.training.tune.progress import TuningProgress
     from evalharness.training.tune.training import alone_in, prepare, train
 
     missing = [
@@ -218,7 +218,7 @@ def _tune(args: argparse.Namespace) -> int:
             _say(out, f"start it with: {' '.join(prepare(planned))}")
             write_json(args.json, read_manifest(args.output))
             return 0
-        progress = Progress()
+        progress = TuningProgress()
         with watch_training(progress, out):
             ended = train(
                 planned, progress, command=sys.argv[1:],
@@ -266,7 +266,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         say(f"evalharness: {planned.warning}")
 
 
-def _say_end(out: Any, planned: Plan, progress: Progress, ended: str) -> None:
+def _say_end(out: Any, planned: Plan, progress: TuningProgress, ended: str) -> None:
     from evalharness.base.terminal import say
     from evalharness.base.text import duration
 

@@ -10,7 +10,7 @@ from evalharness.cli.common import add_data_option, add_json_option, data_folder
 from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
 
 if TYPE_CHECKING:
-    from evalharness.checks.verify.findings import Verdict
+    from evalharness.checks.verify.findings import FolderCheck
     from evalharness.suites.temporary import TemporarySuites
 
 _DESCRIPTION = """\
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     return status
 
 
-def replayed(args: argparse.Namespace, folder: Path, suites: TemporarySuites) -> Verdict:
+def replayed(args: argparse.Namespace, folder: Path, suites: TemporarySuites) -> FolderCheck:
     """The verdict on a run, remembered where its numbers follow from its actions."""
     from evalharness.checks.verify import verify
     from evalharness.checks.verify.remembered import remember

@@ -29,9 +29,9 @@ _PROBE_AFTER = 8
 _PREEMPTED_AGAIN_S = 5.0
 """Two looks at the server, and a little more."""
 _TAKEN = 0.75
-"""Share of the seats that are taken in a window that says something about the limit."""
+"""Share of the slots that are taken in a window that says something about the limit."""
 _EMPTY_FOR = 8
-"""Windows in a row with empty seats, after which it is no longer the start of environments that leaves them empty."""
+"""Windows in a row with empty slots, after which it is no longer the start of environments that leaves them empty."""
 _WINDOW_S = 0.5
 """Shortest time that a throughput is measured over."""
 
@@ -53,7 +53,7 @@ class Window:
 
 @dataclass(frozen=True, eq=False)
 class _Waiting:
-    """A request that waits for its seat."""
+    """A request that waits for its slot."""
 
     turn: asyncio.Future[None]
     family: str
@@ -69,9 +69,9 @@ def ceiling(servers: int, max_num_seqs: int | None, episodes: int) -> int:
 
 
 def whole_waves(limit: int, left: int) -> int:
-    """How many episodes are in flight so that the `left` unfinished ones make whole waves: 416 on 64 seats are six
-    waves of 70 and not six and a half, the last of which leaves half the seats empty. At most half as many again as
-    seats: each is a conversation in the server's cache."""
+    """How many episodes are in flight so that the `left` unfinished ones make whole waves: 416 on 64 slots are six
+    waves of 70 and not six and a half, the last of which leaves half the slots empty. At most half as many again as
+    slots: each is a conversation in the server's cache."""
     if left <= limit:
         return limit
     return min(-(-left // (left // limit)), limit + limit // 2)
@@ -139,8 +139,8 @@ class AutoLimit:
         self._retreat(limit)
 
 
-class Throttle:
-    """The seats at the model: who waits longest is served first, but see `wanting`. `limit` also bounds the episodes in
+class AdaptiveConcurrency:
+    """The slots at the model: who waits longest is served first, but see `wanting`. `limit` also bounds the episodes in
     flight."""
 
     def __init__(
@@ -154,7 +154,7 @@ class Throttle:
         self.wanting: Mapping[str, float] | None = {}
         """Families whose further episodes wait for an environment to come free, with the turns of that wait: who has
         the longest is served first. None where no episode waits to begin: who has most turns left is served first, so
-        that all end together and no seat is empty before."""
+        that all end together and no slot is empty before."""
         self._episodes = 0
         self._changed = asyncio.Event()
         """Set when an episode has ended or the limit has changed; cleared by who waits for it."""
@@ -168,7 +168,7 @@ class Throttle:
         self._low = 0
         """Windows in a row with a throughput that has fallen."""
         self._empty = 0
-        """Windows in a row in which seats were empty."""
+        """Windows in a row in which slots were empty."""
         self._too_full = False
         """The server has refused, preempted or collapsed: it holds no more conversations than are asked about."""
         self._restart_window()
@@ -197,7 +197,7 @@ class Throttle:
 
     def has_room_for(self, left: int) -> bool:
         """Whether one more episode may start where `left` are unfinished, those in flight included. Requests wait for
-        their seats as ever. Where the user named the number, or the server was too full before, the limit holds."""
+        their slots as ever. Where the user named the number, or the server was too full before, the limit holds."""
         if self.pinned is not None or self._too_full:
             return self.has_room
         return self._episodes < whole_waves(self.limit, left)
@@ -233,8 +233,8 @@ class Throttle:
         self._allowed += limit * (now - self._allowed_since)
         self._allowed_since = now
 
-    async def take_seat(self, family: str = "", turns_left: float = 0.0) -> None:
-        """Wait for a seat for one request; `leave_seat` once it is answered, or has failed."""
+    async def take_slot(self, family: str = "", turns_left: float = 0.0) -> None:
+        """Wait for a slot for one request; `leave_slot` once it is answered, or has failed."""
         if self._busy < self.limit and not self._waiting:
             self._busy += 1
             return
@@ -245,23 +245,23 @@ class Throttle:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self.leave_seat()
+                self.leave_slot()
             else:
                 self._waiting.remove(waiting)
             raise
 
-    def leave_seat(self) -> None:
+    def leave_slot(self) -> None:
         self._busy -= 1
         self._admit()
 
     @asynccontextmanager
-    async def seat(self) -> AsyncIterator[None]:
-        """Hold a seat for one request."""
-        await self.take_seat()
+    async def slot(self) -> AsyncIterator[None]:
+        """Hold a slot for one request."""
+        await self.take_slot()
         try:
             yield
         finally:
-            self.leave_seat()
+            self.leave_slot()
 
     def _admit(self) -> None:
         while self._waiting and self._busy < self.limit:
@@ -296,14 +296,14 @@ class Throttle:
         seconds = self._clock() - self._began
         if self._turns < max(self.limit, 8) or seconds < _WINDOW_S:
             return
-        window = Window(self._turns, seconds, self._full and self._seats_taken())
+        window = Window(self._turns, seconds, self._full and self._slots_taken())
         before = self.limit
         if not self._has_collapsed(window):
             self._auto.window(window)
         self._limit_was(before)
 
-    def _seats_taken(self) -> bool:
-        """Whether most seats were taken, or have not been for so long that it is the environments' work that leaves
+    def _slots_taken(self) -> bool:
+        """Whether most slots were taken, or have not been for so long that it is the environments' work that leaves
         them empty: more episodes may fill them."""
         if self._busy_seen / self._turns >= _TAKEN * self.limit:
             self._empty = 0

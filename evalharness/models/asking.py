@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from evalharness.base.errors import InfrastructureError, UserError, first_error
 from evalharness.config import PolicyConfig
-from evalharness.models.adaptive_concurrency import CEILING, Throttle
+from evalharness.models.adaptive_concurrency import CEILING, AdaptiveConcurrency
 from evalharness.models.base import ContextOverflowError, Player, RequestForm
 from evalharness.models.completion import RequestRefusedError, refuses_response_format
 from evalharness.models.opened import Prepared, Reports
@@ -89,7 +89,7 @@ class AskedModel:
     """A model at work. Who asks says what is asked and what becomes of the answers."""
 
     model: Replicas
-    throttle: Throttle
+    slots: AdaptiveConcurrency
     progress: WorkProgress
     form: RequestForm
     tries: Tries[str]
@@ -125,7 +125,7 @@ class AskedModel:
         return {"structured_output": True}
 
     async def run(self, jobs: Mapping[str, Callable[[], Awaitable[None]]]) -> None:
-        """Every job, by key: as many at once as the throttle allows, each tried again where infrastructure fails. What
+        """Every job, by key: as many at once as the slots allows, each tried again where infrastructure fails. What
         is refused before the model has answered anything waits until it has.
 
         Raises AbortedError, StoreError or UserError; then nothing goes on.
@@ -150,16 +150,16 @@ class AskedModel:
                 refused[key] = error.reason
             finally:
                 self.progress.running -= 1
-                self.throttle.end_episode()
+                self.slots.end_episode()
 
         waiting = [*jobs][::-1]
         try:
             async with asyncio.TaskGroup() as group:
                 while waiting:
-                    while waiting and self.throttle.has_room:
-                        self.throttle.begin_episode()
+                    while waiting and self.slots.has_room:
+                        self.slots.begin_episode()
                         group.create_task(one(waiting.pop()))
-                    await self.throttle.change()
+                    await self.slots.change()
         except BaseExceptionGroup as errors:
             raise first_error(errors) from None
         return refused
@@ -181,7 +181,7 @@ class AskedModel:
         """
         player = self.model.conversation(key, sample, form or self.form)
         try:
-            async with self.throttle.seat():
+            async with self.slots.slot():
                 reply = await player.reply(messages, turn=number)
         except ContextOverflowError as error:
             answer = self._refused(Answer(key, number, str(error), "context"), _too_long(error))
@@ -190,7 +190,7 @@ class AskedModel:
                 raise
             answer = self._refused(Answer(key, number, error.reason, "refused"), error)
         else:
-            self.throttle.answered()
+            self.slots.answered()
             self._answered = True
             answer = Answer(
                 key,
@@ -248,7 +248,7 @@ async def asked(
 ) -> AsyncIterator[AskedModel]:
     """The model at work, its server watched, until the context closes. `folder` gets the server's log; `attempts`
     are tries of one thing, `concurrency` how many at most are asked at once (None: found while it goes on)."""
-    throttle = Throttle(concurrency, ceiling=ceiling)
+    slots = AdaptiveConcurrency(concurrency, ceiling=ceiling)
 
     def note_failure(key: str, attempt: int, error: InfrastructureError, final: bool) -> None:
         on_failure(key, attempt, error, final)
@@ -256,25 +256,25 @@ async def asked(
         progress.failures += final
 
     events: list[str] = []
-    reports = Reports(status=progress.set_status, event=events.append, overload=throttle.overloaded)
+    reports = Reports(status=progress.set_status, event=events.append, overload=slots.overloaded)
     async with prepared.open(folder, reports) as opened:
         assert isinstance(opened.policy, Replicas)
-        insight = ServerInsight(opened.metrics, on_saturated=throttle.saturated)
-        progress.engine = lambda: _engine_line(throttle, insight)
+        insight = ServerInsight(opened.metrics, on_saturated=slots.saturated)
+        progress.engine = lambda: _engine_line(slots, insight)
         progress.status = ""
         progress.started = time.monotonic()
         watching = asyncio.create_task(insight.watch())
-        tries = Tries(attempts, note_failure, opened.failure, lambda: throttle.limit)
+        tries = Tries(attempts, note_failure, opened.failure, lambda: slots.limit)
         try:
-            yield AskedModel(opened.policy, throttle, progress, form, tries, dict(opened.facts or {}), events)
+            yield AskedModel(opened.policy, slots, progress, form, tries, dict(opened.facts or {}), events)
         finally:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
 
 
-def _engine_line(throttle: Throttle, insight: ServerInsight) -> str:
-    parts = [f"concurrency {throttle.limit} ({throttle.state}), {throttle.busy} at the model"]
+def _engine_line(slots: AdaptiveConcurrency, insight: ServerInsight) -> str:
+    parts = [f"concurrency {slots.limit} ({slots.state}), {slots.busy} at the model"]
     if (now := insight.now) is not None:
         parts.append(f"server {now.running:.0f} running, {now.waiting:.0f} waiting, KV {now.kv_usage:.0%}")
     return " · ".join(parts)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from evalharness.base.errors import UserError
 from evalharness.models.base import ContextOverflowError, PolicyError, Reply, RequestForm
 from evalharness.models.completion import RequestFaultError, TryFailedError, is_used_up, read_answer
-from evalharness.models.retry_policy import Patience, pause_before_retry
+from evalharness.models.retry_policy import RetryPolicy, pause_before_retry
 from evalharness.models.sampling import (
     Sampling,
     beyond_openai,
@@ -153,7 +153,7 @@ class ChatEndpoint:
         self._on_status = on_status
         self._on_overload = on_overload
         self._on_retry = on_retry
-        self._patience = Patience(timeout, on_status)
+        self._patience = RetryPolicy(timeout, on_status)
 
     async def start(self) -> None:
         """Connect, ask for the model and then for one real reply.
@@ -179,7 +179,7 @@ class ChatEndpoint:
         self._expected = self._served  # also after a restart
         self._made = self._transport.made
         self.max_model_len = self._served.max_model_len if self._served else None
-        self._patience = Patience(limit, self._on_status)
+        self._patience = RetryPolicy(limit, self._on_status)
         try:
             await self._say_ok()
         except ContextOverflowError as error:
@@ -187,7 +187,7 @@ class ChatEndpoint:
                 f"{self.base_url} refuses even a request of a few words as too long: {error}; serve the model with a "
                 "longer context (vLLM: --max-model-len 8192)"
             ) from None
-        self._patience = Patience(self._timeout, self._on_status)
+        self._patience = RetryPolicy(self._timeout, self._on_status)
 
     @property
     def _transport(self) -> Transport:

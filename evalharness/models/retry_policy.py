@@ -24,7 +24,7 @@ def pause_before_retry(failure: TryFailedError, earlier: int) -> float:
 
 
 @dataclass
-class Patience:
+class RetryPolicy:
     """What all requests to one server share: for how long none of them was answered."""
 
     limit_s: float

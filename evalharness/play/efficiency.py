@@ -2,7 +2,7 @@
 
 Efficiency = bound / wall. The bound is the largest of three times, none of which a run can beat:
 
-* model: the time its requests took, if every seat at it had been taken all the time;
+* model: the time its requests took, if every slot at it had been taken all the time;
 * environments: the CPU time of the simulators, spread over all cores;
 * the longest single episode, at the speed of the quickest replies.
 """
@@ -80,9 +80,9 @@ def _bounds(run: Measured) -> dict[Bound, float]:
     model_s = sum(times.model_s for times in run.families.values())
     if run.server and 0 < (run.server.requests_s or 0) < model_s:
         model_s = run.server.requests_s or 0.0  # the server's own clock: our delays are not in it
-    mean_seats = run.allowed_seat_s / run.wall_s if run.wall_s > 0 else 0.0
+    mean_slots = run.allowed_seat_s / run.wall_s if run.wall_s > 0 else 0.0
     return {
-        "model": model_s / mean_seats if mean_seats else 0.0,
+        "model": model_s / mean_slots if mean_slots else 0.0,
         "environments": sum(run.environment_cpu_s.values()) / run.cores,
         "longest_episode": run.longest_episode_s,
     }
@@ -156,7 +156,7 @@ def _low_advice(run: Measured, bounds: Mapping[Bound, float], titles: Mapping[st
         return f"the harness itself took {cpu:.0%} of a core at {turns:.0f} turns/s: it is the limit here"
     if run.pinned and shares["waiting_for_model"] > 0.25:
         return (
-            f"waiting {shares['waiting_for_model']:.0%} for a seat at the model: "
+            f"waiting {shares['waiting_for_model']:.0%} for a slot at the model: "
             f"raise --concurrency {2 * run.concurrency}, or leave it out"
         )
     in_flight = sum(t.wall_s for t in run.families.values()) / run.wall_s

@@ -1,4 +1,4 @@
-"""One job played, with the time it takes accounted for: seats at the model, replies, the simulator."""
+"""One job played, with the time it takes accounted for: slots at the model, replies, the simulator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from evalharness.base.timing import FamilyTimes, Latencies
 from evalharness.config import RunConfig
 from evalharness.envs.base import EnvSpec
-from evalharness.models.adaptive_concurrency import Throttle
+from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import Environment, Player, Policy, Reply
 from evalharness.models.template import Template
 from evalharness.models.tries import AbortedError
@@ -21,7 +21,7 @@ from evalharness.play.history import History
 from evalharness.play.progress import Progress
 from evalharness.play.scheduler import Job
 from evalharness.play.workers.process import RemoteEnvironment
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.format_trouble import ENOUGH, Replies
@@ -30,10 +30,10 @@ from evalharness.records.tokens import TurnTokens
 
 @dataclass
 class SeatedPlayer(Player):
-    """A player that waits for a seat at the model before each turn, and notes how long all took."""
+    """A player that waits for a slot at the model before each turn, and notes how long all took."""
 
     player: Player
-    throttle: Throttle
+    slots: AdaptiveConcurrency
     times: FamilyTimes
     latencies: Latencies
     job: Job
@@ -43,7 +43,7 @@ class SeatedPlayer(Player):
         began = time.perf_counter()
         asked: float | None = None
         try:
-            await self.throttle.take_seat(self.job.task.family, self.job.expected_turns - turn)
+            await self.slots.take_slot(self.job.task.family, self.job.expected_turns - turn)
             try:
                 async with self.budget.asking() if self.budget else nullcontext():
                     asked = time.perf_counter()
@@ -52,13 +52,13 @@ class SeatedPlayer(Player):
                     if self.budget:
                         self.budget.count(self.job.key, reply)
             finally:
-                self.throttle.leave_seat()
+                self.slots.leave_slot()
         finally:  # what a failed request waited for was time all the same
             ended = time.perf_counter()
             self.times.seat_s += (asked or ended) - began
             self.times.model_s += 0.0 if asked is None else ended - asked
         self.latencies.add(seconds)
-        self.throttle.answered()
+        self.slots.answered()
         return reply
 
     async def confirm(self) -> None:
@@ -72,9 +72,9 @@ class Episodes:
     config: RunConfig
     specs: Mapping[str, EnvSpec]
     prompts: Mapping[str, PromptFile]
-    voices: Mapping[str, Voice]
+    surfaces: Mapping[str, PlayedSurface]
     policy: Policy
-    throttle: Throttle
+    slots: AdaptiveConcurrency
     progress: Progress
     history: History
     template: Template | None = None
@@ -109,7 +109,7 @@ class Episodes:
             players.append(own)
             if self.config.policy.is_scripted:
                 return own
-            return SeatedPlayer(own, self.throttle, times, self._latencies, job, self.budget)
+            return SeatedPlayer(own, self.slots, times, self._latencies, job, self.budget)
 
         players: list[Player] = []
 
@@ -130,7 +130,7 @@ class Episodes:
                 environment,
                 player,
                 prompt=self.prompts[task.family],
-                voice=self.voices[task.family],
+                surface=self.surfaces[task.family],
                 sample=job.sample,
                 max_turns=self.config.agent.turn_limit(self.specs[task.family]),
                 keep_thinking=self.config.agent.history_thinking == "keep",

@@ -107,13 +107,13 @@ class Forecast:
 
     @property
     def seconds_left(self) -> float | None:
-        """The family that takes longest, or all work over all seats; None before the turns say anything."""
+        """The family that takes longest, or all work over all slots; None before the turns say anything."""
         unfinished = [family for family in self._families.values() if family.waiting]
         pace = self._overall_pace
         if not unfinished or pace is None:
             return None
-        seats = max(sum(len(family.running) for family in unfinished), 1)
-        work = sum(self._work(family, pace) for family in unfinished) / seats
+        slots = max(sum(len(family.running) for family in unfinished), 1)
+        work = sum(self._work(family, pace) for family in unfinished) / slots
         return max([work, *(self._alone(family, pace) for family in unfinished)])
 
     def seconds_left_of(self, name: str) -> float | None:
@@ -140,12 +140,12 @@ class Forecast:
         return self._episode_s(family) / family.turns if family.turns >= _ENOUGH_TURNS else overall
 
     def _work(self, family: _Family, overall: float) -> float:
-        """Seconds at one seat."""
+        """Seconds at one slot."""
         pace = self._family_pace(family, overall)
         return sum(self._turns_left(family, key) for key in family.waiting) * pace
 
     def _alone(self, family: _Family, overall: float) -> float:
-        """With the seats that it has now, and at least as long as its longest episode."""
+        """With the slots that it has now, and at least as long as its longest episode."""
         now, pace = self.clock(), self._family_pace(family, overall)
         longest = max(
             self._turns_left(family, key) * self._pace(family.running.get(key), pace, now)

@@ -12,7 +12,7 @@ from evalharness.base.timing import CallTimes
 from evalharness.envs.base import MAX_TURNS, Task
 from evalharness.models.base import ContextOverflowError, Environment, Player, PolicyStoppedError, Reply
 from evalharness.protocol import react, tools
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import EndedBy, Episode, Trim, Turn
 
@@ -51,7 +51,7 @@ class _Speaking:
     """The world as a policy may consult it: what it suggests is worded as the policy has to say it."""
 
     world: Environment
-    voice: Voice
+    surface: PlayedSurface
 
     @property
     def last_call(self) -> CallTimes:
@@ -65,14 +65,14 @@ class _Speaking:
 
     async def valid_actions(self) -> list[str]:
         # In the canonical order: a random policy then draws the same actions under every perturbation.
-        return [self.voice.action(action) for action in await self.world.valid_actions()]
+        return [self.surface.action(action) for action in await self.world.valid_actions()]
 
     async def oracle(self) -> list[str]:
-        return [self.voice.action(action) for action in await self.world.oracle()]
+        return [self.surface.action(action) for action in await self.world.oracle()]
 
     async def reference_plans(self) -> dict[str, list[str]]:
         plans = await self.world.reference_plans()
-        return {name: [self.voice.action(action) for action in plan] for name, plan in plans.items()}
+        return {name: [self.surface.action(action) for action in plan] for name, plan in plans.items()}
 
 
 async def _ask(player: Player, conversation: _Conversation, turn: int) -> Reply:
@@ -89,15 +89,15 @@ def opening(
     observation: str,
     *,
     prompt: PromptFile,
-    voice: Voice,
+    surface: PlayedSurface,
     max_turns: int,
     acts_by_tools: bool,
 ) -> list[Message]:
     """What a model reads before its first reply; `goal` and `observation` in the episode's words."""
-    shown = voice.prompt(prompt.for_kind(task.kind))
+    shown = surface.prompt(prompt.for_kind(task.kind))
     if acts_by_tools:
         shown = shown.for_tools(tools.FORMAT_RULES)
-    return shown.messages(voice.surface, goal, observation, max_turns=max_turns)
+    return shown.messages(surface.perturbed, goal, observation, max_turns=max_turns)
 
 
 async def play(
@@ -106,7 +106,7 @@ async def play(
     open_player: Callable[[Environment], Player],
     *,
     prompt: PromptFile,
-    voice: Voice,
+    surface: PlayedSurface,
     sample: int = 0,
     max_turns: int = MAX_TURNS,
     keep_thinking: bool = False,
@@ -121,18 +121,18 @@ async def play(
     goal, first_observation, info = await environment.reset(task)
     environment_s = environment.last_call.took_s
     worker_s = time.perf_counter() - clock - environment_s
-    goal, first_observation = voice.names(goal), voice.observation(first_observation)
+    goal, first_observation = surface.names(goal), surface.observation(first_observation)
     messages = opening(
         task,
         goal,
         first_observation,
         prompt=prompt,
-        voice=voice,
+        surface=surface,
         max_turns=max_turns,
         acts_by_tools=acts_by_tools,
     )
     conversation = _Conversation(messages, len(messages))
-    player = open_player(_Speaking(environment, voice))
+    player = open_player(_Speaking(environment, surface))
     turns: list[Turn] = []
     plan: str | None = None
     ended_by: EndedBy = "turn_limit"
@@ -167,10 +167,10 @@ async def play(
             observation = tools.correction(parsed) if acts_by_tools else react.correction(parsed)
         else:
             asked = time.perf_counter()
-            answer, terminated, info = await environment.step(voice.to_world(parsed.action))
+            answer, terminated, info = await environment.step(surface.to_world(parsed.action))
             simulated = environment.last_call.took_s
             waited = time.perf_counter() - asked - simulated
-            observation = voice.observation(answer, parsed.action)
+            observation = surface.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
             no_effect = info.get("no_effect")
         says = partial(tools.turn_messages, calls=reply.calls) if acts_by_tools else react.turn_messages
@@ -212,7 +212,7 @@ async def play(
         difficulty=task.difficulty,
         labels=task.labels,
         sample=sample,
-        perturbation=voice.name,
+        perturbation=surface.name,
         goal=goal,
         first_observation=first_observation,
         turns=tuple(turns),

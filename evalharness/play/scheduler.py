@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from evalharness.base.errors import InfrastructureError, first_error
 from evalharness.base.machine import usable_cores
 from evalharness.envs.base import MAX_TURNS, Task
-from evalharness.models.adaptive_concurrency import Throttle
+from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.tries import AbortedError, Tries
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import RemoteEnvironment, WorkerStartError
@@ -52,11 +52,11 @@ class _Queue:
 
 @dataclass
 class Scheduler:
-    """Plays jobs with as many episodes in flight as the throttle allows.
+    """Plays jobs with as many episodes in flight as the slots allows.
 
-    There is no barrier between turns, episodes or families. A seat that comes free goes to the family that holds
+    There is no barrier between turns, episodes or families. A slot that comes free goes to the family that holds
     least for the work it has left: all families end together, and one whose environments are slow or hang can
-    never hold more than its part of the seats while another has work.
+    never hold more than its part of the slots while another has work.
     """
 
     pools: Mapping[str, EnvironmentPool]
@@ -64,7 +64,7 @@ class Scheduler:
     on_episode: Callable[[Episode], None]
     on_failure: Callable[[Job, int, InfrastructureError, bool], None]
     """(job, attempt from 1, error, whether the episode is given up)."""
-    throttle: Throttle
+    slots: AdaptiveConcurrency
     attempts: int
     cores: int = field(default_factory=usable_cores)
     """Of all machines that workers run on."""
@@ -78,7 +78,7 @@ class Scheduler:
 
     def __post_init__(self) -> None:
         self._tries = Tries(
-            self.attempts, self.on_failure, lambda: self.policy_alive(), lambda: self.throttle.limit
+            self.attempts, self.on_failure, lambda: self.policy_alive(), lambda: self.slots.limit
         )
 
     async def run(self, jobs: Sequence[Job]) -> None:
@@ -91,18 +91,18 @@ class Scheduler:
                     self._grow_what_ends_last()
                     while (family := self._next_family()) is not None:
                         self._start(family, group)
-                    self.throttle.wanting = self._wanting()
+                    self.slots.wanting = self._wanting()
                     in_flight = any(queue.in_flight for queue in self._queues.values())
                     if not in_flight and (reason := self.halted()) is not None:
                         raise AbortedError(reason)
-                    await self.throttle.change()
+                    await self.slots.change()
                 looking.cancel()
         except BaseExceptionGroup as errors:
             raise first_error(errors) from None
 
     def _next_family(self) -> str | None:
-        """The family whose next episode starts now; None when the seats are taken or nothing is left."""
-        if not self._has_seats() or self.halted() is not None:
+        """The family whose next episode starts now; None when the slots are taken or nothing is left."""
+        if not self._has_slots() or self.halted() is not None:
             return None
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
@@ -114,14 +114,14 @@ class Scheduler:
             filter(None, ready), key=lambda f: (waiting[f].held, -waiting[f].turns_left, f), default=None
         )
 
-    def _has_seats(self) -> bool:
+    def _has_slots(self) -> bool:
         """Whether one more episode may start."""
-        return self.throttle.has_room_for(
+        return self.slots.has_room_for(
             sum(len(queue.jobs) + queue.in_flight for queue in self._queues.values())
         )
 
     def _wanting(self) -> dict[str, float] | None:
-        """What `Throttle.wanting` says."""
+        """What `AdaptiveConcurrency.wanting` says."""
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         if not waiting:
             return None
@@ -134,9 +134,9 @@ class Scheduler:
     def _grow_what_ends_last(self) -> None:
         """More workers for families whose episodes, in as many rounds as their environments need, would take more than
         half the run. Not where the user named how much is in flight."""
-        if self.throttle.pinned is not None:
+        if self.slots.pinned is not None:
             return
-        whole = sum(queue.turns_left for queue in self._queues.values()) / self.throttle.limit
+        whole = sum(queue.turns_left for queue in self._queues.values()) / self.slots.limit
         for family, queue in self._queues.items():
             pool = self.pools[family]
             while (
@@ -150,7 +150,7 @@ class Scheduler:
         queue = self._queues[family]
         job = queue.jobs.popleft()
         queue.in_flight += 1
-        self.throttle.begin_episode()
+        self.slots.begin_episode()
         group.create_task(self._one(job, queue))
 
     async def _one(self, job: Job, queue: _Queue) -> None:
@@ -159,7 +159,7 @@ class Scheduler:
         finally:
             queue.in_flight -= 1
             queue.turns_left -= job.expected_turns
-            self.throttle.end_episode()
+            self.slots.end_episode()
 
     async def _finish(self, job: Job, pool: EnvironmentPool) -> None:
         """Play one job, starting it over when infrastructure fails, until it is done or given up."""
@@ -176,7 +176,7 @@ class Scheduler:
 
     async def _look_after_pools(self) -> None:
         """More workers for a family whose workers are all busy while the machine has cores to spare, and for one whose
-        environments are all taken while the model has seats left and half the cores or more are idle."""
+        environments are all taken while the model has slots left and half the cores or more are idle."""
         with contextlib.suppress(asyncio.CancelledError):
             while True:
                 await asyncio.sleep(_LOOK_EVERY)
@@ -187,11 +187,11 @@ class Scheduler:
                 for family, queue in self._queues.items():
                     pool = self.pools[family]
                     overworked = pool.is_overworked(at_work[family]) and used < self.cores
-                    held_up = queue.in_flight >= pool.capacity and used < self.cores / 2 and self._has_seats()
+                    held_up = queue.in_flight >= pool.capacity and used < self.cores / 2 and self._has_slots()
                     if queue.jobs and (
                         (overworked and pool.grow()) or (held_up and pool.grow(cores_idle=True))
                     ):
-                        self.throttle.wake()
+                        self.slots.wake()
 
 
 def _queues(jobs: Sequence[Job]) -> dict[str, _Queue]:

@@ -30,7 +30,7 @@ from evalharness.play.progress import Progress
 from evalharness.play.scheduler import Job, Scheduler
 from evalharness.play.sizing import make_pools, make_throttle
 from evalharness.play.time_limit import NO_LIMIT, TimeLimit
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
 from evalharness.records.format_trouble import Replies
@@ -47,7 +47,7 @@ class Work:
     config: RunConfig
     specs: Mapping[str, EnvSpec]
     prompts: Mapping[str, PromptFile]
-    voices: Mapping[str, Voice]
+    surfaces: Mapping[str, PlayedSurface]
     data: Path | None
     jobs: Sequence[Job]
     budget: Budget | None = None
@@ -87,7 +87,7 @@ class Session:
         self.progress = progress
         self.history = history
         self.cores = site.cores or usable_cores()
-        self.throttle = make_throttle(work.config, len(work.jobs), self.cores)
+        self.slots = make_throttle(work.config, len(work.jobs), self.cores)
         self.pools = make_pools(
             work.config, work.specs, work.jobs, history, site, self.cores,
             data=work.data, log=store.folder / "workers.log",
@@ -140,15 +140,15 @@ class Session:
     async def _play_jobs(self, opened: Opened) -> _Spent:
         work, progress = self.work, self.progress
         insight = ServerInsight(
-            opened.metrics, on_saturated=self.throttle.saturated, on_preempted=self.throttle.preempted
+            opened.metrics, on_saturated=self.slots.saturated, on_preempted=self.slots.preempted
         )
         episodes = Episodes(
             work.config,
             work.specs,
             work.prompts,
-            work.voices,
+            work.surfaces,
             opened.policy,
-            self.throttle,
+            self.slots,
             progress,
             self.history,
             opened.template,
@@ -161,7 +161,7 @@ class Session:
             play=episodes.play,
             on_episode=self._keep,
             on_failure=self._note_failure,
-            throttle=self.throttle,
+            slots=self.slots,
             attempts=work.config.limits.attempts,
             cores=self.cores,
             policy_alive=opened.failure,
@@ -179,7 +179,7 @@ class Session:
             stopped = str(error)
         finally:
             wall_s, cpu_s = progress.elapsed, time.process_time() - cpu_before
-            allowed_s, down_s = self.throttle.allowed_seat_s(), opened.down_s()
+            allowed_s, down_s = self.slots.allowed_seat_s(), opened.down_s()
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
@@ -202,7 +202,7 @@ class Session:
 
     def _note_overload(self) -> None:
         self.progress.refusals += 1
-        self.throttle.overloaded()
+        self.slots.overloaded()
 
     def _note_retry(self) -> None:
         self.progress.retries += 1
@@ -219,10 +219,10 @@ class Session:
 
     def _line(self, insight: ServerInsight) -> str:
         """What the live view says of concurrency and server."""
-        throttle = self.throttle
-        parts = [f"{throttle.episodes} episodes in flight"]
+        slots = self.slots
+        parts = [f"{slots.episodes} episodes in flight"]
         if not self.work.config.policy.is_scripted:
-            parts = [f"concurrency {throttle.limit} ({throttle.state}), {throttle.busy} at the model"]
+            parts = [f"concurrency {slots.limit} ({slots.state}), {slots.busy} at the model"]
         if (now := insight.now) is not None:
             server = f"server {now.running:.0f} running, {now.waiting:.0f} waiting, KV {now.kv_usage:.0%}"
             if (hits := insight.prefix_hit_rate) is not None:
@@ -241,13 +241,13 @@ class Session:
             client_cpu_s=spent.client_cpu_s,
             longest_episode_s=spent.longest_episode_s,
             allowed_seat_s=spent.allowed_seat_s,
-            concurrency=self.throttle.limit,
-            highest_concurrency=self.throttle.highest,
-            pinned=self.throttle.pinned is not None,
+            concurrency=self.slots.limit,
+            highest_concurrency=self.slots.highest,
+            pinned=self.slots.pinned is not None,
             down_s=spent.down_s,
             server=spent.server,
             recycled_workers=sum(pool.recycled for pool in self.pools.values()),
-            overloads=self.throttle.overloads,
+            overloads=self.slots.overloads,
             events=self.events,
         )
         titles = {family: spec.title for family, spec in self.work.specs.items()}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalharness.config import RunConfig
 from evalharness.envs.base import EnvSpec
-from evalharness.models.adaptive_concurrency import Throttle, ceiling
+from evalharness.models.adaptive_concurrency import AdaptiveConcurrency, ceiling
 from evalharness.models.serving.arguments import option_value
 from evalharness.play.cluster import WorkerSite
 from evalharness.play.history import History, pool_sizes
@@ -22,14 +22,16 @@ _FEW_ENVIRONMENTS = 8
 """A worker that holds fewer has to wait for the model most of the time, so it may have as many on busy cores, too."""
 
 
-def make_throttle(config: RunConfig, jobs: int, cores: int) -> Throttle:
+def make_throttle(config: RunConfig, jobs: int, cores: int) -> AdaptiveConcurrency:
     pinned = config.policy.concurrency
     if pinned is None and config.policy.is_scripted:
         # Nothing waits for a model: as many episodes as processes can be at work.
         pinned = max(2 * cores, sum(config.place.workers.values()))
     most = option_value(shlex.split(config.policy.vllm_args), "max-num-seqs")
     servers = max(config.policy.replicas, len(config.policy.endpoints))
-    return Throttle(pinned, ceiling=ceiling(servers, int(most) if most and most.isdecimal() else None, jobs))
+    return AdaptiveConcurrency(
+        pinned, ceiling=ceiling(servers, int(most) if most and most.isdecimal() else None, jobs)
+    )
 
 
 def make_pools(

@@ -1,8 +1,8 @@
 """Perturbations: an environment in other words. Pure.
 
-Everything that a policy sees or says goes through a `Voice`: the prompt, the observations, the lists of valid actions,
-and its replies, which the voice turns back into the environment's own words. The environment itself is unchanged, and
-so is its scoring. What a perturbation changes is data that the environment brings along
+Everything that a policy sees or says goes through a `PlayedSurface`: the prompt, the observations, the lists of valid
+actions, and its replies, which the surface turns back into the environment's own words. The environment itself is
+unchanged, and so is its scoring. What a perturbation changes is data that the environment brings along
 (`evalharness.envs.base.Perturbation`).
 
 An action whose wording was changed is no longer understood in its old form: the environment then gets a word that it
@@ -80,8 +80,8 @@ def _opening(template: str) -> str:
     return template.partition("{")[0].strip()
 
 
-class Voice:
-    """An environment's words, as canonical as it has them or perturbed. The plain voice changes nothing."""
+class PlayedSurface:
+    """An environment's words, as canonical as it has them or perturbed. The plain surface changes nothing."""
 
     def __init__(self, spec: EnvSpec, name: str | None = None) -> None:
         self.name = None if name is None else normal_name(name)
@@ -92,7 +92,7 @@ class Voice:
         templates = {**spec.actions.templates, **self.perturbation.actions}
         if self.perturbation.upper_case:
             templates = {action: _in_capitals(template) for action, template in templates.items()}
-        self.surface = ActionSurface(templates)
+        self.perturbed = ActionSurface(templates)
         self.changed = [
             action for action, template in spec.actions.templates.items() if templates[action] != template
         ]
@@ -137,15 +137,15 @@ class Voice:
             action = self._read_otherwise(text.strip()) or action
         if action is not None and action.name in self.changed:
             tail = text[len(text.rstrip()) :]
-            text = self.surface.render(action) + tail
+            text = self.perturbed.render(action) + tail
         return self.names(text)
 
     def names(self, text: str) -> str:
-        """Any text with the numbered names as this voice writes them."""
+        """Any text with the numbered names as this surface writes them."""
         return text if self._spaced is None else self._spaced.sub(r"\1\2", text)
 
     def observation(self, text: str, said: str = "") -> str:
-        """An observation in this voice; `said` is the policy's action that it answers."""
+        """An observation in this surface; `said` is the policy's action that it answers."""
         if UNKNOWN_WORD in text:
             # Some games repeat the word that they do not know: let it be the policy's own.
             word = (said.split() or [""])[0]
@@ -159,7 +159,7 @@ class Voice:
         return self.names(text)
 
     def prompt(self, prompt: PromptFile) -> PromptFile:
-        """The prompt of one kind of task in this voice."""
+        """The prompt of one kind of task in this surface."""
         if self.name is None:
             return prompt
         how = self.perturbation
@@ -237,7 +237,7 @@ class Voice:
         for old, new in self.perturbation.prose.items():
             text = re.sub(rf"(?<![\w-]){re.escape(old)}(?![\w-])", lambda _, new=new: new, text)  # type: ignore[misc]
         for name in self.changed:
-            old, new = _opening(self.canonical.templates[name]), _opening(self.surface.templates[name])
+            old, new = _opening(self.canonical.templates[name]), _opening(self.perturbed.templates[name])
             if old and new:
                 text = text.replace(f'"{old}"', f'"{new}"')
         return text
@@ -308,9 +308,11 @@ def _bullets_reversed(text: str) -> str:
     return "\n".join([*out, *flush()])
 
 
-def voices(specs: Mapping[str, EnvSpec], families: Iterable[str], name: str | None) -> dict[str, Voice]:
-    """Family -> its voice. Raises UserError when a family does not have the perturbation."""
-    return {family: Voice(specs[family], name) for family in families}
+def surfaces(
+    specs: Mapping[str, EnvSpec], families: Iterable[str], name: str | None
+) -> dict[str, PlayedSurface]:
+    """Family -> its surface. Raises UserError when a family does not have the perturbation."""
+    return {family: PlayedSurface(specs[family], name) for family in families}
 
 
-__all__ = ["UNKNOWN_WORD", "Voice", "compose", "normal_name", "voices"]
+__all__ = ["UNKNOWN_WORD", "PlayedSurface", "compose", "normal_name", "surfaces"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, PromptFile, load_prompt
 
 
@@ -19,8 +19,8 @@ def played_prompt(
     prompt_hash: str,
     folder: Path | None = None,
     adaptation: Adaptation = AS_WRITTEN,
-) -> tuple[PromptFile, Voice] | None:
-    """The prompt in the episode's words, and its voice; None where no usable prompt file of that very hash is at hand.
+) -> tuple[PromptFile, PlayedSurface] | None:
+    """The prompt in the episode's words, and its surface; None where no usable prompt file with that hash is at hand.
 
     `folder` holds prompt files of the user's own, as `run --prompts` takes it. Kept: YAML is read in 10 ms, and a run
     has thousands of episodes.
@@ -30,9 +30,9 @@ def played_prompt(
         return None
     try:
         prompt = load_prompt(spec, folder, adaptation)
-        voice = Voice(spec, perturbation)
+        surface = PlayedSurface(spec, perturbation)
     except UserError:
         return None
     if prompt.sha256 != prompt_hash:
         return None
-    return voice.prompt(prompt.for_kind(kind)), voice
+    return surface.prompt(prompt.for_kind(kind)), surface

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
 
@@ -32,21 +32,21 @@ class Touched:
     """No plan is known: judged by goal and first observation."""
 
 
-def touched_tasks(plans: Iterable[Episode], voice: Voice, prompt: PromptFile) -> Touched:
+def touched_tasks(plans: Iterable[Episode], surface: PlayedSurface, prompt: PromptFile) -> Touched:
     """`plans`: an episode of the known plan of each task, in the environment's own words; `prompt`: of the family."""
-    how = voice.perturbation
+    how = surface.perturbation
     rewrites_prompt = how.reverse_actions or how.reorder_instruction or how.drop_format_rules
     tasks, actions, prompts, bare, count = set[str](), set[str](), set[str](), set[str](), 0
     prompt_differs: dict[str, bool] = {}
     for plan in plans:
         count += 1
         if plan.kind not in prompt_differs:
-            prompt_differs[plan.kind] = _prompt_differs(voice, prompt.for_kind(plan.kind))
+            prompt_differs[plan.kind] = _prompt_differs(surface, prompt.for_kind(plan.kind))
         if prompt_differs[plan.kind]:
             prompts.add(plan.task_id)
-        if _actions_differ(voice, plan):
+        if _actions_differ(surface, plan):
             actions.add(plan.task_id)
-        if _texts_differ(voice, plan) or (rewrites_prompt and prompt_differs[plan.kind]):
+        if _texts_differ(surface, plan) or (rewrites_prompt and prompt_differs[plan.kind]):
             tasks.add(plan.task_id)
         if not plan.turns:
             bare.add(plan.task_id)
@@ -59,21 +59,22 @@ def touched_tasks(plans: Iterable[Episode], voice: Voice, prompt: PromptFile) ->
     )
 
 
-def _prompt_differs(voice: Voice, prompt: PromptFile) -> bool:
-    plain = prompt.messages(voice.canonical, "", "")
-    return voice.prompt(prompt).messages(voice.surface, "", "") != plain
+def _prompt_differs(surface: PlayedSurface, prompt: PromptFile) -> bool:
+    plain = prompt.messages(surface.canonical, "", "")
+    return surface.prompt(prompt).messages(surface.perturbed, "", "") != plain
 
 
-def _actions_differ(voice: Voice, plan: Episode) -> bool:
-    return any(voice.action(turn.action) != turn.action for turn in plan.turns if turn.action is not None)
+def _actions_differ(surface: PlayedSurface, plan: Episode) -> bool:
+    return any(surface.action(turn.action) != turn.action for turn in plan.turns if turn.action is not None)
 
 
-def _texts_differ(voice: Voice, plan: Episode) -> bool:
+def _texts_differ(surface: PlayedSurface, plan: Episode) -> bool:
     return (
-        voice.names(plan.goal) != plan.goal
-        or voice.observation(plan.first_observation) != plan.first_observation
+        surface.names(plan.goal) != plan.goal
+        or surface.observation(plan.first_observation) != plan.first_observation
         # As in a game: what the policy said is what the world may repeat.
         or any(
-            voice.observation(turn.observation, turn.action or "") != turn.observation for turn in plan.turns
+            surface.observation(turn.observation, turn.action or "") != turn.observation
+            for turn in plan.turns
         )
     )

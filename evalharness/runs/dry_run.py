@@ -147,16 +147,16 @@ def _family_plan(
 
 def _first_prompt(config: RunConfig, chosen: Chosen, task: Task, data: Path | None) -> list[Message]:
     """Raises UserError where the environment does not start."""
-    spec, voice = chosen.specs[task.family], chosen.voices[task.family]
+    spec, surface = chosen.specs[task.family], chosen.surfaces[task.family]
     environment = spec.make(data)
     try:
         observation, _ = environment.reset(options={"task": task})
         return loop.opening(
             task,
-            voice.names(environment.goal),
-            voice.observation(observation),
+            surface.names(environment.goal),
+            surface.observation(observation),
             prompt=chosen.prompts[task.family],
-            voice=voice,
+            surface=surface,
             max_turns=config.agent.turn_limit(spec),
             acts_by_tools=config.agent.acts_by_tools,
         )

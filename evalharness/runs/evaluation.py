@@ -26,7 +26,7 @@ from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.scheduler import Job
 from evalharness.play.session import Session, Work
 from evalharness.play.time_limit import TimeLimit
-from evalharness.protocol.perturb import Voice, voices
+from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.make_manifest import make_manifest
@@ -56,7 +56,7 @@ class Chosen:
     tasks: Sequence[Task]
     prompts: Mapping[str, PromptFile]
     """Of the families that are played, sorted by name."""
-    voices: Mapping[str, Voice]
+    surfaces: Mapping[str, PlayedSurface]
 
 
 def choose(config: RunConfig, data: Path | None) -> Chosen:
@@ -80,7 +80,7 @@ def choose(config: RunConfig, data: Path | None) -> Chosen:
     for family, prompt in prompts.items():
         if line := prompt.fewer_examples({task.kind for task in tasks if task.family == family}):
             _LOG.info(line)
-    return Chosen(specs, tasks, prompts, voices(specs, families, config.agent.perturb))
+    return Chosen(specs, tasks, prompts, surfaces(specs, families, config.agent.perturb))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def evaluate(
     are recorded, and the outcome says so.
     """
     clock, chosen = TimeLimit(config.limits.time_limit), choose(config, data)
-    specs, tasks, prompts, spoken = chosen.specs, chosen.tasks, chosen.prompts, chosen.voices
+    specs, tasks, prompts, spoken = chosen.specs, chosen.tasks, chosen.prompts, chosen.surfaces
     families = list(prompts)
     counts = {
         f: FamilyProgress(sum(t.family == f for t in tasks) * config.selection.samples) for f in families

@@ -23,7 +23,7 @@ from evalharness.envs.base import EnvSpec
 from evalharness.models.base import Player, Reply
 from evalharness.play.loop import play
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, load_prompt
 from tests.play.test_scheduler import compass
 
@@ -324,7 +324,7 @@ async def _scored(spec: EnvSpec, task_id: str, said: Sequence[Sequence[str]]) ->
             RemoteEnvironment(worker, 0),
             lambda _: speaker,
             prompt=load_prompt(spec),
-            voice=Voice(spec),
+            surface=PlayedSurface(spec),
             max_turns=MAX_TURNS,
         )
     finally:

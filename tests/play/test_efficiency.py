@@ -14,7 +14,7 @@ TITLES = {"sciworld": "ScienceWorld", "babyai": "BabyAI"}
 
 
 def measured(**changes: Any) -> Measured:
-    """100 s, 32 seats, ScienceWorld alone, the server busy all the time, unless changed."""
+    """100 s, 32 slots, ScienceWorld alone, the server busy all the time, unless changed."""
     times = changes.pop("times", {"sciworld": FamilyTimes(90, 2700, 3200.0, 3150.0, 0.0, 40.0, 5.0)})
     values: dict[str, Any] = {
         "wall_s": 100.0, "cores": 8, "families": times, "environment_cpu_s": {"sciworld": 45.0},

@@ -17,13 +17,13 @@ from evalharness.base.errors import InfrastructureError
 from evalharness.base.timing import CallTimes, FamilyTimes, Latencies
 from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.models.adaptive_concurrency import Throttle
+from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import Player, Reply
 from evalharness.play.efficiency import report
 from evalharness.play.episodes import SeatedPlayer
 from evalharness.play.loop import play
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, load_prompt
 from tests.play.test_efficiency import TITLES, measured
 from tests.play.test_scheduler import compass, jobs_of
@@ -70,7 +70,7 @@ async def test_time_in_the_simulator_is_its_own_and_the_wait_for_its_process_sta
     monkeypatch.setattr("evalharness.play.loop.time.perf_counter", world.clock)
     episode = await play(
         make_task("alfworld", 0), world, lambda _: Speaker(),  # type: ignore[arg-type]
-        prompt=prompt, voice=Voice(spec), max_turns=2,
+        prompt=prompt, surface=PlayedSurface(spec), max_turns=2,
     )  # fmt: skip
     assert [(turn.environment_s, turn.worker_s) for turn in episode.turns] == [(0.5, 4.5), (0.0, 0.0)]
     assert (episode.environment_s, episode.worker_s) == (1.0, 9.0)
@@ -112,7 +112,7 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
 
     times = FamilyTimes()
     (job,) = jobs_of("compass", [30.0])
-    player: Player = SeatedPlayer(Failing(), Throttle(1), times, Latencies(), job)
+    player: Player = SeatedPlayer(Failing(), AdaptiveConcurrency(1), times, Latencies(), job)
     with pytest.raises(InfrastructureError):
         await player.reply([], turn=1)
     assert times.model_s > 0

@@ -16,11 +16,11 @@ TURN = made_episode(make_task("pddl", 0), turns=1).turns[0]
 
 @dataclass
 class Simulation:
-    """Episodes played at so many seats, on a clock of its own."""
+    """Episodes played at so many slots, on a clock of its own."""
 
     lengths: dict[tuple[str, int], int]
     """Turns that each episode will have."""
-    seats: int
+    slots: int
     turn_s: float
     now: float = 0.0
     seen: list[tuple[float, float | None]] = field(default_factory=list)
@@ -33,7 +33,7 @@ class Simulation:
         waiting = sorted(self.lengths, key=lambda key: -self.lengths[key] if longest_first else key[1])
         flight: dict[tuple[str, int], int] = {}
         while waiting or flight:
-            while waiting and len(flight) < self.seats:
+            while waiting and len(flight) < self.slots:
                 forecast.begin(waiting[0])
                 flight[waiting.pop(0)] = 0
             self.seen.append((self.now, forecast.seconds_left))
@@ -53,12 +53,12 @@ def keys(family: str, lengths: Sequence[int]) -> dict[tuple[str, int], int]:
 
 
 CASES = {
-    "one long episode at the end": Simulation(keys("pddl", [30] + [3] * 19), seats=20, turn_s=5.0),
-    "two families, one quick": Simulation(keys("babyai", [4] * 8) | keys("sciworld", [30, 30]), seats=10, turn_s=5.0),
-    "many at few seats": Simulation(keys("pddl", [30] * 40), seats=4, turn_s=1.0),
-    "half as long as expected": Simulation(keys("pddl", [15] * 60), seats=6, turn_s=1.0),
-    "five families, two seats": Simulation(
-        {k: v for f in "abcde" for k, v in keys(f, [30] * 4).items()}, seats=2, turn_s=2.0
+    "one long episode at the end": Simulation(keys("pddl", [30] + [3] * 19), slots=20, turn_s=5.0),
+    "two families, one quick": Simulation(keys("babyai", [4] * 8) | keys("sciworld", [30, 30]), slots=10, turn_s=5.0),
+    "many at few slots": Simulation(keys("pddl", [30] * 40), slots=4, turn_s=1.0),
+    "half as long as expected": Simulation(keys("pddl", [15] * 60), slots=6, turn_s=1.0),
+    "five families, two slots": Simulation(
+        {k: v for f in "abcde" for k, v in keys(f, [30] * 4).items()}, slots=2, turn_s=2.0
     ),
 }  # fmt: skip
 

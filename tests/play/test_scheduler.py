@@ -13,7 +13,7 @@ from command_line import EXAMPLE
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.models.adaptive_concurrency import Throttle
+from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import PolicyError
 from evalharness.models.tries import AbortedError
 from evalharness.play.history import History, pool_sizes
@@ -57,7 +57,7 @@ class Played:
         self.pools = {f: EnvironmentPool(spec, None, max_workers=4) for f in families}
         self.scheduler = Scheduler(
             pools=self.pools, play=self.play, on_episode=lambda episode: None,
-            on_failure=lambda *failure: None, throttle=Throttle(limit), attempts=2,
+            on_failure=lambda *failure: None, slots=AdaptiveConcurrency(limit), attempts=2,
         )  # fmt: skip
 
     async def play(self, job: Job, environment: RemoteEnvironment) -> Episode:
@@ -77,8 +77,8 @@ async def test_the_longest_episodes_start_first(compass: EnvSpec) -> None:
     assert [index for _, index in played.started] == [1, 3, 2, 4, 0]
 
 
-async def test_a_slow_family_cannot_take_the_seats_of_the_rest(compass: EnvSpec) -> None:
-    """Family `a` takes a thousand times as long a turn; with half of the work it holds half of the seats at most."""
+async def test_a_slow_family_cannot_take_the_slots_of_the_rest(compass: EnvSpec) -> None:
+    """Family `a` takes a thousand times as long a turn; with half of the work it holds half of the slots at most."""
     played = Played(compass, ["a", "b"], limit=8, steps={"a": 2000, "b": 2})
     await played.scheduler.run([*jobs_of("a", [30.0] * 12), *jobs_of("b", [30.0] * 12)])
     first = played.started[:8]
@@ -87,13 +87,13 @@ async def test_a_slow_family_cannot_take_the_seats_of_the_rest(compass: EnvSpec)
     assert sum(family == "a" for family, _ in played.started[:last_b]) <= 7
 
 
-async def test_a_family_with_more_work_gets_more_seats(compass: EnvSpec) -> None:
+async def test_a_family_with_more_work_gets_more_slots(compass: EnvSpec) -> None:
     played = Played(compass, ["a", "b"], limit=8, steps={"a": 5, "b": 5})
     await played.scheduler.run([*jobs_of("a", [30.0] * 30), *jobs_of("b", [30.0] * 10)])
     assert [family for family, _ in played.started[:8]].count("a") == 6
 
 
-async def test_every_family_gets_a_seat_however_little_it_has_to_do(compass: EnvSpec) -> None:
+async def test_every_family_gets_a_slot_however_little_it_has_to_do(compass: EnvSpec) -> None:
     played = Played(compass, ["a", "b"], limit=2, steps={"a": 5, "b": 5})
     await played.scheduler.run([*jobs_of("a", [30.0] * 30), *jobs_of("b", [1.0])])
     assert ("b", 0) in played.started[:2]
@@ -105,12 +105,12 @@ async def test_a_family_whose_environments_would_make_it_last_gets_more_and_its_
     played = Played(compass, ["a", "b"], limit=32, steps={"a": 3, "b": 3})
     for pool in played.pools.values():
         pool.size = 1  # four environments
-    throttle = played.scheduler.throttle = Throttle(pinned=None)
+    slots = played.scheduler.slots = AdaptiveConcurrency(pinned=None)
     wanting: list[dict[str, float] | None] = []
     play = played.scheduler.play
 
     async def look(job: Job, environment: RemoteEnvironment) -> Episode:
-        wanting.append(dict(throttle.wanting) if throttle.wanting is not None else None)
+        wanting.append(dict(slots.wanting) if slots.wanting is not None else None)
         return await play(job, environment)
 
     played.scheduler.play = look
@@ -189,7 +189,7 @@ async def test_a_failing_episode_starts_over_and_is_given_up_after_its_tries(com
     scheduler = Scheduler(
         pools={"a": EnvironmentPool(compass, None, 1)}, play=play, on_episode=lambda episode: None,
         on_failure=lambda job, attempt, error, final: failures.append((attempt, final)),
-        throttle=Throttle(4), attempts=3,
+        slots=AdaptiveConcurrency(4), attempts=3,
     )  # fmt: skip
     await scheduler.run(jobs_of("a", [1.0]))
     assert failures == [(1, False), (2, False), (3, True)]
@@ -309,7 +309,7 @@ async def test_pools_grow_to_the_cores_of_all_nodes_not_of_this_machine(
 
         scheduler = Scheduler(
             pools={"a": pool}, play=play, on_episode=lambda episode: None, on_failure=lambda *failure: None,
-            throttle=Throttle(1), attempts=1, cores=cores,
+            slots=AdaptiveConcurrency(1), attempts=1, cores=cores,
         )  # fmt: skip
         await scheduler.run(jobs_of("a", [30.0] * 6))
         grown[name] = pool.size
@@ -321,7 +321,7 @@ async def test_pools_grow_to_the_cores_of_all_nodes_not_of_this_machine(
 async def test_idle_cores_get_workers_for_a_family_whose_environments_are_all_taken(
     compass: EnvSpec, monkeypatch: pytest.MonkeyPatch, share: float, workers: int
 ) -> None:
-    """The model has seats for all twelve episodes, a worker has environments for four."""
+    """The model has slots for all twelve episodes, a worker has environments for four."""
     monkeypatch.setattr("evalharness.play.scheduler._LOOK_EVERY", 0.0)
     monkeypatch.setattr(EnvironmentPool, "look", lambda pool: share)
     pool = EnvironmentPool(compass, None, max_workers=3, size=1, busy_workers=1)
@@ -333,7 +333,7 @@ async def test_idle_cores_get_workers_for_a_family_whose_environments_are_all_ta
 
     scheduler = Scheduler(
         pools={"a": pool}, play=play, on_episode=lambda episode: None, on_failure=lambda *failure: None,
-        throttle=Throttle(None, ceiling=32), attempts=1, cores=1,
+        slots=AdaptiveConcurrency(None, ceiling=32), attempts=1, cores=1,
     )  # fmt: skip
     await scheduler.run(jobs_of("a", [30.0] * 12))
     assert pool.size == workers
@@ -358,7 +358,8 @@ async def test_a_policy_that_gives_no_reply_ends_the_run(
 
     scheduler = Scheduler(
         pools={"a": EnvironmentPool(compass, None, max_workers=1)}, play=fails, on_episode=lambda episode: None,
-        on_failure=lambda job, attempt, failure, final: failures.append(failure), throttle=Throttle(1), attempts=2,
+        on_failure=lambda job, attempt, failure, final: failures.append(failure), slots=AdaptiveConcurrency(1),
+        attempts=2,
     )  # fmt: skip
     if most is None:
         await scheduler.run(jobs_of("a", [1.0] * 3))

@@ -18,7 +18,7 @@ from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.envs.base import Task, TextEnv
 from evalharness.envs.surface import Action
-from evalharness.protocol.perturb import UNKNOWN_WORD, Voice, normal_name
+from evalharness.protocol.perturb import UNKNOWN_WORD, PlayedSurface, normal_name
 from evalharness.protocol.prompt import load_prompt
 from tests.support.contracts import FAMILIES, contract
 
@@ -31,13 +31,13 @@ COMBINED = [(family, name) for family in FAMILIES for name in contract(family).c
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 def test_a_perturbation_rewords_known_actions_and_keeps_their_slots(family: str, name: str) -> None:
     spec = SPECS[family]
-    voice = Voice(spec, name)
-    for action, template in voice.surface.templates.items():
+    surface = PlayedSurface(spec, name)
+    for action, template in surface.perturbed.templates.items():
         assert sorted(re.findall(r"{\w+}", template)) == sorted(
             re.findall(r"{\w+}", spec.actions.templates[action])
         )
-    assert len(set(voice.surface.templates.values())) == len(set(spec.actions.templates.values()))
-    assert name != "verbs" or voice.changed
+    assert len(set(surface.perturbed.templates.values())) == len(set(spec.actions.templates.values()))
+    assert name != "verbs" or surface.changed
 
 
 @pytest.mark.parametrize("family", PLAYED)
@@ -46,13 +46,13 @@ def test_a_perturbation_rewords_known_actions_and_keeps_their_slots(family: str,
 def test_every_action_is_read_back_as_it_was_worded(family: str, data: st.DataObject) -> None:
     spec = SPECS[family]
     names = [None, *(name for known, name in [*EVERY, *COMBINED] if known == family)]
-    voice = Voice(spec, data.draw(st.sampled_from(names)))
+    surface = PlayedSurface(spec, data.draw(st.sampled_from(names)))
     action = data.draw(st.sampled_from(sorted(spec.actions.templates)))
     slots = re.findall(r"{(\w+)}", spec.actions.templates[action])
     meant = Action(action, {slot: data.draw(contract(family).names) for slot in slots})
-    assert voice.surface.parse(voice.surface.render(meant)) == meant
-    canonical = voice.canonical.render(meant)
-    assert voice.to_world(voice.action(canonical)) == canonical
+    assert surface.perturbed.parse(surface.perturbed.render(meant)) == meant
+    canonical = surface.canonical.render(meant)
+    assert surface.to_world(surface.action(canonical)) == canonical
 
 
 def spoken_cases(family: str, name: str) -> list[Callable[[str], str]]:
@@ -76,42 +76,48 @@ def test_what_is_around_an_action_reaches_the_environment_as_it_would_without_a_
     family: str, name: str, data: st.DataObject
 ) -> None:
     """So what the plain environment forgives (or not) is forgiven (or not) under every perturbation."""
-    voice = Voice(SPECS[family], name)
+    surface = PlayedSurface(SPECS[family], name)
     case = data.draw(st.sampled_from(spoken_cases(family, name)))
     before, after = data.draw(st.sampled_from(BEFORE)), data.draw(st.sampled_from(AFTER))
     for action, template in SPECS[family].actions.templates.items():
         slots = {slot: data.draw(contract(family).names) for slot in re.findall(r"{(\w+)}", template)}
-        canonical = voice.canonical.render(Action(action, slots))
-        given_to_world = voice.to_world(before + case(voice.action(canonical)) + after)
+        canonical = surface.canonical.render(Action(action, slots))
+        given_to_world = surface.to_world(before + case(surface.action(canonical)) + after)
         assert given_to_world.lower() == (before + canonical + after).lower()
 
 
 @pytest.mark.parametrize(("family", "name"), EVERY)
 def test_the_old_form_is_refused_however_it_ends(family: str, name: str) -> None:
-    voice = Voice(SPECS[family], name)
-    for action in voice.changed:
-        slots = re.findall(r"{(\w+)}", voice.canonical.templates[action])
-        old = voice.canonical.render(Action(action, dict.fromkeys(slots, "thing")))
+    surface = PlayedSurface(SPECS[family], name)
+    for action in surface.changed:
+        slots = re.findall(r"{(\w+)}", surface.canonical.templates[action])
+        old = surface.canonical.render(Action(action, dict.fromkeys(slots, "thing")))
         for before in BEFORE:
             for after in AFTER:
-                assert voice.to_world(before + old + after) == UNKNOWN_WORD
+                assert surface.to_world(before + old + after) == UNKNOWN_WORD
 
 
 @settings(deadline=None)
 @given(st.text())
 @pytest.mark.parametrize("family", PLAYED)
 def test_the_plain_voice_changes_nothing(family: str, text: str) -> None:
-    voice = Voice(SPECS[family])
-    assert voice.to_world(text) == voice.action(text) == voice.names(text) == voice.observation(text) == text
+    surface = PlayedSurface(SPECS[family])
+    assert (
+        surface.to_world(text)
+        == surface.action(text)
+        == surface.names(text)
+        == surface.observation(text)
+        == text
+    )
 
 
 @settings(deadline=None)
 @given(st.text())
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 def test_any_text_is_survivable(family: str, name: str, text: str) -> None:
-    voice = Voice(SPECS[family], name)
-    voice.to_world(text)
-    voice.observation(text, text)
+    surface = PlayedSurface(SPECS[family], name)
+    surface.to_world(text)
+    surface.observation(text, text)
 
 
 def test_a_long_reply_does_not_make_a_pattern_backtrack_without_end() -> None:
@@ -121,10 +127,10 @@ def test_a_long_reply_does_not_make_a_pattern_backtrack_without_end() -> None:
 import resource
 resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
 from evalharness.envs import specs
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 for spec in specs().values():
     for name in spec.actions.wording.perturbations:
-        Voice(spec, name).to_world("take from to with in on " * 400)
+        PlayedSurface(spec, name).to_world("take from to with in on " * 400)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -132,12 +138,12 @@ for spec in specs().values():
 
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 def test_the_old_form_is_refused_and_the_new_one_is_not(family: str, name: str) -> None:
-    voice = Voice(SPECS[family], name)
-    for action in voice.changed:
-        slots = re.findall(r"{(\w+)}", voice.canonical.templates[action])
-        old = voice.canonical.render(Action(action, dict.fromkeys(slots, "thing")))
-        assert voice.to_world(old) == UNKNOWN_WORD
-        assert voice.to_world(voice.action(old)) == old
+    surface = PlayedSurface(SPECS[family], name)
+    for action in surface.changed:
+        slots = re.findall(r"{(\w+)}", surface.canonical.templates[action])
+        old = surface.canonical.render(Action(action, dict.fromkeys(slots, "thing")))
+        assert surface.to_world(old) == UNKNOWN_WORD
+        assert surface.to_world(surface.action(old)) == old
 
 
 def test_what_the_prose_of_a_perturbation_replaces_is_in_the_prompt() -> None:
@@ -151,13 +157,13 @@ def test_what_the_prose_of_a_perturbation_replaces_is_in_the_prompt() -> None:
 @pytest.mark.parametrize(("family", "name"), [*EVERY, *COMBINED])
 def test_the_worked_example_shows_the_new_form_only(family: str, name: str) -> None:
     prompt = load_prompt(SPECS[family])
-    voice = Voice(SPECS[family], name)
+    surface = PlayedSurface(SPECS[family], name)
     for kind in ["", *prompt.variants] if prompt.example else prompt.variants:
-        plain, worded = prompt.for_kind(kind), voice.prompt(prompt.for_kind(kind))
+        plain, worded = prompt.for_kind(kind), surface.prompt(prompt.for_kind(kind))
         assert plain.example
         assert worded.example
         for before, after in zip(plain.example.steps, worded.example.steps, strict=True):
-            assert voice.to_world(after.action).rstrip(" .") == before.action.rstrip(" .")
+            assert surface.to_world(after.action).rstrip(" .") == before.action.rstrip(" .")
 
 
 def test_the_same_perturbations_in_another_order_are_the_same() -> None:
@@ -219,8 +225,8 @@ class Curves:
         plain = [self.step(action) for action in plan]
         self.played += 1
         for name in names:
-            voice = Voice(SPECS[task.family], name)
-            given = [voice.to_world(voice.action(action)) for action in plan]
+            surface = PlayedSurface(SPECS[task.family], name)
+            given = [surface.to_world(surface.action(action)) for action in plan]
             assert UNKNOWN_WORD not in given
             if given != plan or name == really:
                 assert self.play(task, given) == plain, (task.id, name)
@@ -275,11 +281,13 @@ def test_the_worlds_forgive_the_same_under_every_perturbation(family: str) -> No
             score = curves.play(task, said)
             forgiven += score == plain
             for name in names_of(family):
-                voice = Voice(SPECS[family], name)
+                surface = PlayedSurface(SPECS[family], name)
                 if change == "upper" and str.upper not in spoken_cases(family, name):
                     continue
-                worded = [voice.action(action) for action in plan]
-                given = [voice.to_world(a.upper() if change == "upper" else change.format(a)) for a in worded]
+                worded = [surface.action(action) for action in plan]
+                given = [
+                    surface.to_world(a.upper() if change == "upper" else change.format(a)) for a in worded
+                ]
                 if given != said:
                     if tuple(given) not in scored:
                         scored[tuple(given)] = curves.play(task, given)
@@ -310,14 +318,14 @@ def check_refusals(family: str, task: Task, data: Path | None = None) -> None:
     try:
         plan = environment.oracle() or environment.valid_actions()[:5]
         for name in names_of(family):
-            voice = Voice(SPECS[family], name)
+            surface = PlayedSurface(SPECS[family], name)
             environment.reset(options={"task": task})
             for action in plan[:5]:
-                if voice.action(action) == action:
+                if surface.action(action) == action:
                     continue
                 before = environment.valid_actions()
-                raw, _, terminated, _, info = environment.step(voice.to_world(action))
-                shown = voice.observation(raw, action)
+                raw, _, terminated, _, info = environment.step(surface.to_world(action))
+                shown = surface.observation(raw, action)
                 assert not terminated
                 assert UNKNOWN_WORD not in shown
                 assert not info["valid"]
@@ -344,16 +352,16 @@ def check_listing(family: str, task: Task, data: Path | None = None) -> None:
     environment, _ = start(task, data)
     try:
         for name in names_of(family):
-            voice = Voice(SPECS[family], name)
+            surface = PlayedSurface(SPECS[family], name)
             environment.reset(options={"task": task})
-            check = voice.action(SPECS[family].actions.templates[help_action])
-            raw, *_ = environment.step(voice.to_world(check))
-            shown = voice.observation(raw, check)
+            check = surface.action(SPECS[family].actions.templates[help_action])
+            raw, *_ = environment.step(surface.to_world(check))
+            shown = surface.observation(raw, check)
             prefix = SPECS[family].actions.wording.listing
             assert shown.startswith(prefix)
             listed = [item.strip() for item in shown.removeprefix(prefix).split(", ")]
             plain = [item.strip() for item in raw.removeprefix(prefix).split(", ")]
-            heard = [voice.to_world(item).strip() for item in listed]
+            heard = [surface.to_world(item).strip() for item in listed]
             assert UNKNOWN_WORD not in heard
             # Where it lists other words than those it takes, only their number can be compared.
             same = (
@@ -382,13 +390,13 @@ def test_the_command_shows_both_forms_at_80_columns(
         assert main(["perturb", "show", family, name]) == 0
         shown = capsys.readouterr().out
         assert max(map(len, shown.splitlines())) <= 80
-        voice = Voice(SPECS[family], name)
+        surface = PlayedSurface(SPECS[family], name)
         prompt = load_prompt(SPECS[family])
-        listed = [action for action in voice.changed if action in (prompt.actions or voice.changed)]
+        listed = [action for action in surface.changed if action in (prompt.actions or surface.changed)]
         for action in listed[:1]:
             words = " ".join(shown.split())
-            assert " ".join(voice.surface.templates[action].split()) in words
-            assert " ".join(voice.canonical.templates[action].split()) in words
+            assert " ".join(surface.perturbed.templates[action].split()) in words
+            assert " ".join(surface.canonical.templates[action].split()) in words
     assert main(["perturb", "list"]) == 0
     printed = capsys.readouterr().out
     assert all(family in printed for family in FAMILIES)

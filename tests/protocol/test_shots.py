@@ -8,7 +8,7 @@ import pytest
 
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, load_prompt
 
@@ -16,8 +16,8 @@ SPECS = specs()
 
 
 def sent(family: str, kind: str, how: Adaptation, perturbation: str | None = None) -> list[str]:
-    prompt, voice = load_prompt(SPECS[family], None, how), Voice(SPECS[family], perturbation)
-    messages = voice.prompt(prompt.for_kind(kind)).messages(voice.surface, "the goal", "a room")
+    prompt, surface = load_prompt(SPECS[family], None, how), PlayedSurface(SPECS[family], perturbation)
+    messages = surface.prompt(prompt.for_kind(kind)).messages(surface.perturbed, "the goal", "a room")
     return [message["content"] for message in messages]
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.records.episode import Episode
 from evalharness.records.store import read_episodes
@@ -35,7 +35,7 @@ def plan(family: str, index: int, *actions: str, goal: str = "", observation: st
 
 def touched(family: str, name: str, *plans: Episode) -> Touched:
     spec = specs()[family]
-    return touched_tasks(plans, Voice(spec, name), load_prompt(spec))
+    return touched_tasks(plans, PlayedSurface(spec, name), load_prompt(spec))
 
 
 def ids(family: str, *indices: int) -> set[str]:

@@ -12,7 +12,7 @@ from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.machine import usable_cores
 from evalharness.base.reading import open_file
 from evalharness.checks.verify.described import Described, described, missing, task_findings
-from evalharness.checks.verify.findings import Finding, Verdict
+from evalharness.checks.verify.findings import Finding, FolderCheck
 from evalharness.checks.verify.options import (
     config_findings,
     config_notes,
@@ -32,7 +32,7 @@ from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.scheduler import Job, Scheduler
 from evalharness.play.sizing import make_pools, make_throttle
 from evalharness.play.workers.process import RemoteEnvironment
-from evalharness.protocol.perturb import Voice, voices
+from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import EPISODES, EpisodeKey, read_failures, read_manifest
@@ -50,7 +50,7 @@ def verify(
     data: Path | None = None,
     watch: Watch = unwatched,
     suites: TemporarySuites = NO_SUITES,
-) -> Verdict:
+) -> FolderCheck:
     """Replay every episode of a run folder and compute all its numbers again. `suites` makes open suites that nobody
     has frozen here, as far as it may.
 
@@ -143,7 +143,7 @@ class _Check:
         config = RunConfig.of(
             model="oracle", suite=self.about.config.selection.suite
         )  # how many processes, nothing else
-        spoken = voices(installed_specs(), families, self.about.config.agent.perturb)
+        spoken = surfaces(installed_specs(), families, self.about.config.agent.perturb)
         counts = {f: FamilyProgress(sum(job.task.family == f for job in self._jobs)) for f in families}
         progress = Progress(counts)
         progress.expect({(job.task.id, job.sample): job.expected_turns for job in self._jobs})
@@ -151,7 +151,9 @@ class _Check:
             with watch(progress):
                 run_to_end(self._replay_all(config, spoken, progress))
 
-    async def _replay_all(self, config: RunConfig, spoken: Mapping[str, Voice], progress: Progress) -> None:
+    async def _replay_all(
+        self, config: RunConfig, spoken: Mapping[str, PlayedSurface], progress: Progress
+    ) -> None:
         limits = self.manifest.turn_limits
         scripted = is_scripted(self.manifest.options)
 
@@ -196,7 +198,7 @@ class _Check:
                     play=one,
                     on_episode=keep,
                     on_failure=failed,
-                    throttle=make_throttle(config, len(self._jobs), cores),
+                    slots=make_throttle(config, len(self._jobs), cores),
                     attempts=_ATTEMPTS,
                     cores=cores,
                 )
@@ -207,7 +209,7 @@ class _Check:
             file.seek(self._offsets[job.task.id, job.sample])
             return read_episode(file.readline())
 
-    def verdict(self, seconds: float) -> Verdict:
+    def verdict(self, seconds: float) -> FolderCheck:
         findings = [*self.about.findings, *self.findings]
         for key in sorted(self._of_episodes):
             findings += self._of_episodes[key]
@@ -218,7 +220,7 @@ class _Check:
             except UserError:  # errors.jsonl is damaged, which is among the findings
                 differing, more = [], ["the totals were not checked"]
             findings, notes = [*findings, *differing], [*notes, *more]
-        return Verdict(
+        return FolderCheck(
             self.folder,
             len(self.scores),
             self.turns,

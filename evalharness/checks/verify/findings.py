@@ -55,7 +55,7 @@ def _short(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class FolderCheck:
     """What became of the check of one run folder."""
 
     folder: Path

@@ -10,7 +10,7 @@ from evalharness.checks.verify.findings import Finding, Kind, same
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment
 from evalharness.protocol import react, tools
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.react import FormatError, ParsedReply
 from evalharness.records.episode import EndedBy, Episode, Turn
 
@@ -67,14 +67,14 @@ def _correction(parsed: ParsedReply, how: How) -> str:
 
 
 async def replay(
-    recorded: Episode, task: Task, environment: Environment, voice: Voice, how: How
+    recorded: Episode, task: Task, environment: Environment, surface: PlayedSurface, how: How
 ) -> tuple[Episode, Sequence[Finding]]:
     """The episode as its actions make it, and where the recorded one differs.
 
     Infrastructure errors pass through: the caller tries again."""
     notes = _Notes(recorded)
     goal, first, info = await environment.reset(task)
-    goal, first = voice.names(goal), voice.observation(first)
+    goal, first = surface.names(goal), surface.observation(first)
     notes.differ("task", "goal", recorded.goal, goal)
     notes.differ("task", "first observation", recorded.first_observation, first)
     turns: list[Turn] = []
@@ -101,8 +101,8 @@ async def replay(
         if parsed.action is None:
             observation = correction
         else:
-            answer, terminated, info = await environment.step(voice.to_world(parsed.action))
-            observation = voice.observation(answer, parsed.action)
+            answer, terminated, info = await environment.step(surface.to_world(parsed.action))
+            observation = surface.observation(answer, parsed.action)
             valid, completed = info["valid"], tuple(info["subgoals_completed"])
             no_effect = info.get("no_effect")
         notes.turn(position, "replay", "observation", turn.observation, observation)

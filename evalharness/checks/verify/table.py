@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evalharness.base.text import duration, printable
-from evalharness.checks.verify.findings import Finding, Verdict
+from evalharness.checks.verify.findings import Finding, FolderCheck
 
 _KINDS = {
     "manifest": "the manifest says something else than its own configuration",
@@ -31,7 +31,7 @@ def _line(console: Console, text: str, style: str | None = None) -> None:
     console.print(Text(printable(text, single_line=True), style=style or ""), soft_wrap=True)
 
 
-def print_verdict(console: Console, verdict: Verdict, *, most: int) -> None:
+def print_verdict(console: Console, verdict: FolderCheck, *, most: int) -> None:
     """`most`: findings of one kind that are shown."""
     played = f"{verdict.episodes} episodes and {verdict.turns} turns replayed in {duration(verdict.seconds)}"
     if verdict.verified:

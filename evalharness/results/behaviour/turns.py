@@ -159,13 +159,13 @@ def _names_arguments(thought: Sequence[str], action: str | None, surface: Action
 def action_reader(family: str, perturbation: str | None) -> ActionReader:
     """How to read a family, as its installed environment says; one that is not installed is read plainly."""
     from evalharness.envs import specs
-    from evalharness.protocol.perturb import Voice
+    from evalharness.protocol.perturb import PlayedSurface
 
     spec = specs().get(family)
     if spec is None:
         return ActionReader()
     return ActionReader(
-        to_world=Voice(spec, perturbation).to_world,
+        to_world=PlayedSurface(spec, perturbation).to_world,
         surface=ActionSurface({name: plain(text) for name, text in spec.actions.templates.items()}),
         help_action=plain(spec.actions.help) if spec.actions.help else ActionReader.help_action,
         place=spec.place,

@@ -52,12 +52,12 @@ def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message]
     if found is None:
         text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
         return [{"role": "user", "content": text}], False
-    prompt, voice = found
+    prompt, surface = found
     if protocol.acts_by_tools:
         prompt = prompt.for_tools(tools.FORMAT_RULES)
     limit = protocol.limits.get(episode.family, MAX_TURNS)
     goal, observation = episode.goal, episode.first_observation
-    return prompt.messages(voice.surface, goal, observation, max_turns=limit), True
+    return prompt.messages(surface.perturbed, goal, observation, max_turns=limit), True
 
 
 def _turn_messages(turn: Turn, protocol: Protocol) -> list[Message]:

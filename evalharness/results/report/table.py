@@ -151,7 +151,7 @@ def warnings(summary: Summary, titles: Mapping[str, str]) -> list[str]:
 
 _PARTS = {
     "model": "model",
-    "waiting_for_model": "waiting for a seat at the model",
+    "waiting_for_model": "waiting for a slot at the model",
     "environment": "environments",
     "starting_workers": "starting workers",
     "waiting_for_worker": "waiting for workers",

@@ -62,7 +62,7 @@ class Prompts:
         found = played_prompt(family, kind, perturbation, prompt_hash, self.folder, adaptation)
         if found is None:
             return None
-        prompt, voice = found
+        prompt, surface = found
         if acts_by_tools:
             prompt = prompt.for_tools(FORMAT_RULES)
-        return prompt.messages(voice.surface, GOAL, OBSERVATION, max_turns=max_turns)
+        return prompt.messages(surface.perturbed, GOAL, OBSERVATION, max_turns=max_turns)

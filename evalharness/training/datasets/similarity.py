@@ -17,7 +17,7 @@ import numpy as np
 
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.results.diversity import embed
 from evalharness.suites.open import FROZEN_SEED
@@ -55,7 +55,7 @@ def of_family(family: str, seed: int) -> list[str]:
     spec = specs()[family]
     tasks = spec.suites.load_tasks("open", None, FROZEN_SEED)
     prompt = load_prompt(spec)
-    surface = Voice(spec).surface
+    surface = PlayedSurface(spec).perturbed
     texts = []
     for task in Random(f"environments/{seed}").sample(tasks, min(OF_FAMILY, len(tasks))):
         bare = prompt.for_kind(task.kind).model_copy(update={"example": None})

@@ -16,7 +16,7 @@ from evalharness.training.envserver.messages import (
     TextObservation,
 )
 from evalharness.training.envserver.pools import Pools
-from evalharness.training.envserver.session import Answer, Reward, Rules, Session
+from evalharness.training.envserver.session import Answer, EnvSession, Reward, Rules
 from evalharness.training.envserver.tasks import SPLITS, Served, TaskTable, UnknownTaskError
 
 
@@ -54,8 +54,8 @@ class Service:
     def _described(self, split: str, index: int) -> dict[str, Any]:
         served = self.table.at(split, index)
         task = served.task
-        voice = self.rules.voices[task.family]
-        prompt = voice.prompt(self.rules.prompts[task.family].for_kind(task.kind))
+        surface = self.rules.surfaces[task.family]
+        prompt = surface.prompt(self.rules.prompts[task.family].for_kind(task.kind))
         return {
             "id": served.id,
             "index": index,
@@ -63,7 +63,7 @@ class Service:
             "kind": task.kind,
             "difficulty": task.difficulty,
             "suite_seed": served.suite_seed,
-            "goal": voice.names(task.goal),
+            "goal": surface.names(task.goal),
             "system_prompt": prompt.system.strip(),
             "max_turns": self.rules.turn_limits[task.family],
         }
@@ -74,7 +74,7 @@ class ClientSession:
 
     def __init__(self, service: Service) -> None:
         self.service = service
-        self._session = Session(service.pools, service.rules)
+        self._session = EnvSession(service.pools, service.rules)
         self._split: str | None = None
 
     async def reset(self, asked: ResetRequest) -> dict[str, Any]:

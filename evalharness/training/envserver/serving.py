@@ -15,7 +15,7 @@ from aiohttp.http_exceptions import BadHttpMessage
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
-from evalharness.protocol.perturb import voices
+from evalharness.protocol.perturb import surfaces
 from evalharness.protocol.prompt import load_prompts
 from evalharness.suites.selection import families_of_all
 from evalharness.training.envserver.application import Door, application, is_loopback
@@ -81,7 +81,7 @@ def make_service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path
     families = chosen_families(specs, options.families, options.suite)
     names = [spec.family for spec in families]
     prompts = load_prompts(families, options.prompts)
-    spoken = voices(specs, names, options.perturb)
+    spoken = surfaces(specs, names, options.perturb)
     wanted = Wanted(
         families, options.train_seeds, options.validation_seeds, options.suite, options.allow_eval_tasks
     )

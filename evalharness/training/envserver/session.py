@@ -17,7 +17,7 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment, Player, Reply
 from evalharness.play import loop
 from evalharness.play.workers.process import RemoteEnvironment
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
 from evalharness.training.envserver.pools import Pools
@@ -38,7 +38,7 @@ class Rules:
 
     specs: Mapping[str, EnvSpec]
     prompts: Mapping[str, PromptFile]
-    voices: Mapping[str, Voice]
+    surfaces: Mapping[str, PlayedSurface]
     turn_limits: Mapping[str, int]
     """Family -> turns of an episode."""
     keep_thinking: bool = False
@@ -172,7 +172,7 @@ class RunningEpisode:
                 self.world,
                 self._client.begin,
                 prompt=rules.prompts[task.family],
-                voice=rules.voices[task.family],
+                surface=rules.surfaces[task.family],
                 max_turns=rules.turn_limits[task.family],
                 keep_thinking=rules.keep_thinking,
                 on_turn=self.turns.append,
@@ -193,7 +193,7 @@ class RunningEpisode:
         return Answer(new)
 
 
-class Session:
+class EnvSession:
     """What belongs to one connection, and to nobody else."""
 
     def __init__(self, pools: Pools, rules: Rules) -> None:

@@ -13,11 +13,11 @@ from rich.text import Text
 
 from evalharness.base.text import duration
 from evalharness.base.watching import dim, watching
-from evalharness.training.grounded.grounded import Progress
+from evalharness.training.grounded.grounded import FamilyCounts
 
 
 class _View:
-    def __init__(self, made: Progress, titles: Mapping[str, str]) -> None:
+    def __init__(self, made: FamilyCounts, titles: Mapping[str, str]) -> None:
         self.made, self.titles = made, titles
 
     def __rich__(self) -> RenderableType:
@@ -33,7 +33,7 @@ class _View:
 
 
 @contextmanager
-def watch_making(made: Progress, titles: Mapping[str, str], console: Console) -> Iterator[None]:
+def watch_making(made: FamilyCounts, titles: Mapping[str, str], console: Console) -> Iterator[None]:
     """Show `made` until the context closes."""
     started = time.monotonic()
 

@@ -17,8 +17,8 @@ from evalharness.envs.scene import Scene, Step
 from evalharness.envs.surface import ActionSurface
 from evalharness.envs.teaching import Seeker, Teaching
 from evalharness.models.base import Environment
-from evalharness.protocol.perturb import Voice
-from evalharness.training.grounded.injected_errors import KINDS, Kind, Slip, slips
+from evalharness.protocol.perturb import PlayedSurface
+from evalharness.training.grounded.injected_errors import KINDS, InjectedError, Kind, possible_errors
 
 _ATTEMPTS = 14
 """Times that a trajectory is started over because the world did not take an error for one."""
@@ -42,17 +42,17 @@ class ErrorPlan:
 
 
 @dataclass(frozen=True)
-class Turn:
+class DraftedTurn:
     """One turn of a trajectory: the plan's, an error, or the taking back of one."""
 
     scene: Scene
     said: str
-    """The action in the voice's words."""
+    """The action in the surface's words."""
     valid: bool
     progress: float
-    slip: Slip | None = None
+    injected: InjectedError | None = None
     """The error that this turn is."""
-    after: tuple[Slip, ...] = ()
+    after: tuple[InjectedError, ...] = ()
     """The run of errors that this turn follows: it is the first right one."""
     takes_back: bool = False
     observation: str = ""
@@ -75,17 +75,17 @@ class Stage:
     task: Task
     environment: Environment
     world: Teaching
-    voice: Voice
+    surface: PlayedSurface
     rules: str
     """System text and instruction, in the world's own words."""
     max_turns: int
 
     def scene(self, clean: Clean, at: int) -> Scene:
-        surface: ActionSurface = self.voice.canonical
+        surface: ActionSurface = self.surface.canonical
         return Scene(self.task, clean.goal, clean.first_observation, self.rules, clean.steps, at, surface)
 
     async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:
-        return await self.environment.step(self.voice.to_world(said))
+        return await self.environment.step(self.surface.to_world(said))
 
     async def sought(self, seeker: Seeker) -> Clean:
         """The task played by an agent without privileged information. Raises NoTrajectoryError where it does not get
@@ -97,7 +97,7 @@ class Stage:
             action = seeker.next(before, await self.environment.valid_actions())
             if action is None or len(steps) == self.max_turns:
                 raise NoTrajectoryError("its player does not get there")
-            after, terminated, info = await self.step(self.voice.action(action))
+            after, terminated, info = await self.step(self.surface.action(action))
             if terminated and not info["success"]:
                 raise NoTrajectoryError("its player does not get there")
             completed = tuple(info["subgoals_completed"])
@@ -119,7 +119,7 @@ class Stage:
             if self._must_look(action, Clean(goal, first, (*steps, Step(action, "", 0.0, True)))):
                 queue.insert(0, self.world.look)
             for text in queue:
-                observation, _, info = await self.step(self.voice.action(text))
+                observation, _, info = await self.step(self.surface.action(text))
                 step = Step(
                     text, observation, info["progress"], info["valid"], tuple(info["subgoals_completed"])
                 )
@@ -139,7 +139,7 @@ class Stage:
             return False
         return scene.next is not None and not scene.knows(*scene.next.arguments.values())
 
-    async def with_errors(self, clean: Clean, errors: ErrorPlan, key: str) -> list[Turn]:
+    async def with_errors(self, clean: Clean, errors: ErrorPlan, key: str) -> list[DraftedTurn]:
         """The plan with errors. The same key gives the same trajectory. Raises NoTrajectoryError."""
         banned: set[tuple[int, str]] = set()
         for attempt in range(_ATTEMPTS):
@@ -189,15 +189,15 @@ class _Trial:
             spare -= length + 1
         return runs
 
-    async def play(self) -> list[Turn]:
+    async def play(self) -> list[DraftedTurn]:
         await self.stage.environment.reset(self.stage.task)
         runs = self._runs()
-        turns: list[Turn] = []
+        turns: list[DraftedTurn] = []
         for at, step in enumerate(self.clean.steps):
             scene = self.stage.scene(self.clean, at)
             made = await self._run_of_errors(scene, runs[at]) if at in runs else []
             turns += made
-            said = self.stage.voice.action(step.action)
+            said = self.stage.surface.action(step.action)
             observation, terminated, info = await self.stage.step(said)
             expected = at == len(self.clean.steps) - 1
             # The last answer is in no sample, and some games count the turns in it.
@@ -210,65 +210,80 @@ class _Trial:
             ):
                 raise _NotAnErrorError(self._suspects(turns))
             slipped = made and not made[-1].takes_back
-            after = tuple(turn.slip for turn in made if turn.slip is not None) if slipped else ()
+            after = tuple(turn.injected for turn in made if turn.injected is not None) if slipped else ()
             turns.append(
-                Turn(scene, said, info["valid"], info["progress"], after=after, observation=observation)
+                DraftedTurn(
+                    scene, said, info["valid"], info["progress"], after=after, observation=observation
+                )
             )
         if not info["success"]:
             raise _NotAnErrorError(self._suspects(turns))
         return turns
 
-    def _suspects(self, turns: Sequence[Turn]) -> list[tuple[int, str]]:
+    def _suspects(self, turns: Sequence[DraftedTurn]) -> list[tuple[int, str]]:
         """The last error that may have changed something; any error at all where none should have."""
-        made = [turn for turn in turns if turn.slip is not None]
-        moved = [turn for turn in made if turn.slip is not None and turn.slip.kind == "logic"]
+        made = [turn for turn in turns if turn.injected is not None]
+        moved = [turn for turn in made if turn.injected is not None and turn.injected.kind == "logic"]
         if not made:
             raise NoTrajectoryError("the plan does not repeat")
-        return [(turn.scene.at, turn.slip.action) for turn in (moved or made)[-1:] if turn.slip is not None]
+        return [
+            (turn.scene.at, turn.injected.action)
+            for turn in (moved or made)[-1:]
+            if turn.injected is not None
+        ]
 
-    async def _run_of_errors(self, scene: Scene, length: int) -> list[Turn]:
-        stage, turns, run = self.stage, list[Turn](), list[Slip]()
+    async def _run_of_errors(self, scene: Scene, length: int) -> list[DraftedTurn]:
+        stage, turns, run = self.stage, list[DraftedTurn](), list[InjectedError]()
         before = self.clean.steps[scene.at - 1].progress if scene.at else 0.0
         valid = await stage.environment.valid_actions() if stage.world.lists_valid else []
-        candidates = slips(scene, stage.world, self.rng, stage.voice, valid, self.kinds)
-        for slip in candidates:
+        candidates = possible_errors(scene, stage.world, self.rng, stage.surface, valid, self.kinds)
+        for injected in candidates:
             if len(run) == length:
                 break
-            if (scene.at, slip.action) in self.banned or slip.action in {other.action for other in run}:
+            if (scene.at, injected.action) in self.banned or injected.action in {
+                other.action for other in run
+            }:
                 continue
-            if slip.leads_away and len(run) < length - 1:
+            if injected.leads_away and len(run) < length - 1:
                 continue
-            said = slip.action if slip.as_said else stage.voice.action(slip.action)
+            said = injected.action if injected.as_said else stage.surface.action(injected.action)
             observation, terminated, info = await stage.step(said)
             refused = stage.world.refused(info["valid"], observation)
             useless = abs(info["progress"] - before) < 1e-9 and not terminated
-            good_after_all = slip.unless and re.search(rf"\b{re.escape(slip.unless)}\b", observation)
-            stayed = slip.leads_away and info.get("no_effect")
-            if not useless or good_after_all or stayed or refused == (slip.kind == "logic"):
-                raise _NotAnErrorError([(scene.at, slip.action)])
-            run.append(slip)
+            good_after_all = injected.unless and re.search(rf"\b{re.escape(injected.unless)}\b", observation)
+            stayed = injected.leads_away and info.get("no_effect")
+            if not useless or good_after_all or stayed or refused == (injected.kind == "logic"):
+                raise _NotAnErrorError([(scene.at, injected.action)])
+            run.append(injected)
             turns.append(
-                Turn(scene, said, info["valid"], info["progress"], slip=slip, observation=observation)
+                DraftedTurn(
+                    scene, said, info["valid"], info["progress"], injected=injected, observation=observation
+                )
             )
-            if slip.back is not None:
-                turns.append(await self._taken_back(scene, tuple(run), slip, before, valid))
-            if slip.leads_away:
+            if injected.back is not None:
+                turns.append(await self._taken_back(scene, tuple(run), injected, before, valid))
+            if injected.leads_away:
                 break
         return turns
 
     async def _taken_back(
-        self, scene: Scene, run: tuple[Slip, ...], slip: Slip, before: float, valid: Sequence[str]
-    ) -> Turn:
-        assert slip.back is not None
-        said = self.stage.voice.action(slip.back)
+        self,
+        scene: Scene,
+        run: tuple[InjectedError, ...],
+        injected: InjectedError,
+        before: float,
+        valid: Sequence[str],
+    ) -> DraftedTurn:
+        assert injected.back is not None
+        said = self.stage.surface.action(injected.back)
         observation, terminated, info = await self.stage.step(said)
         refused = self.stage.world.refused(info["valid"], observation) or info.get("no_effect")
         as_before = abs(info["progress"] - before) < 1e-9 and not terminated and not refused
         if as_before and self.stage.world.lists_valid:
             as_before = await self.stage.environment.valid_actions() == list(valid)
         if not as_before:
-            raise _NotAnErrorError([(scene.at, slip.action)])
-        return Turn(
+            raise _NotAnErrorError([(scene.at, injected.action)])
+        return DraftedTurn(
             scene,
             said,
             info["valid"],

@@ -24,7 +24,7 @@ from evalharness.envs.teaching import Teaching
 from evalharness.models.base import Environment
 from evalharness.models.tries import Tries
 from evalharness.play.workers.pool import EnvironmentPool
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.journal import Journal
@@ -81,7 +81,7 @@ class FamilyCount:
 
 
 @dataclass
-class Progress:
+class FamilyCounts:
     families: dict[str, FamilyCount]
 
 
@@ -112,12 +112,12 @@ async def make(
     *,
     data: Path | None = None,
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: FamilyCounts | None = None,
     think: Thinker | None = None,
 ) -> dict[str, Any]:
     """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
     check(order)
-    progress = progress or Progress({f: FamilyCount(n) for f, n in order.shares().items()})
+    progress = progress or FamilyCounts({f: FamilyCount(n) for f, n in order.shares().items()})
     fingerprint = {
         "order": asdict(order),
         "prompts": {f: load_prompt(specs[f]).sha256 for f in order.families},
@@ -192,7 +192,7 @@ class _Family:
 
     def __post_init__(self) -> None:
         self.world: Teaching = teaching_of(self.spec)
-        self.voice = Voice(self.spec, self.order.perturb)
+        self.surface = PlayedSurface(self.spec, self.order.perturb)
         self.prompt = load_prompt(self.spec)
         self.per_task = self.order.per_task or self.world.per_task
         self.pool = EnvironmentPool(
@@ -258,7 +258,7 @@ class _Family:
     async def _make(self, environment: Environment, suite_seed: int, task: Task) -> dict[str, Any]:
         prompt = self.prompt.for_kind(task.kind)
         rules = f"{prompt.system}\n{prompt.instruction}"
-        stage = Stage(task, environment, self.world, self.voice, rules, self.order.max_turns)
+        stage = Stage(task, environment, self.world, self.surface, rules, self.order.max_turns)
         order = self.order
         recipe = Recipe(self.prompt, order.errors, order.seed, suite_seed, self.think, order.wordings)
         samples: list[dict[str, Any]] = []

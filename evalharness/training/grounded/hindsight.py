@@ -20,7 +20,7 @@ from evalharness.models.resolve import prepare
 from evalharness.models.work import WorkProgress
 from evalharness.protocol import react
 from evalharness.protocol.prompt import Message
-from evalharness.training.grounded.draft import Turn
+from evalharness.training.grounded.draft import DraftedTurn
 from evalharness.training.grounded.replayed import Thinker
 from evalharness.training.grounded.thoughts import NUMBERED, foretells
 
@@ -28,7 +28,7 @@ MOST_WORDS = 60
 _MAX_TOKENS = 96
 
 
-def request(messages: Sequence[Message], turn: Turn, rule: str) -> list[Message]:
+def request(messages: Sequence[Message], turn: DraftedTurn, rule: str) -> list[Message]:
     """What the model is asked. `rule` is the thought by rule: it knows what was wrong, and the model may say it."""
     asked = (
         f"You now take this action: {turn.said}\n"
@@ -41,7 +41,7 @@ def request(messages: Sequence[Message], turn: Turn, rule: str) -> list[Message]
     return [*before, {"role": "user", "content": f"{last['content']}\n\n{asked}"}]
 
 
-def usable(reply: str, turn: Turn, conversation: str = "") -> str | None:
+def usable(reply: str, turn: DraftedTurn, conversation: str = "") -> str | None:
     """The thought in a model's reply; None where it has none that may be used.
 
     `conversation` is all that was said so far, errors included: a numbered thing that is not in it is invented.
@@ -91,7 +91,9 @@ async def thinking(writer: Prepared | None, seed: int, output: Path) -> AsyncIte
     )
     async with at_work as asking:
 
-        async def think(messages: list[Message], turns: Sequence[Turn], number: int, rule: str) -> str | None:
+        async def think(
+            messages: list[Message], turns: Sequence[DraftedTurn], number: int, rule: str
+        ) -> str | None:
             turn = turns[number]
             question = request(messages, turn, rule)
             try:

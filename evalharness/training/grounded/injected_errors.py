@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from evalharness.envs.scene import Scene, mentions
 from evalharness.envs.teaching import Teaching
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 
 Kind = Literal["parameter", "place", "logic"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -22,7 +22,7 @@ _WEIGHTS = {"parameter": 0.4, "place": 0.3, "logic": 0.3}
 
 
 @dataclass(frozen=True)
-class Slip:
+class InjectedError:
     """One wrong action."""
 
     kind: Kind
@@ -64,10 +64,10 @@ def _misspelt(name: str, rng: Random) -> str:
     return name[:spot] + name[spot + 1 : spot + 2] + name[spot] + name[spot + 2 :]
 
 
-def _parameter(scene: Scene, world: Teaching, rng: Random, voice: Voice) -> Iterator[Slip]:
+def _parameter(scene: Scene, world: Teaching, rng: Random, surface: PlayedSurface) -> Iterator[InjectedError]:
     action = scene.action
-    if voice.action(action) != action:
-        yield Slip(
+    if surface.action(action) != action:
+        yield InjectedError(
             "parameter",
             action,
             (
@@ -82,7 +82,7 @@ def _parameter(scene: Scene, world: Teaching, rng: Random, voice: Voice) -> Iter
         if sum(letter.isalpha() for letter in name) > 2:
             wrong = _misspelt(name, rng)
             if wrong != name and not mentions(scene.seen, wrong):
-                yield Slip(
+                yield InjectedError(
                     "parameter",
                     action.replace(name, wrong, 1),
                     (
@@ -94,7 +94,7 @@ def _parameter(scene: Scene, world: Teaching, rng: Random, voice: Voice) -> Iter
         if match := re.fullmatch(r"(.*?)(\d+)", name):
             wrong = f"{match[1]}{int(match[2]) + rng.randint(1, 9)}"
             if not mentions(scene.seen, wrong):
-                yield Slip(
+                yield InjectedError(
                     "parameter",
                     action.replace(name, wrong, 1),
                     (
@@ -105,7 +105,7 @@ def _parameter(scene: Scene, world: Teaching, rng: Random, voice: Voice) -> Iter
     first, _, rest = action.partition(" ")
     if world.synonyms and (verb := _SYNONYMS.get(first.lower())):
         wrong = f"{verb} {rest}".strip()
-        yield Slip(
+        yield InjectedError(
             "parameter",
             wrong,
             (
@@ -114,7 +114,7 @@ def _parameter(scene: Scene, world: Teaching, rng: Random, voice: Voice) -> Iter
             ),
         )
     if parsed is not None and len(parsed.arguments) > 1 and (short := _cut(scene, parsed.name)):
-        yield Slip(
+        yield InjectedError(
             "parameter",
             short,
             (
@@ -139,7 +139,7 @@ def _cut(scene: Scene, name: str) -> str | None:
     return None
 
 
-def _place(scene: Scene, world: Teaching, rng: Random) -> Iterator[Slip]:
+def _place(scene: Scene, world: Teaching, rng: Random) -> Iterator[InjectedError]:
     """Actions of other moments of the plan, all of whose names have been read: right, but not here and now."""
     own = scene.action
     for at, step in enumerate(scene.steps):
@@ -162,13 +162,13 @@ def _place(scene: Scene, world: Teaching, rng: Random) -> Iterator[Slip]:
             f"I try it from here: {_bare(step.action)}.",
             f"Perhaps this works now: {_bare(step.action)}.",
         )
-        yield Slip("place", step.action, why, thoughts)
+        yield InjectedError("place", step.action, why, thoughts)
 
 
-def _logic(scene: Scene, world: Teaching, valid: Sequence[str]) -> Iterator[Slip]:
+def _logic(scene: Scene, world: Teaching, valid: Sequence[str]) -> Iterator[InjectedError]:
     for action in world.idle(scene):
         if action != scene.action:
-            yield Slip(
+            yield InjectedError(
                 "logic",
                 action,
                 (
@@ -195,7 +195,7 @@ def _logic(scene: Scene, world: Teaching, valid: Sequence[str]) -> Iterator[Slip
                 "That was of no use, so I undo it.",
                 "That led me away from the goal. I go back.",
             )
-        yield Slip("logic", detour.action, why, wording, detour.back, True, detour.unless)
+        yield InjectedError("logic", detour.action, why, wording, detour.back, True, detour.unless)
 
 
 def _bare(action: str) -> str:
@@ -207,24 +207,24 @@ def _lower(action: str) -> str:
     return action[:1].lower() + action[1:]
 
 
-def slips(
+def possible_errors(
     scene: Scene,
     world: Teaching,
     rng: Random,
-    voice: Voice,
+    surface: PlayedSurface,
     valid: Sequence[str],
     kinds: Sequence[Kind] = KINDS,
-) -> list[Slip]:
+) -> list[InjectedError]:
     """Candidates in the order in which they should be tried: kinds drawn by weight, each kind's shuffled.
 
     What the world lists as valid is no candidate for a refusal.
     """
     makers = {
-        "parameter": lambda: list(_parameter(scene, world, rng, voice)),
+        "parameter": lambda: list(_parameter(scene, world, rng, surface)),
         "place": lambda: list(_place(scene, world, rng)),
         "logic": lambda: list(_logic(scene, world, valid)),
     }
-    found: list[Slip] = []
+    found: list[InjectedError] = []
     left = list(kinds)
     while left:
         kind = rng.choices(left, [_WEIGHTS[name] for name in left])[0]
@@ -232,5 +232,9 @@ def slips(
         made = makers[kind]()
         rng.shuffle(made)
         allowed = set(valid)
-        found += [slip for slip in made if kind == "logic" or slip.as_said or slip.action not in allowed]
+        found += [
+            injected
+            for injected in made
+            if kind == "logic" or injected.as_said or injected.action not in allowed
+        ]
     return found

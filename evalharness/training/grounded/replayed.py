@@ -18,10 +18,10 @@ from evalharness.results.exports.conversation import opening
 from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.overlap import task_forms
 from evalharness.training.datasets.sample import Sample, SampleMessage
-from evalharness.training.grounded.draft import Clean, ErrorPlan, NoTrajectoryError, Stage, Turn
+from evalharness.training.grounded.draft import Clean, DraftedTurn, ErrorPlan, NoTrajectoryError, Stage
 from evalharness.training.grounded.thoughts import Thought, thoughts
 
-Thinker = Callable[[list[Message], Sequence[Turn], int, str], Awaitable[str | None]]
+Thinker = Callable[[list[Message], Sequence[DraftedTurn], int, str], Awaitable[str | None]]
 """(the conversation so far, all turns, which one, the rule's thought) -> another thought; None where it wrote none
 that may be used."""
 
@@ -30,7 +30,7 @@ that may be used."""
 class _Script(Player):
     """Says what the draft says, and keeps the conversation."""
 
-    turns: Sequence[Turn]
+    turns: Sequence[DraftedTurn]
     written: Sequence[Thought]
     names: Callable[[str], str]
     think: Thinker | None
@@ -73,26 +73,26 @@ async def make_sample(stage: Stage, clean: Clean, recipe: Recipe, variant: int) 
     key = f"grounded/{recipe.seed}/{task.content_hash}/{variant}"
     if recipe.errors is None:
         turns = [
-            Turn(stage.scene(clean, at), stage.voice.action(step.action), step.valid, step.progress)
+            DraftedTurn(stage.scene(clean, at), stage.surface.action(step.action), step.valid, step.progress)
             for at, step in enumerate(clean.steps)
         ]
     else:
         turns = await stage.with_errors(clean, recipe.errors, key)
     written = list(thoughts(turns, stage.world, Random(f"{key}/thoughts"), recipe.wordings))
-    script = _Script(turns, written, stage.voice.names, recipe.think, [])
+    script = _Script(turns, written, stage.surface.names, recipe.think, [])
     episode = await play(
         task,
         stage.environment,
         script.begin,
         prompt=recipe.prompt,
-        voice=stage.voice,
+        surface=stage.surface,
         max_turns=stage.max_turns,
     )
     _check(episode, turns)
     return _sample(episode, turns, written, script, recipe, variant, stage)
 
 
-def _check(episode: Episode, turns: Sequence[Turn]) -> None:
+def _check(episode: Episode, turns: Sequence[DraftedTurn]) -> None:
     """Raises NoTrajectoryError unless the replay is the draft and succeeds."""
     if not episode.success or len(episode.turns) != len(turns):
         raise NoTrajectoryError("the replay does not succeed")
@@ -108,7 +108,7 @@ def _check(episode: Episode, turns: Sequence[Turn]) -> None:
 
 def _sample(
     episode: Episode,
-    turns: Sequence[Turn],
+    turns: Sequence[DraftedTurn],
     written: Sequence[Thought],
     script: _Script,
     recipe: Recipe,
@@ -121,11 +121,11 @@ def _sample(
     messages = [SampleMessage(_role(message), message["content"]) for message in head]
     without: dict[str, str | None] = {}
     for number, (played, turn) in enumerate(zip(episode.turns, turns, strict=True)):
-        errors = (turn.slip.kind,) if turn.slip is not None else ()
-        if turn.slip is not None or turn.takes_back:
+        errors = (turn.injected.kind,) if turn.injected is not None else ()
+        if turn.injected is not None or turn.takes_back:
             without[str(len(messages))] = None
         elif turn.after:
-            clean = stage.voice.names(written[number].clean)
+            clean = stage.surface.names(written[number].clean)
             without[str(len(messages))] = f"Thought: {clean}\nAction: {turn.said}"
         messages.append(SampleMessage("assistant", played.reply, error=errors))
         if number < len(turns) - 1:  # what the world answered to the last action nobody reads

@@ -10,8 +10,8 @@ from random import Random
 from evalharness.envs.scene import Scene, mentions
 from evalharness.envs.teaching import Teaching
 from evalharness.protocol import react
-from evalharness.training.grounded.draft import Turn
-from evalharness.training.grounded.injected_errors import Slip
+from evalharness.training.grounded.draft import DraftedTurn
+from evalharness.training.grounded.injected_errors import InjectedError
 
 NUMBERED = re.compile(r"\b[a-z]+ \d+\b")
 _AGAIN = ("That did not work either. ", "Still not right. ", "")
@@ -63,19 +63,19 @@ def _base(scene: Scene, world: Teaching, rng: Random, wordings: int | None) -> s
     return rng.choice(texts[:wordings])
 
 
-def _why(slip: Slip, scene: Scene, rng: Random) -> str:
-    return rng.choice(_sayable(slip.why, scene, scene.action) or ["That did not help."])
+def _why(injected: InjectedError, scene: Scene, rng: Random) -> str:
+    return rng.choice(_sayable(injected.why, scene, scene.action) or ["That did not help."])
 
 
 def thoughts(
-    turns: Sequence[Turn], world: Teaching, rng: Random, wordings: int | None = None
+    turns: Sequence[DraftedTurn], world: Teaching, rng: Random, wordings: int | None = None
 ) -> Iterator[Thought]:
     """A thought for each turn, in the world's own words, of its first `wordings`."""
     errors_before = 0
     for turn in turns:
-        scene, slip = turn.scene, turn.slip
-        if slip is not None:
-            own = _sayable(slip.thoughts, scene, slip.action) if slip.thoughts else []
+        scene, injected = turn.scene, turn.injected
+        if injected is not None:
+            own = _sayable(injected.thoughts, scene, injected.action) if injected.thoughts else []
             text = rng.choice(own) if own else _base(scene, world, rng, wordings)
             yield Thought((rng.choice(_AGAIN) if errors_before else "") + text)
             errors_before += 1

@@ -15,7 +15,7 @@ from evalharness.models.asking import Answer
 from evalharness.protocol.prompt import Message
 from evalharness.training.datasets.sample import Sample
 from evalharness.training.synthesis.script import Script
-from evalharness.training.synthesis.signals import Signal, Verdict
+from evalharness.training.synthesis.signals import ReplyCheck, Signal
 from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts
 from evalharness.training.synthesis.trajectory import Turn, error_turns, progress_of, sample_messages
 from evalharness.training.synthesis.verify import Readings, verify_script, verify_trajectory
@@ -38,7 +38,7 @@ class Conversation(ABC):
     most_calls: int = MOST_CALLS
     earlier_calls: int = 0
     """That the persona's script took."""
-    verdicts: list[Verdict] = field(default_factory=list)
+    verdicts: list[ReplyCheck] = field(default_factory=list)
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
@@ -71,19 +71,19 @@ class Conversation(ABC):
         """What is asked next."""
 
     @abstractmethod
-    def judge(self, reply: str) -> Verdict:
+    def judge(self, reply: str) -> ReplyCheck:
         """Verify a reply and keep what is to be kept of it."""
 
-    def take(self, answer: Answer) -> Verdict:
+    def take(self, answer: Answer) -> ReplyCheck:
         self.prompt_tokens += answer.prompt_tokens or 0
         self.completion_tokens += answer.completion_tokens or 0
         if answer.refusal is not None:
-            verdict = Verdict(Signal(answer.refusal.upper()), (answer.reply,))
+            verdict = ReplyCheck(Signal(answer.refusal.upper()), (answer.reply,))
         else:
             verdict = self.judge(answer.reply)
             if verdict.signal is Signal.JSON and answer.finish_reason == "length":
                 cut = "the reply was cut off at the token limit; be shorter"
-                verdict = Verdict(Signal.JSON, (*verdict.mistakes, cut))
+                verdict = ReplyCheck(Signal.JSON, (*verdict.mistakes, cut))
         self.verdicts.append(verdict)
         return verdict
 
@@ -111,7 +111,7 @@ class ScriptConversation(Conversation):
     def messages(self) -> list[Message]:
         return self.prompts.ask_script(self.persona, self._rejected, self.mistakes)
 
-    def judge(self, reply: str) -> Verdict:
+    def judge(self, reply: str) -> ReplyCheck:
         self.script, verdict = verify_script(reply)
         self._rejected = None if self.script else reply
         return verdict
@@ -131,7 +131,7 @@ class TrajectoryConversation(Conversation):
     def messages(self) -> list[Message]:
         return self.prompts.ask_trajectory(self.script, self.kept, self.mistakes)
 
-    def judge(self, reply: str) -> Verdict:
+    def judge(self, reply: str) -> ReplyCheck:
         self.kept, verdict = verify_trajectory(self.script, reply, self.kept, self.readings)
         if verdict.signal is Signal.TOO_FEW and not self._is_last_call():
             self.kept = []

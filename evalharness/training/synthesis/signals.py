@@ -47,7 +47,7 @@ MEANINGS = {
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ReplyCheck:
     """Of one reply."""
 
     signal: Signal

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 from evalharness.training.synthesis.actions import ActionCheck, action_mistakes
 from evalharness.training.synthesis.reply_json import BrokenList, NotJsonError, read_json, read_list
 from evalharness.training.synthesis.script import KeysError, Script, read_script
-from evalharness.training.synthesis.signals import Signal, Verdict
+from evalharness.training.synthesis.signals import ReplyCheck, Signal
 from evalharness.training.synthesis.trajectory import (
     MOST_TURNS,
     SUCCEEDED,
@@ -53,16 +53,16 @@ class Readings:
         return asdict(self)
 
 
-def verify_script(text: str) -> tuple[Script | None, Verdict]:
+def verify_script(text: str) -> tuple[Script | None, ReplyCheck]:
     """The script in a reply, if it passes."""
     try:
         script = read_script(read_json(text))
     except NotJsonError as error:
-        return None, Verdict(Signal.JSON, (f"the reply is not JSON: {error}",))
+        return None, ReplyCheck(Signal.JSON, (f"the reply is not JSON: {error}",))
     except KeysError as error:
-        return None, Verdict(Signal.KEYS, tuple(error.mistakes))
+        return None, ReplyCheck(Signal.KEYS, tuple(error.mistakes))
     mistakes = script_mistakes(script)
-    return (None, Verdict(Signal.EXPRESSION, mistakes)) if mistakes else (script, Verdict(Signal.OK))
+    return (None, ReplyCheck(Signal.EXPRESSION, mistakes)) if mistakes else (script, ReplyCheck(Signal.OK))
 
 
 def script_mistakes(script: Script) -> tuple[str, ...]:
@@ -74,18 +74,20 @@ def script_mistakes(script: Script) -> tuple[str, ...]:
 
 def verify_trajectory(
     script: Script, text: str, kept: Sequence[Turn] = (), readings: Readings | None = None
-) -> tuple[list[Turn], Verdict]:
+) -> tuple[list[Turn], ReplyCheck]:
     """Algorithm 1 over a reply that goes on after `kept`. Returns the turns to keep, and the verdict."""
     values = read_list(text, "trajectory")
     if isinstance(values, BrokenList):
         turns, verdict = _pass_turns(script, list(values.whole), kept, readings or Readings(), whole=False)
-        return turns, Verdict(Signal.JSON, (f"the reply is not a JSON list: {values.why}", *verdict.mistakes))
+        return turns, ReplyCheck(
+            Signal.JSON, (f"the reply is not a JSON list: {values.why}", *verdict.mistakes)
+        )
     return _pass_turns(script, values, kept, readings or Readings(), whole=True)
 
 
 def _pass_turns(
     script: Script, values: list[Any], kept: Sequence[Turn], readings: Readings, *, whole: bool
-) -> tuple[list[Turn], Verdict]:
+) -> tuple[list[Turn], ReplyCheck]:
     """`whole`: the last of `values` is the trajectory's last turn, so the end is judged too."""
     turns: list[Turn] = list(kept)
     bad_keys: KeysError | None = None
@@ -104,39 +106,39 @@ def _pass_turns(
         if isinstance(turn, PlayerTurn) and isinstance(following, MasterTurn):
             excused = following.parameter_error if readings.excuse == "parameter" else bool(following.errors)
             if not excused and not actions.allows(turn.action):
-                return turns[:place], Verdict(Signal.ACTION, (_bad_action(place, turn, script, readings),))
+                return turns[:place], ReplyCheck(Signal.ACTION, (_bad_action(place, turn, script, readings),))
     if bad_keys is not None:
-        return turns, Verdict(Signal.KEYS, tuple(bad_keys.mistakes))
+        return turns, ReplyCheck(Signal.KEYS, tuple(bad_keys.mistakes))
     if not whole:
-        return turns, Verdict(Signal.JSON)
+        return turns, ReplyCheck(Signal.JSON)
     return _judge_end(turns, len(kept), readings)
 
 
-def _judge_end(turns: list[Turn], kept: int, readings: Readings) -> tuple[list[Turn], Verdict]:
+def _judge_end(turns: list[Turn], kept: int, readings: Readings) -> tuple[list[Turn], ReplyCheck]:
     if len(turns) == kept:
-        return turns, Verdict(Signal.UNFINISHED, ("the reply has no new turn",))
+        return turns, ReplyCheck(Signal.UNFINISHED, ("the reply has no new turn",))
     last = turns[-1]
     if isinstance(last, PlayerTurn):
-        return turns, Verdict(
+        return turns, ReplyCheck(
             Signal.UNFINISHED, ("it ends with the Player; the DM has the last turn, which ends the task",)
         )
     counted = turns if readings.count == "all" else turns[kept:]
     errors = sum(isinstance(turn, MasterTurn) and bool(turn.errors) for turn in counted)
     if last.errors:
-        return turns[:-1], Verdict(
+        return turns[:-1], ReplyCheck(
             Signal.LAST_ERROR, (f"turn {len(turns) - 1}, the last one, says that the Player erred",)
         )
     if SUCCEEDED not in last.observation:
-        return turns[:-1], Verdict(
+        return turns[:-1], ReplyCheck(
             Signal.UNFINISHED,
             (f"the last Observation (turn {len(turns) - 1}) does not contain {SUCCEEDED!r}",),
         )
     if errors < readings.least_errors:
-        return turns[:-1], Verdict(
+        return turns[:-1], ReplyCheck(
             Signal.TOO_FEW,
             (f"the Player erred in {errors} turns; at least {readings.least_errors} are needed",),
         )
-    return turns, Verdict(Signal.OK)
+    return turns, ReplyCheck(Signal.OK)
 
 
 def _bad_action(place: int, turn: PlayerTurn, script: Script, readings: Readings) -> str:

@@ -12,10 +12,10 @@ from rich.text import Text
 
 from evalharness.base.text import duration
 from evalharness.base.watching import dim, watching
-from evalharness.training.tune.progress import Progress
+from evalharness.training.tune.progress import TuningProgress
 
 
-def figures(training: Progress) -> str:
+def figures(training: TuningProgress) -> str:
     """Loss, tokens a second, time left, as far as they are known."""
     parts = []
     if training.loss is not None:
@@ -27,12 +27,12 @@ def figures(training: Progress) -> str:
     return ", ".join(parts)
 
 
-def _steps(training: Progress) -> str:
+def _steps(training: TuningProgress) -> str:
     return f"step {training.step:,} of {training.steps:,}"
 
 
 class _View:
-    def __init__(self, training: Progress) -> None:
+    def __init__(self, training: TuningProgress) -> None:
         self.training = training
 
     def __rich__(self) -> RenderableType:
@@ -46,7 +46,7 @@ class _View:
 
 
 @contextmanager
-def watch_training(training: Progress, console: Console) -> Iterator[None]:
+def watch_training(training: TuningProgress, console: Console) -> Iterator[None]:
     """Show `training` until the context closes."""
 
     def line() -> str:

@@ -9,7 +9,7 @@ from evalharness.training.tune.process import Event
 
 
 @dataclass
-class Progress:
+class TuningProgress:
     """How far a training is; what the log says so far is in it."""
 
     step: int = 0

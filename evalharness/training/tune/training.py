@@ -23,7 +23,7 @@ from evalharness.runs.folders import TRAINING
 from evalharness.training.tune.estimate import stored_dtype
 from evalharness.training.tune.plan import MANIFEST, Plan
 from evalharness.training.tune.process import Event, follow
-from evalharness.training.tune.progress import Progress
+from evalharness.training.tune.progress import TuningProgress
 
 LOG, TALK, JOB = "log.jsonl", "tune.log", "job.json"
 RECORD = "evalharness_tune.json"
@@ -105,7 +105,7 @@ def prepare(planned: Plan) -> list[str]:
     """Write what other machines need to start the training by themselves; the command that starts it."""
     resume = latest_checkpoint(planned.folder)
     write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume, listen=False), indent=2) + "\n")
-    _write_manifest(planned, Progress(steps=planned.steps), "prepared", [])
+    _write_manifest(planned, TuningProgress(steps=planned.steps), "prepared", [])
     return command_of(planned)
 
 
@@ -120,7 +120,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 def train(
     planned: Plan,
-    progress: Progress,
+    progress: TuningProgress,
     *,
     command: Sequence[str] = (),
     on_event: Callable[[Event], None] = lambda event: None,
@@ -157,7 +157,7 @@ def train(
     return ended
 
 
-def _failure(planned: Plan, status: int, progress: Progress) -> UserError | InfrastructureError:
+def _failure(planned: Plan, status: int, progress: TuningProgress) -> UserError | InfrastructureError:
     kept = latest_checkpoint(planned.folder)
     where = "no checkpoint was made before" if kept is None else f"the last checkpoint is {kept}"
     if status == 7:
@@ -185,7 +185,7 @@ def _last_error(path: Path) -> str:
     return next((line.strip()[:300] for line in reversed(lines) if "Error" in line), "")
 
 
-def _continue_log(folder: Path, step: int, progress: Progress) -> None:
+def _continue_log(folder: Path, step: int, progress: TuningProgress) -> None:
     """Take the log up to `step`; what was trained after the last checkpoint is trained again."""
     path = folder / LOG
     kept: list[str] = []
@@ -202,7 +202,7 @@ def _continue_log(folder: Path, step: int, progress: Progress) -> None:
         write_whole(path, "".join(line + "\n" for line in kept))
 
 
-def _write_manifest(planned: Plan, progress: Progress, status: str, command: Sequence[str]) -> None:
+def _write_manifest(planned: Plan, progress: TuningProgress, status: str, command: Sequence[str]) -> None:
     manifest = {
         "kind": TRAINING,
         "schema": 1,

@@ -16,7 +16,7 @@ from command_line import evalharness, run_compass
 from made_runs import make_run
 
 from evalharness.base.errors import UserError
-from evalharness.checks.verify import Verdict, verify
+from evalharness.checks.verify import FolderCheck, verify
 from evalharness.cli import main
 from evalharness.records.identity import digest
 
@@ -60,7 +60,7 @@ def only_episodes(run: Path) -> None:
         (run / name).unlink()
 
 
-def kinds(verdict: Verdict) -> set[str]:
+def kinds(verdict: FolderCheck) -> set[str]:
     return {finding.kind for finding in verdict.findings}
 
 

@@ -17,7 +17,7 @@ from evalharness.envs.hotpotqa.generator import generate
 from evalharness.envs.hotpotqa.pages import Page, PageStore, PageStoreError, words_of
 from evalharness.envs.hotpotqa.score import exact_match, f1
 from evalharness.envs.hotpotqa.store_writer import write_small
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 
 SPEC = specs()["hotpotqa"]
@@ -71,7 +71,7 @@ def playing(store: PageStore, tmp_path: Path, answer: str = "California") -> tup
         ("Chief of Protocol", "Chief of Protocol", True, 1.0),
         ("the  chief of protocol.", "Chief of Protocol", True, 1.0),
         ("U.S. president", "US President", True, 1.0),
-        ("3,677", "3,677 seated", False, 2 / 3),  # precision 1, recall 1/2
+        ("3,677", "3,677 playing", False, 2 / 3),  # precision 1, recall 1/2
         ("Greenwich Village", "Greenwich Village, New York City", False, 4 / 7),  # 1 and 2/5
         ("New New York", "New York", False, 0.8),  # a word counts as often as it is there: 2/3 and 1
         ("York York", "New York", False, 0.5),
@@ -273,18 +273,19 @@ def test_another_store_than_the_task_was_made_with_is_refused(store: PageStore, 
 
 @pytest.mark.parametrize("name", sorted(SPEC.actions.wording.perturbations))
 def test_a_perturbed_episode_is_the_same_episode(name: str, store: PageStore, tmp_path: Path) -> None:
-    voice = Voice(SPEC, name)
+    surface = PlayedSurface(SPEC, name)
     environment, task = playing(store, tmp_path)
     said = ["search[Nixon in Ohio]", "search[AC/DC [band]]", "lookup[a b]", "finish[New York (state)]"]
     for action in said:
-        assert voice.to_world(voice.action(action)) == action
-        environment.step(voice.to_world(voice.action(action)))
-    if voice.changed:
+        assert surface.to_world(surface.action(action)) == action
+        environment.step(surface.to_world(surface.action(action)))
+    if surface.changed:
         environment.reset(options={"task": task})
-        assert environment.step(voice.to_world("search[Milhouse]"))[0] == INVALID
-    listed = voice.observation(INVALID)
+        assert environment.step(surface.to_world("search[Milhouse]"))[0] == INVALID
+    listed = surface.observation(INVALID)
     assert all(
-        voice.surface.templates[a].replace("{", "").replace("}", "") in listed for a in SPEC.actions.templates
+        surface.perturbed.templates[a].replace("{", "").replace("}", "") in listed
+        for a in SPEC.actions.templates
     )
 
 
@@ -311,7 +312,7 @@ def test_a_place_is_the_page_that_was_found() -> None:
 
 @pytest.mark.parametrize("turns", [7, 12])
 def test_the_prompt_says_the_turns_that_the_run_gives(turns: int) -> None:
-    prompt, surface = load_prompt(SPEC), Voice(SPEC).surface
+    prompt, surface = load_prompt(SPEC), PlayedSurface(SPEC).perturbed
     assert f"You have {turns} turns, the answer" in " ".join(prompt.instruction_text(surface, turns).split())
 
 

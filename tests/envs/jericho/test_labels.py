@@ -11,7 +11,7 @@ from evalharness.envs import specs
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Task
 from evalharness.envs.jericho.labels import game_labels
 from evalharness.envs.jericho.observation import letters
-from evalharness.envs.jericho.progress import Progress
+from evalharness.envs.jericho.progress import LabelProgress
 from evalharness.envs.jericho.tasks import FOLDER, GAMES, GOALS, OFFICIAL
 
 SPEC = specs()["jericho"]
@@ -78,7 +78,7 @@ def test_nothing_is_completed_before_the_agent_acts(published_data: Path) -> Non
     for task in _tasks(published_data):
         environment = SPEC.make(published_data)
         opening, info = environment.reset(options={"task": task})
-        assert Progress(task.subgoals).update(opening) == ()
+        assert LabelProgress(task.subgoals).update(opening) == ()
         assert (info["progress"], info["success"], info["subgoals_completed"]) == (0.0, False, ())
         for action in ("look", "inventory", "examine me"):
             assert environment.step(action)[4]["progress"] == 0.0, (task.kind, action)
@@ -135,7 +135,7 @@ def test_missing_data_names_the_command_that_mends_it(tmp_path: Path) -> None:
 
 def test_progress_is_the_published_rule() -> None:
     """Any order, one a turn and the first that is left, case-sensitive, blind to punctuation."""
-    progress = Progress(("The door opens", "It's dark", "door"))
+    progress = LabelProgress(("The door opens", "It's dark", "door"))
     assert progress.update("the DOOR opens") == ()
     assert progress.update("Its dark. The door, opens!") == (0,)
     assert progress.update("Its dark: The door opens") == (1,)
@@ -143,4 +143,4 @@ def test_progress_is_the_published_rule() -> None:
     assert progress.update("a door") == (2,)
     assert (progress.rate, progress.complete) == (1.0, True)
     assert progress.update("a door") == ()
-    assert (Progress(()).rate, Progress(()).complete) == (0.0, False)
+    assert (LabelProgress(()).rate, LabelProgress(()).complete) == (0.0, False)

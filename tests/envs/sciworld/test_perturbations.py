@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from evalharness.envs.sciworld import SPEC
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 
 
 def test_a_thing_told_apart_by_its_place_keeps_it() -> None:
-    voice = Voice(SPEC, "order")
-    said = voice.action("pour cup containing blue paint in art studio in jug")
+    surface = PlayedSurface(SPEC, "order")
+    said = surface.action("pour cup containing blue paint in art studio in jug")
     assert said == "into jug pour cup containing blue paint in art studio"

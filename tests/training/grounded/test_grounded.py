@@ -20,7 +20,7 @@ from evalharness.envs.base import EnvSpec, Task, TextEnv, teaching_of
 from evalharness.envs.scene import mentions
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol import react
-from evalharness.protocol.perturb import Voice
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites import open as suites
 from evalharness.training.datasets.modes import in_mode
@@ -261,7 +261,7 @@ def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
     found = made(
         home, "perturbed", "alfworld", perturb="P2", samples=8, per_task=2, errors=ErrorPlan(runs=(3, 3))
     )
-    voice = Voice(specs()["alfworld"], "P2")
+    surface = PlayedSurface(specs()["alfworld"], "P2")
     environment = specs()["alfworld"].make(None)
     refused_old_words = 0
     for sample in found:
@@ -271,9 +271,9 @@ def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
         for turn in sample.player_turns:
             action = react.parse(turn.content).action
             assert action is not None
-            info = environment.step(voice.to_world(action))[4]
-            old = voice.canonical.parse(action)
-            refused_old_words += bool(turn.error) and old is not None and old.name in voice.changed
+            info = environment.step(surface.to_world(action))[4]
+            old = surface.canonical.parse(action)
+            refused_old_words += bool(turn.error) and old is not None and old.name in surface.changed
         assert info["success"]
         assert [t.content for t in sample.player_turns if not t.error]
     environment.close()

@@ -48,9 +48,9 @@ def test_a_thought_that_names_the_future_is_noticed() -> None:
 
 
 def test_a_models_thought_is_taken_only_as_it_should_be() -> None:
-    from evalharness.training.grounded.draft import Turn
+    from evalharness.training.grounded.draft import DraftedTurn
 
-    turn = Turn(scene(0), "go to shelf 1", True, 0.0)
+    turn = DraftedTurn(scene(0), "go to shelf 1", True, 0.0)
     assert usable("Thought: A mug may be on the shelf.", turn) == "A mug may be on the shelf."
     assert usable("A mug may be\non the shelf.\nAction: go to desk 1", turn) == "A mug may be on the shelf."
     for bad in (

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evalharness.training.tune.process import follow, parse, variables
-from evalharness.training.tune.progress import Progress
+from evalharness.training.tune.progress import TuningProgress
 
 STEP = {
     "event": "step",
@@ -69,7 +69,7 @@ def test_what_the_user_has_set_counts_and_foreign_packages_stay_out() -> None:
 
 
 def test_progress_adds_up_and_says_how_long_it_will_take() -> None:
-    progress = Progress()
+    progress = TuningProgress()
     assert progress.seconds_left is None
     progress.take(STEP)
     progress.take({**STEP, "step": 2, "loss": 0.5, "tokens": 300, "seconds": 4.0})

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import asyncio
 
-from evalharness.models.adaptive_concurrency import START, AutoLimit, Throttle, Window, ceiling, whole_waves
+from evalharness.models.adaptive_concurrency import (
+    START,
+    AdaptiveConcurrency,
+    AutoLimit,
+    Window,
+    ceiling,
+    whole_waves,
+)
 
 
 def search(capacity: float, *, ceiling: int = 512, windows: int = 40, thrash: float = 0.0) -> list[int]:
@@ -67,55 +74,55 @@ def test_a_queue_at_the_server_takes_it_back_to_what_runs() -> None:
 
 
 async def test_a_pinned_number_of_requests_is_never_exceeded_and_all_are_served_in_turn() -> None:
-    throttle = Throttle(pinned=3)
+    slots = AdaptiveConcurrency(pinned=3)
     order: list[int] = []
     most = 0
 
     async def ask(number: int) -> None:
         nonlocal most
-        async with throttle.seat():
+        async with slots.slot():
             order.append(number)
-            most = max(most, throttle.busy)
+            most = max(most, slots.busy)
             await asyncio.sleep(0)
 
     await asyncio.gather(*(ask(number) for number in range(50)))
     assert order == list(range(50))
     assert most == 3
-    assert throttle.busy == 0
-    throttle.overloaded()
-    assert throttle.limit == 3
+    assert slots.busy == 0
+    slots.overloaded()
+    assert slots.limit == 3
 
 
-async def test_a_seat_is_not_lost_when_who_waits_for_it_is_cancelled() -> None:
-    throttle = Throttle(pinned=1)
+async def test_a_slot_is_not_lost_when_who_waits_for_it_is_cancelled() -> None:
+    slots = AdaptiveConcurrency(pinned=1)
 
     async def hold() -> None:
-        async with throttle.seat():
-            held.append(throttle.busy)
+        async with slots.slot():
+            held.append(slots.busy)
 
     held: list[int] = []
-    async with throttle.seat():
+    async with slots.slot():
         waiting = [asyncio.create_task(hold()) for _ in range(3)]
         await asyncio.sleep(0)
         waiting[0].cancel()
         await asyncio.sleep(0)
-    waiting[1].cancel()  # has just been given the seat
+    waiting[1].cancel()  # has just been given the slot
     await asyncio.wait(waiting, timeout=1)
     assert [task.cancelled() for task in waiting] == [True, True, False]
     assert held == [1]
-    assert throttle.busy == 0
+    assert slots.busy == 0
 
 
 async def test_backing_off_holds_at_once_for_requests_of_episodes_in_flight() -> None:
-    throttle = Throttle(pinned=None)
+    slots = AdaptiveConcurrency(pinned=None)
 
     async def ask() -> int:
-        async with throttle.seat():
-            return throttle.busy
+        async with slots.slot():
+            return slots.busy
 
-    async with throttle.seat(), throttle.seat(), throttle.seat(), throttle.seat():
-        throttle.overloaded()
-        assert throttle.limit == 2
+    async with slots.slot(), slots.slot(), slots.slot(), slots.slot():
+        slots.overloaded()
+        assert slots.limit == 2
         late = asyncio.create_task(ask())
         await asyncio.sleep(0)
         assert not late.done()
@@ -124,58 +131,58 @@ async def test_backing_off_holds_at_once_for_requests_of_episodes_in_flight() ->
 
 async def test_of_a_burst_of_refusals_one_counts() -> None:
     clock = 0.0
-    throttle = Throttle(pinned=None, clock=lambda: clock)
-    async with throttle.seat(), throttle.seat(), throttle.seat(), throttle.seat():
+    slots = AdaptiveConcurrency(pinned=None, clock=lambda: clock)
+    async with slots.slot(), slots.slot(), slots.slot(), slots.slot():
         for _ in range(10):
-            throttle.overloaded()
-        assert throttle.limit == 2
+            slots.overloaded()
+        assert slots.limit == 2
         clock = 5.0
-        throttle.overloaded()
-        assert throttle.limit == 1
-    assert throttle.overloads == 11
+        slots.overloaded()
+        assert slots.limit == 1
+    assert slots.overloads == 11
 
 
 async def answer(
-    throttle: Throttle, clock: list[float], replies: int, *, seconds: float, taken: float = 1.0
+    slots: AdaptiveConcurrency, clock: list[float], replies: int, *, seconds: float, taken: float = 1.0
 ) -> None:
-    """Replies at a steady pace, `seconds` for as many as may be asked at once, with a share of the seats taken."""
+    """Replies at a steady pace, `seconds` for as many as may be asked at once, with a share of the slots taken."""
     for _ in range(replies):
-        while throttle.has_room:
-            throttle.begin_episode()
-        while throttle.episodes > throttle.limit:
-            throttle.end_episode()
-        while throttle.busy < max(1, int(taken * throttle.limit)):
-            await throttle.take_seat()
-        while throttle.busy > throttle.limit:
-            throttle.leave_seat()
-        clock[0] += seconds / throttle.limit
-        throttle.leave_seat()
-        throttle.answered()
+        while slots.has_room:
+            slots.begin_episode()
+        while slots.episodes > slots.limit:
+            slots.end_episode()
+        while slots.busy < max(1, int(taken * slots.limit)):
+            await slots.take_slot()
+        while slots.busy > slots.limit:
+            slots.leave_slot()
+        clock[0] += seconds / slots.limit
+        slots.leave_slot()
+        slots.answered()
 
 
-async def test_empty_seats_say_nothing_of_the_server_until_they_have_been_empty_for_long() -> None:
-    """Environments that are just starting leave seats empty; those that always work long need more episodes."""
+async def test_empty_slots_say_nothing_of_the_server_until_they_have_been_empty_for_long() -> None:
+    """Environments that are just starting leave slots empty; those that always work long need more episodes."""
     clock = [0.0]
-    throttle = Throttle(pinned=None, ceiling=64, clock=lambda: clock[0])
-    await answer(throttle, clock, 5 * START, seconds=0.5, taken=0.5)
-    assert throttle.limit == START
-    await answer(throttle, clock, 10 * START, seconds=0.5, taken=0.5)
-    assert throttle.limit == 64
+    slots = AdaptiveConcurrency(pinned=None, ceiling=64, clock=lambda: clock[0])
+    await answer(slots, clock, 5 * START, seconds=0.5, taken=0.5)
+    assert slots.limit == START
+    await answer(slots, clock, 10 * START, seconds=0.5, taken=0.5)
+    assert slots.limit == 64
 
 
-async def order_of_seats(throttle: Throttle, asked: list[tuple[str, float]]) -> list[int]:
-    """Which of those who ask while the only seat is taken gets it when."""
+async def order_of_slots(slots: AdaptiveConcurrency, asked: list[tuple[str, float]]) -> list[int]:
+    """Which of those who ask while the only slot is taken gets it when."""
     order: list[int] = []
 
     async def ask(number: int, family: str, turns_left: float) -> None:
-        await throttle.take_seat(family, turns_left)
+        await slots.take_slot(family, turns_left)
         order.append(number)
-        throttle.leave_seat()
+        slots.leave_slot()
 
-    await throttle.take_seat()
+    await slots.take_slot()
     asking = [asyncio.create_task(ask(number, *what)) for number, what in enumerate(asked)]
     await asyncio.sleep(0)
-    throttle.leave_seat()
+    slots.leave_slot()
     await asyncio.gather(*asking)
     return order
 
@@ -184,26 +191,26 @@ ASKED = [("a", 3.0), ("b", 9.0), ("a", 20.0), ("b", 1.0), ("a", 20.0)]
 
 
 async def test_families_that_wait_for_environments_are_served_first_and_the_longest_at_the_end() -> None:
-    throttle = Throttle(pinned=1)
-    assert await order_of_seats(throttle, ASKED) == [0, 1, 2, 3, 4]
-    throttle.wanting = {"b": 12.5}
-    assert await order_of_seats(throttle, ASKED) == [1, 3, 0, 2, 4]
-    throttle.wanting = {"b": 12.5, "a": 13.0}
-    assert await order_of_seats(throttle, ASKED) == [0, 2, 4, 1, 3]
-    throttle.wanting = None
-    assert await order_of_seats(throttle, ASKED) == [2, 4, 1, 0, 3]
+    slots = AdaptiveConcurrency(pinned=1)
+    assert await order_of_slots(slots, ASKED) == [0, 1, 2, 3, 4]
+    slots.wanting = {"b": 12.5}
+    assert await order_of_slots(slots, ASKED) == [1, 3, 0, 2, 4]
+    slots.wanting = {"b": 12.5, "a": 13.0}
+    assert await order_of_slots(slots, ASKED) == [0, 2, 4, 1, 3]
+    slots.wanting = None
+    assert await order_of_slots(slots, ASKED) == [2, 4, 1, 0, 3]
 
 
 async def test_throughput_that_has_fallen_for_good_takes_it_back_and_one_slow_moment_does_not() -> None:
     clock = [0.0]
-    throttle = Throttle(pinned=None, ceiling=64, clock=lambda: clock[0])
-    await answer(throttle, clock, 600, seconds=1.0)
-    assert throttle.limit == 64
-    await answer(throttle, clock, 30, seconds=9.0)  # within one window and its settling time
-    await answer(throttle, clock, 300, seconds=1.0)
-    assert throttle.limit == 64
-    await answer(throttle, clock, 300, seconds=9.0)
-    assert throttle.limit == 44
+    slots = AdaptiveConcurrency(pinned=None, ceiling=64, clock=lambda: clock[0])
+    await answer(slots, clock, 600, seconds=1.0)
+    assert slots.limit == 64
+    await answer(slots, clock, 30, seconds=9.0)  # within one window and its settling time
+    await answer(slots, clock, 300, seconds=1.0)
+    assert slots.limit == 64
+    await answer(slots, clock, 300, seconds=9.0)
+    assert slots.limit == 44
 
 
 def test_the_ceiling_counts_every_server_and_what_each_runs_at_once() -> None:
@@ -221,15 +228,15 @@ def test_the_search_goes_up_to_the_ceiling_of_several_servers() -> None:
 
 async def test_preemptions_take_it_back_once_for_those_that_were_there_before() -> None:
     clock = 100.0
-    throttle = Throttle(pinned=None, clock=lambda: clock)
-    throttle.preempted()
-    assert throttle.limit == int(START * 0.7)
-    throttle.preempted()
-    assert throttle.limit == int(START * 0.7)
+    slots = AdaptiveConcurrency(pinned=None, clock=lambda: clock)
+    slots.preempted()
+    assert slots.limit == int(START * 0.7)
+    slots.preempted()
+    assert slots.limit == int(START * 0.7)
     clock += 6
-    throttle.preempted()
-    assert throttle.limit == int(int(START * 0.7) * 0.7)
-    pinned = Throttle(pinned=8, clock=lambda: clock)
+    slots.preempted()
+    assert slots.limit == int(int(START * 0.7) * 0.7)
+    pinned = AdaptiveConcurrency(pinned=8, clock=lambda: clock)
     pinned.preempted()
     assert pinned.limit == 8
 
@@ -246,14 +253,14 @@ def test_episodes_are_in_flight_in_whole_waves() -> None:
             assert limit <= whole_waves(limit, left) <= 1.5 * limit
 
 
-def test_more_conversations_than_seats_are_begun_only_where_the_server_holds_them() -> None:
-    def begun(throttle: Throttle, left: int) -> int:
-        while throttle.has_room_for(left):
-            throttle.begin_episode()
-        return throttle.episodes
+def test_more_conversations_than_slots_are_begun_only_where_the_server_holds_them() -> None:
+    def begun(slots: AdaptiveConcurrency, left: int) -> int:
+        while slots.has_room_for(left):
+            slots.begin_episode()
+        return slots.episodes
 
-    assert begun(Throttle(pinned=None), 40) == 40 > START
-    assert begun(Throttle(pinned=32), 40) == 32
-    full = Throttle(pinned=None, clock=lambda: 100.0)
+    assert begun(AdaptiveConcurrency(pinned=None), 40) == 40 > START
+    assert begun(AdaptiveConcurrency(pinned=32), 40) == 32
+    full = AdaptiveConcurrency(pinned=None, clock=lambda: 100.0)
     full.preempted()
     assert begun(full, 40) == full.limit < START
