@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import folder_name
+from evalharness.base.text import printable
 from evalharness.config.agent import AgentConfig
 from evalharness.config.limits import LimitsConfig
 from evalharness.config.option import Part, option_of
@@ -147,6 +148,10 @@ class RunConfig:
         )
 
 
+_LONGEST_SHOWN = 300
+"""Characters of a value that a message repeats: it may come from a file, and be anything."""
+
+
 def problems(error: ValidationError) -> list[str]:
     """A line for each thing that is wrong with an option."""
     lines = []
@@ -156,5 +161,6 @@ def problems(error: ValidationError) -> list[str]:
             lines.append(why)
             continue
         flag = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
-        lines.append(f"{flag} {problem.get('input')}: {why[0].lower()}{why[1:]}")
+        given = printable(str(problem.get("input"))[:_LONGEST_SHOWN], single_line=True)
+        lines.append(f"{flag} {given}: {why[0].lower()}{why[1:]}")
     return lines

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError, nearest
+from evalharness.base.paths import real_path
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
@@ -221,7 +222,7 @@ class ReadRun:
 def read_comparable(folders: Sequence[Path], behaviour: Behaviour | None) -> list[ReadRun]:
     """Tables never mix suites or action interfaces. Raises UserError when these do, or when a folder holds no
     finished episode."""
-    if len({folder.resolve() for folder in folders}) < len(folders):
+    if len({real_path(folder) for folder in folders}) < len(folders):
         raise UserError("the same run folder was given twice")
     read = [ReadRun(folder, behaviour) for folder in folders]
     runs = [each.scored for each in read]
