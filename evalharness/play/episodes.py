@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from evalharness.base.timing import FamilyTimes, Latencies
-from evalharness.config import RunConfig
+from evalharness.config import AgentConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import Environment, Player, Policy, Reply
@@ -69,7 +69,9 @@ class SeatedPlayer(Player):
 class Episodes:
     """Plays the jobs of one session, each in the environment it is given."""
 
-    config: RunConfig
+    agent: AgentConfig
+    scripted: bool
+    """No model answers: nothing waits for a slot, and nothing is learned for forecasts."""
     specs: Mapping[str, EnvSpec]
     prompts: Mapping[str, PromptFile]
     surfaces: Mapping[str, PlayedSurface]
@@ -82,6 +84,8 @@ class Episodes:
     budget: Budget | None = None
     on_tokens: Callable[[str, int, list[TurnTokens | None]], None] = lambda task_id, sample, tokens: None
     """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
+    most_format_errors: float | None = None
+    """Share of replies, 0..1, above which the run ends (`--stop-on-format-errors`)."""
     replies: Replies = field(default_factory=lambda: Replies(0))
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
     longest_s: float = 0.0
@@ -95,7 +99,7 @@ class Episodes:
         if replies.turns < ENOUGH:
             return
         self.progress.warning = replies.said()
-        most = self.config.limits.stop_on_format_errors
+        most = self.most_format_errors
         if most is not None and replies.share > most:
             why = replies.said() or f"{replies.errors} of {replies.turns} replies are format errors"
             raise AbortedError(f"{why} (--stop-on-format-errors {most:g})")
@@ -107,7 +111,7 @@ class Episodes:
         def player(world: Environment) -> Player:
             own = self.policy.player(task, job.sample, world)
             players.append(own)
-            if self.config.policy.is_scripted:
+            if self.scripted:
                 return own
             return SeatedPlayer(own, self.slots, times, self._latencies, job, self.budget)
 
@@ -132,9 +136,9 @@ class Episodes:
                 prompt=self.prompts[task.family],
                 surface=self.surfaces[task.family],
                 sample=job.sample,
-                max_turns=self.config.agent.turn_limit(self.specs[task.family]),
-                keep_thinking=self.config.agent.history_thinking == "keep",
-                acts_by_tools=self.config.agent.acts_by_tools,
+                max_turns=self.agent.turn_limit(self.specs[task.family]),
+                keep_thinking=self.agent.history_thinking == "keep",
+                acts_by_tools=self.agent.acts_by_tools,
                 on_turn=on_turn,
                 on_reply=lambda reply: tokens.append(reply.tokens),
             )
@@ -151,7 +155,7 @@ class Episodes:
         self.expected_hits.add(episode, self.template, tokens)
         times.episodes += 1
         times.turns += len(episode.turns)
-        if not self.config.policy.is_scripted:
+        if not self.scripted:
             self.history.note_episode(task, len(episode.turns))
             if episode.turns:
                 self.history.note_tokens(episode)

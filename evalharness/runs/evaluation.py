@@ -30,6 +30,7 @@ from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.make_manifest import make_manifest
+from evalharness.records.resolved import resolved
 from evalharness.records.store import MANIFEST, RunStore, read_episodes, read_manifest
 from evalharness.records.summary import Summary
 from evalharness.results.kept_summary import keep_summary
@@ -179,7 +180,10 @@ def evaluate(
                     on_status=set_status,
                     lasting=serve.lasting if serve else None,
                 ) as site:
-                    work = Work(config, specs, prompts, spoken, data, jobs, budget, clock)
+                    work = Work(
+                        config.policy, config.agent, config.limits, config.place,
+                        resolved(config.options(), config.policy), specs, prompts, spoken, data, jobs, budget, clock,
+                    )  # fmt: skip
                     session = Session(work, store, progress, history, site)
                     result = run_to_end(session.play(prepared, manifest, on_folder))
                 stopped = result.stopped
