@@ -14,6 +14,15 @@ from evalharness.config.option import Option, Part
 from evalharness.config.values import SAMPLING, endpoint_url, read_sampling
 
 SCRIPTED = ("oracle", "random", "reference")
+HUMAN = "human:"
+"""Before a person's name: `evalharness play --as NAME`."""
+
+
+def is_scripted(model: str) -> bool:
+    """Whether it answers without a model server: a script, an earlier run's replies, a person."""
+    return model in SCRIPTED or model.startswith(("replay:", HUMAN))
+
+
 _OURS = frozenset(
     {
         *SAMPLING,
@@ -202,8 +211,8 @@ class PolicyConfig(Part):
 
     @property
     def is_scripted(self) -> bool:
-        """Answers without a model: only the environments take time."""
-        return self.model in SCRIPTED or self.model.startswith("replay:")
+        """Answers without a model server."""
+        return is_scripted(self.model)
 
     @property
     def is_ours(self) -> bool:

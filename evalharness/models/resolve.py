@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
-from evalharness.config import AgentConfig, PolicyConfig
+from evalharness.config import HUMAN, AgentConfig, PolicyConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.api_key import read_key
 from evalharness.models.base import Policy
@@ -42,20 +42,21 @@ def prepare(
     agent: AgentConfig = _DEFAULT_AGENT,
     cluster: str | None = None,
     serve: SharedServers | None = None,
+    person: Policy | None = None,
 ) -> Prepared:
     """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
 
     `agent` says how it is talked to, `cluster` where its servers are started. `serve` gives the model's servers, where
-    some are needed; without it the run gets servers of its own.
+    some are needed; without it the run gets servers of its own. `person` answers where the model is `human:NAME`.
     """
     if config.is_scripted:
-        return _scripted(config, specs)
+        return _scripted(config, specs, person)
     if config.is_endpoint:
         return _endpoint(config, agent, on_status)
     return own_servers(config, agent, cluster, on_status, serve)
 
 
-def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
+def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy | None) -> Prepared:
     policy: Policy
     identity: dict[str, Any] = {"kind": "scripted", "name": config.model}
     if config.model == "oracle":
@@ -65,6 +66,13 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
     elif config.model == "random":
         help_actions = {f: spec.actions.help for f, spec in specs.items() if spec.actions.help}
         policy = RandomPolicy(config.seed, help_actions)
+    elif config.model.startswith(HUMAN):
+        if person is None:
+            name = config.model.removeprefix(HUMAN)
+            raise UserError(
+                f"--model {config.model}: a person plays with: evalharness play TASKS --as {name}"
+            )
+        policy = person
     else:
         from evalharness.records.store import read_episodes, read_manifest
 

@@ -16,14 +16,13 @@ from evalharness.checks.verify.findings import Finding, FolderCheck
 from evalharness.checks.verify.options import (
     config_findings,
     config_notes,
-    is_scripted,
     manifest_findings,
     turn_findings,
 )
 from evalharness.checks.verify.remembered import content_key, require_files
 from evalharness.checks.verify.replay import How, replay
 from evalharness.checks.verify.totals import Tables, summary_findings
-from evalharness.config import PlaceConfig, PolicyConfig
+from evalharness.config import PlaceConfig, PolicyConfig, is_scripted
 from evalharness.envs import specs as installed_specs
 from evalharness.models.event_loop import run_to_end
 from evalharness.play.cluster import worker_site
@@ -150,7 +149,7 @@ class _Check:
 
     async def _replay_all(self, spoken: Mapping[str, PlayedSurface], progress: Progress) -> None:
         limits = self.manifest.turn_limits
-        scripted = is_scripted(self.manifest.options)
+        scripted = is_scripted(str(self.manifest.options.get("model")))
 
         async def one(job: Job, environment: RemoteEnvironment) -> Episode:
             family = job.task.family
