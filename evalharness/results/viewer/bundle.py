@@ -40,6 +40,10 @@ JudgementsOf = Callable[[Path], EpisodeJudgements]
 """Run folder -> what judges said of its turns."""
 
 
+PicturesOf = Callable[[Episode], Sequence[str]]
+"""Episode -> SVG documents of the start and of every turn; none where it is not drawn."""
+
+
 def no_judgements(folder: Path) -> EpisodeJudgements:
     return {}
 
@@ -114,6 +118,7 @@ class RunRecords:
     chosen: Chosen = field(default_factory=lambda: Chosen())
     rows: list[tuple[float, ...]] = field(default_factory=list)
     adaptation: Adaptation = AS_WRITTEN
+    pictures: PicturesOf = lambda episode: ()
     _closed: list[bytes] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
     _open_bytes: int = 0
@@ -131,7 +136,8 @@ class RunRecords:
         limit = self.limits.get(episode.family, self.max_turns)
         prompt = self.prompts.of(episode, limit, self.acts_by_tools, self.adaptation)
         judged = self.judged.get((episode.task_id, episode.sample))
-        self._open.append(json.dumps(trajectory(episode, prompt, judged), separators=(",", ":")))
+        record = trajectory(episode, prompt, judged, self.pictures(episode))
+        self._open.append(json.dumps(record, separators=(",", ":")))
         self._open_bytes += len(self._open[-1])
         if self._open_bytes >= BLOCK_BYTES:
             self._closed.append(self._packed())
@@ -290,8 +296,11 @@ def load_bundle(
     behaviour: Behaviour | None = None,
     judgements: JudgementsOf = no_judgements,
     chosen: Chosen | None = None,
+    pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
 ) -> Bundle:
-    """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
+    """`pictures`: how the episodes of a run are drawn.
+
+    Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
     chosen = chosen or Chosen()
     read = read_comparable(folders, behaviour)
     runs = [each.scored for each in read]
@@ -307,6 +316,7 @@ def load_bundle(
         limits = run.manifest.turn_limits
         record = RunRecords(tasks, worded, run.max_turns, limits, by_tools, judgements(run.folder), chosen)
         record.adaptation = Adaptation.of(run.manifest.options)
+        record.pictures = pictures(run.manifest)
         for episode in episodes_at(run.folder, each.offsets):
             record.add(episode)
         records.append(record)
