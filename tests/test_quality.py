@@ -152,7 +152,8 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 
 
 def test_make_installs_from_the_locks_and_gives_commands_that_there_are() -> None:
-    assert [line.split()[:2] for line in made()] == [["make", "demo"], ["make", "test"], ["make", "docs"], ["make", "release"]]
+    targets = [line.split()[1] for line in made()]
+    assert targets == ["demo", "test", "docs", "release"]
     commands = made("demo", "test")
     locks = {lock for line in commands for lock in re.findall("-r ([^ ]+)", line)}
     assert locks == {str(lock.relative_to(ROOT)) for lock in ROOT.glob("requirements/*.txt")}
