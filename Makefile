@@ -17,8 +17,8 @@ test: system venv ## install everything, then run all tests
 	.venv/bin/evalharness server install --cpu
 	.venv/bin/pytest -n 3 --dist loadfile
 
-docs: ## generate docs/cli.md
-	.venv/bin/python -m evalharness.cli.reference > docs/cli.md
+docs: ## generate docs/cli/
+	.venv/bin/python -m evalharness.cli.reference docs/cli
 
 # Needs uv. The last line of each Python is a run folder; what is uploaded is what was tried.
 release: ## build sdist and wheel in dist/, check them, play with the wheel on Python 3.11, 3.12 and 3.13

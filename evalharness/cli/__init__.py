@@ -133,13 +133,14 @@ _LONGEST = 8000
 def _say(what: Exception | str, *, debug: bool = False) -> None:
     """One line that says what is wrong; with `debug` the traceback."""
     from evalharness.base.terminal import say
+    from evalharness.base.text import printable
 
     if debug:
         import traceback
 
         say(traceback.format_exc())
     else:
-        text = str(what)
+        text = printable(str(what))
         if len(text) > _LONGEST:
             text = f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
         say(f"evalharness: {text}")
