@@ -163,11 +163,11 @@ def test_make_installs_from_the_locks_and_gives_commands_that_there_are() -> Non
 
 
 def test_pages_and_help_texts_keep_to_plain_words() -> None:
-    pages = [
+    written = [
         *ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("docs/environments/*.md"),
         *ROOT.glob("prompts/*.md"), *ROOT.glob("results/*/*.md"),
     ]  # fmt: skip
-    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in sorted(pages)}
+    texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in sorted(written)}
     assert len(texts) > 30
     texts["help texts"] = "\n".join(pages().values())
     found = [
