@@ -12,6 +12,7 @@ import pytest
 
 from evalharness import __version__
 from evalharness.cli import make_parser
+from evalharness.cli.reference import pages
 
 ROOT = Path(__file__).parent.parent
 HARD_WORDS = re.compile(
