@@ -20,7 +20,7 @@ from evalharness.cli.common import chosen_suite, data_folder, titles
 from evalharness.cli.line_editing import LineReader
 from evalharness.config import HUMAN, make_config
 from evalharness.envs.base import Task
-from evalharness.models.base import Environment, Player, Policy, PolicyStoppedError, Reply
+from evalharness.models.base import Environment, Player, Policy, PolicyStoppedError, Reply, RequestForm
 from evalharness.models.tries import AbortedError
 from evalharness.play.progress import Progress
 from evalharness.protocol.prompt import Message
@@ -108,7 +108,7 @@ class _AtTheTerminal(Player):
     task: Task
     environment: Environment
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         if turn == 1:
             self.person.show_opening(self.task, messages)
         else:

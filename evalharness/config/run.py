@@ -49,8 +49,10 @@ class RunConfig:
     place: PlaceConfig = field(default_factory=PlaceConfig)
 
     def __post_init__(self) -> None:
-        if self.agent.acts_by_tools and self.policy.is_scripted:
-            raise UserError(f"--action-interface tools: {self.policy.model} is no model and calls no tools")
+        if self.policy.is_scripted and not self.agent.chosen.is_react:
+            raise UserError(
+                f"--agent {self.agent.chosen.name}: {self.policy.model} is no model and reads nothing"
+            )
         if self.policy.chat_template is not None and self.place.cluster is not None:
             raise UserError("--chat-template cannot be given with --cluster: its nodes may not have the file")
         if self.limits.cost_limit is not None and self.policy.prices is None:
@@ -112,7 +114,7 @@ class RunConfig:
         if self.selection.questions is None:
             del data["questions"]
         if not policy.is_scripted:
-            data |= policy.sampling_fields()
+            data |= policy.sampling_fields() | self.agent.agent_identity()
         if policy.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
@@ -141,6 +143,8 @@ class RunConfig:
         # A limit of 30 that was asked for is another one than none where a family has less of its own.
         asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
         key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
+        if self.agent.agent is not None:
+            name += "-" + folder_name(self.agent.chosen.name, "agent")
         if self.agent.perturb is not None:
             name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.agent.perturb)[:40]
         return (

@@ -11,7 +11,7 @@ from evalharness.base.timing import FamilyTimes, Latencies
 from evalharness.config import AgentConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
-from evalharness.models.base import Environment, Player, Policy, Reply
+from evalharness.models.base import Environment, Player, Policy, Reply, RequestForm
 from evalharness.models.template import Template
 from evalharness.models.tries import AbortedError
 from evalharness.play import loop
@@ -39,7 +39,7 @@ class SeatedPlayer(Player):
     job: Job
     budget: Budget | None = None
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         began = time.perf_counter()
         asked: float | None = None
         try:
@@ -47,7 +47,7 @@ class SeatedPlayer(Player):
             try:
                 async with self.budget.asking() if self.budget else nullcontext():
                     asked = time.perf_counter()
-                    reply = await self.player.reply(messages, turn=turn)
+                    reply = await self.player.reply(messages, turn=turn, form=form)
                     seconds = time.perf_counter() - asked
                     if self.budget:
                         self.budget.count(self.job.key, reply)
@@ -135,10 +135,10 @@ class Episodes:
                 player,
                 prompt=self.prompts[task.family],
                 surface=self.surfaces[task.family],
+                agent=self.agent.chosen.make(),
                 sample=job.sample,
                 max_turns=self.agent.turn_limit(self.specs[task.family]),
-                keep_thinking=self.agent.history_thinking == "keep",
-                acts_by_tools=self.agent.acts_by_tools,
+                keep_thinking=self.agent.keeps_thinking,
                 on_turn=on_turn,
                 on_reply=lambda reply: tokens.append(reply.tokens),
             )
@@ -152,7 +152,7 @@ class Episodes:
             times.wall_s += time.perf_counter() - began
         if any(tokens):
             self.on_tokens(task.id, job.sample, tokens)
-        self.expected_hits.add(episode, self.template, tokens)
+        self.expected_hits.add(episode, self.template if self.agent.chosen.kind.appends else None, tokens)
         times.episodes += 1
         times.turns += len(episode.turns)
         if not self.scripted:

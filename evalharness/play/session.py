@@ -161,7 +161,7 @@ class Session:
             work.budget,
             self.store.append_tokens,
             work.limits.stop_on_format_errors,
-            Replies(work.policy.max_tokens, work.agent.acts_by_tools),
+            Replies(work.policy.max_tokens, work.agent.chosen.kind.calls_tools),
         )
         scheduler = Scheduler(
             pools=self.pools,

@@ -32,6 +32,8 @@ from evalharness.play.scheduler import Job, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
 from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.perturb import PlayedSurface, surfaces
+from evalharness.protocol.played_prompt import played_prompt
+from evalharness.protocol.prompt import Adaptation, PromptFile
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import EPISODES, EpisodeKey, read_failures, read_manifest
@@ -150,18 +152,18 @@ class _Check:
     async def _replay_all(self, spoken: Mapping[str, PlayedSurface], progress: Progress) -> None:
         limits = self.manifest.turn_limits
         scripted = is_scripted(str(self.manifest.options.get("model")))
+        agent = self.manifest.config.chosen_agent
+        keep_thinking = self.manifest.options.get("history_thinking") == "keep"
 
         async def one(job: Job, environment: RemoteEnvironment) -> Episode:
             family = job.task.family
-            how = How(
-                limits[family],
-                self.manifest.config.acts_by_tools,
-                self.manifest.model_text,
-                scripted,
-            )
             progress.families[family].running += 1
             try:
                 recorded = self._episode(job)
+                how = How(
+                    limits[family], agent, self._prompt_of(recorded), keep_thinking,
+                    self.manifest.model_text, scripted,
+                )  # fmt: skip
                 played, findings = await replay(recorded, job.task, environment, spoken[family], how)
             finally:
                 progress.families[family].running -= 1
@@ -205,6 +207,14 @@ class _Check:
                     cores=cores,
                 )
                 await scheduler.run(self._jobs)
+
+    def _prompt_of(self, episode: Episode) -> PromptFile | None:
+        """None where no prompt file of the episode's hash is at hand."""
+        found = played_prompt(
+            episode.family, episode.kind, episode.perturbation, episode.prompt_hash,
+            adaptation=Adaptation.of(self.manifest.options),
+        )  # fmt: skip
+        return None if found is None else found[0]
 
     def _episode(self, job: Job) -> Episode:
         with open_file(self.folder / EPISODES) as file:

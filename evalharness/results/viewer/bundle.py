@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evalharness.agents.registry import ChosenAgent
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import real_path
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
@@ -113,7 +114,7 @@ class RunRecords:
     max_turns: int
     limits: Mapping[str, int] = field(default_factory=dict)
     """Family -> turns of its episodes at most."""
-    acts_by_tools: bool = False
+    agent: ChosenAgent | None = None
     judged: EpisodeJudgements = field(default_factory=dict)
     chosen: Chosen = field(default_factory=lambda: Chosen())
     rows: list[tuple[float, ...]] = field(default_factory=list)
@@ -134,7 +135,7 @@ class RunRecords:
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
         limit = self.limits.get(episode.family, self.max_turns)
-        prompt = self.prompts.of(episode, limit, self.acts_by_tools, self.adaptation)
+        prompt = self.prompts.of(episode, limit, self.agent, self.adaptation)
         judged = self.judged.get((episode.task_id, episode.sample))
         record = trajectory(episode, prompt, judged, self.pictures(episode))
         self._open.append(json.dumps(record, separators=(",", ":")))
@@ -226,14 +227,13 @@ class ReadRun:
 
 
 def read_comparable(folders: Sequence[Path], behaviour: Behaviour | None) -> list[ReadRun]:
-    """Tables never mix suites or action interfaces. Raises UserError when these do, or when a folder holds no
+    """Tables never mix suites. Raises UserError when these do, or when a folder holds no
     finished episode."""
     if len({real_path(folder) for folder in folders}) < len(folders):
         raise UserError("the same run folder was given twice")
     read = [ReadRun(folder, behaviour) for folder in folders]
     runs = [each.scored for each in read]
     require_same(runs, "suite", lambda run: run.suite, "make a report of each")
-    require_same(runs, "action interface", lambda run: run.action_interface, "make a report of each")
     return read
 
 
@@ -312,9 +312,9 @@ def load_bundle(
     titles: dict[str, str] = {}
     for run, each in zip(runs, read, strict=True):
         titles |= dict(run.titles)
-        by_tools = run.action_interface == "tools"
+        agent = run.manifest.config.chosen_agent
         limits = run.manifest.turn_limits
-        record = RunRecords(tasks, worded, run.max_turns, limits, by_tools, judgements(run.folder), chosen)
+        record = RunRecords(tasks, worded, run.max_turns, limits, agent, judgements(run.folder), chosen)
         record.adaptation = Adaptation.of(run.manifest.options)
         record.pictures = pictures(run.manifest)
         for episode in episodes_at(run.folder, each.offsets):
