@@ -25,6 +25,10 @@ DEFAULT = "react"
 OURS: Mapping[str, str] = {
     "react": "evalharness.agents.react:ReactAgent",
     "tools": "evalharness.agents.tools:ToolsAgent",
+    "act": "evalharness.agents.act:ActAgent",
+    "window": "evalharness.agents.window:WindowAgent",
+    "summary": "evalharness.agents.summary:SummaryAgent",
+    "reflexion": "evalharness.agents.reflexion:ReflexionAgent",
 }
 
 

@@ -16,7 +16,7 @@ class ToolsAgent(Conversation):
     calls_tools: ClassVar[bool] = True
 
     def shown(self, prompt: PromptFile) -> PromptFile:
-        return prompt.for_tools(tools.FORMAT_RULES)
+        return prompt.for_format(tools.FORMAT_RULES, tools.STEP)
 
     def request(self) -> Request:
         return Request(self.messages, tools=True)

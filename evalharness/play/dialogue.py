@@ -50,12 +50,16 @@ class Dialogue:
             self.further.append(self._further(request, reply))
         raise self.agent.fault(f"turn {turn} asked the model {MOST_CALLS} times and read no action")
 
-    async def reflect(self, request: Request, turn: int) -> None:
-        """Between two trials."""
-        reply = await self._send(request, turn, MOST_CALLS)
+    async def reflect(self, request: Request, turn: int) -> bool:
+        """Between two trials. False where the question does not fit the model's context: then there is no other."""
+        try:
+            reply = await self._send(request, turn, MOST_CALLS)
+        except ContextOverflowError:
+            return False
         if self.agent.read(said(reply)) is not None:
             raise self.agent.fault("read() took the answer to reflect() for an action")
         self.further.append(self._further(request, reply))
+        return True
 
     async def _ask(self, turn: int, call: int) -> tuple[Request, Reply]:
         for _ in range(_MOST_TRIMS):

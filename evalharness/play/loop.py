@@ -64,9 +64,8 @@ async def play(
         turns, ended_by = await _trial(world, dialogue, max_turns, on_turn, heard)
         outcome: dict[str, Any] = {key: world.info[key] for key in ("progress", "success", "solved")}
         again = guarded.reflect(TrialEnd(outcome["success"], outcome["progress"], ended_by))
-        if again is None:
+        if again is None or not await dialogue.reflect(again, len(turns)):
             break
-        await dialogue.reflect(again, len(turns))
         earlier.append(
             Trial(
                 tuple(turns),

@@ -78,7 +78,8 @@ class PromptFile(_Strict):
     """A file of `prompts/`. Keys are described in `prompts/README.md`."""
 
     _sha256: str = PrivateAttr("")
-    _acts_by_tools: bool = PrivateAttr(False)
+    _step: str = PrivateAttr("Thought: {thought}\nAction: {action}")
+    """How a worked example writes a turn."""
     _shots: int | None = PrivateAttr(None)
 
     environment: str
@@ -136,10 +137,10 @@ class PromptFile(_Strict):
             return None
         return f"--shots {self._shots}: {self.environment} has {has} worked example{'s' * (has != 1)}, and shows that"
 
-    def for_tools(self, format_rules: str) -> PromptFile:
-        """With other rules, where it has any, and an example that acts by tool calls."""
+    def for_format(self, format_rules: str, step: str) -> PromptFile:
+        """With other rules, where it has any, and examples that keep them: `step` has {thought} and {action}."""
         prompt = self.model_copy(update={"format_rules": format_rules if self.format_rules.strip() else ""})
-        prompt._acts_by_tools = True
+        prompt._step = step
         return prompt
 
     def action_names(self) -> set[str]:
@@ -190,11 +191,8 @@ class PromptFile(_Strict):
     def _worded(self, example: Example) -> str:
         lines = [f"Goal: {example.goal}", f"Observation: {example.observation}"]
         for step in example.steps:
-            lines += [
-                f"Thought: {step.thought}",
-                f'act(command="{step.action}")' if self._acts_by_tools else f"Action: {step.action}",
-                f"Observation: {step.observation}",
-            ]
+            written = self._step.replace("{thought}", step.thought).replace("{action}", step.action)
+            lines += [written, f"Observation: {step.observation}"]
         return "\n".join(lines)
 
     def wrong_placeholders(self, slots: Collection[str]) -> list[str]:

@@ -120,6 +120,11 @@ def reasoning_in(reply: str) -> str:
     return _without_reasoning(reply)[0]
 
 
+def answer_in(reply: str) -> str:
+    """The reply without a `<think>` block."""
+    return _without_reasoning(reply)[1].strip()
+
+
 def _without_echo(text: str) -> tuple[str, bool]:
     """A reply that begins with an observation and then thinks and acts: from there on."""
     labels = list(_LABEL.finditer(text))

@@ -30,6 +30,9 @@ FORMAT_RULES = (
     "command."
 )
 
+STEP = 'Thought: {thought}\nact(command="{action}")'
+"""A turn of a worked example."""
+
 
 @dataclass(frozen=True)
 class ToolCall:

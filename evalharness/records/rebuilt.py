@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
@@ -65,14 +66,16 @@ def _of_trial(start: EpisodeStart, trial: int) -> EpisodeStart:
 
 
 def _turns(guarded: Guarded, part: Trial | Episode) -> Iterator[RebuiltTurn]:
-    trims = {(trim.turn, trim.call): trim.dropped for trim in part.trims}
+    trims = Counter[tuple[int, int]]()
+    for trim in part.trims:
+        trims[trim.turn, trim.call] += trim.dropped
     for number, turn in enumerate(part.turns, 1):
         requests, sent = list[Request](), list[str]()
         calls: tuple[FurtherCall | Turn, ...] = (*turn.further, turn)
         parsed: ParsedReply | None = None
         for position, call in enumerate(calls):
             request = guarded.request()
-            if dropped := trims.get((number, position)):
+            if dropped := trims[number, position]:
                 _shorten(guarded, dropped)
                 request = guarded.request()
             requests.append(Request([*request.messages], request.purpose))
