@@ -10,7 +10,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said, TrialEnd
 from evalharness.base.errors import UserError
@@ -30,14 +30,16 @@ class AgentFaultError(UserError):
 class _Printed(io.TextIOBase):
     """Stands where stdout is while an agent works: stdout belongs to the command's own output."""
 
+    told: ClassVar[set[str]] = set()
+    """Agents of which a line has said so."""
+
     def __init__(self, name: str) -> None:
-        self.name, self.said = name, False
+        self.name = name
 
     def write(self, text: str) -> int:
-        if text.strip():
-            level = logging.DEBUG if self.said else logging.WARNING
-            _LOG.log(level, f"agent {self.name} prints to stdout: {text.strip()[:200]!r}")
-            self.said = True
+        if text.strip() and self.name not in self.told:
+            _LOG.warning(f"agent {self.name} prints to stdout: {text.strip()[:200]!r}")
+            self.told.add(self.name)
         return len(text)
 
 

@@ -12,6 +12,8 @@ from evalharness.protocol.react import ParsedReply
 
 
 class ReactAgent(Conversation):
+    """A chat of thoughts and actions that only grows, until the context is full."""
+
     name: ClassVar[str] = "react"
 
     def request(self) -> Request:

@@ -12,6 +12,8 @@ from evalharness.protocol.react import ParsedReply
 
 
 class ToolsAgent(Conversation):
+    """The same chat; the action is a call of the tool `act(command)`. Its server must read tool calls."""
+
     name: ClassVar[str] = "tools"
     calls_tools: ClassVar[bool] = True
 

@@ -41,6 +41,7 @@ COMMANDS = (
     "mtbench",
     "tasks",
     "play",
+    "agents",
     "prompts",
     "perturb",
     "audit",

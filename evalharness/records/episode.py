@@ -206,6 +206,11 @@ class Episode:
     """Those after the first observation, where the agent asks for them."""
 
     @property
+    def all_turns(self) -> tuple[Turn, ...]:
+        """Those of earlier trials included."""
+        return (*(turn for trial in self.earlier for turn in trial.turns), *self.turns)
+
+    @property
     def model_calls(self) -> Iterator[Turn | FurtherCall]:
         """All that the model was asked, in order, those of earlier trials included."""
         parts: list[Trial | Episode] = [*self.earlier, self]

@@ -106,6 +106,8 @@ class FamilyScore(Scores):
     """95 % interval over tasks."""
     solved_rate: Rate | None = None
     """As `success_rate`, by the simulator's own verdict."""
+    success_by_trial: list[Rate] | None = None
+    """Share of the episodes solved within the first trial, within two, ...; only of an agent that tries again."""
     openings: int | None = None
     """How many different first views (goal and first observation) the tasks have."""
     easy: Rates | None = None
@@ -270,6 +272,8 @@ class RunScores(Stored):
     """Of families whose tasks were drawn from a larger suite."""
     max_tokens: int | None = None
     """Tokens of a reply at most."""
+    agent: str | None = None
+    """Name and options of the agent; not there for `react`."""
     perturbation: str | None
     """Of the action surface; None: the environments' own words."""
     samples: Count

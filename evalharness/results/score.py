@@ -46,6 +46,8 @@ class Scored(Protocol):
     def grounding_accuracy(self) -> float: ...
     @property
     def figures(self) -> Mapping[str, float]: ...
+    @property
+    def trials(self) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class EpisodeScore:
     cached_tokens: int = 0
     uncounted: int = 0
     """Turns without token counts."""
+    trials: int = 1
+    """Played at the task, one after the other; the scores are those of the last."""
     format_error_kinds: Mapping[str, int] = field(default_factory=dict)
     """Kind -> turns that have it; a turn can have several."""
 
@@ -108,6 +112,7 @@ class EpisodeScore:
             reasoning_truncated=sum("reasoning_truncated" in turn.format_errors for turn in episode.turns),
             context_full=episode.ended_by == "context_full",
             cached_tokens=episode.cached_tokens,
+            trials=1 + len(episode.earlier),
             uncounted=sum(turn.prompt_tokens is None for turn in episode.turns),
             format_error_kinds=Counter(
                 str(kind) for turn in episode.turns for kind in set(turn.format_errors)
@@ -182,12 +187,21 @@ def family_score(episodes: Sequence[Scored]) -> FamilyScore:
         solved_rate=_mean([e.solved for e in episodes]),
         kinds=len(set(_task_kinds(episodes))),
         openings=len({e.opening for e in episodes}),
+        **_by_trial(episodes),
         **_beside([episodes], "success", success_ci95),
         **_beside([episodes], "progress", progress_ci95),
         easy=_rates([e for e in episodes if e.difficulty == "easy"]),
         hard=_rates([e for e in episodes if e.difficulty == "hard"]),
         **_figures(episodes),
     )
+
+
+def _by_trial(episodes: Sequence[Scored]) -> dict[str, Any]:
+    most = max(episode.trials for episode in episodes)
+    if most == 1:
+        return {}
+    within = [_mean([e.success and e.trials <= trial for e in episodes]) for trial in range(1, most + 1)]
+    return {"success_by_trial": within}
 
 
 def _figures(episodes: Sequence[Scored]) -> dict[str, Any]:

@@ -83,6 +83,7 @@ def summary_of(
         "scores": manifest.scores,
         "draw": manifest.draw,
         "first_tasks_only": config.limit,
+        "agent": None if config.agent_said == "react" else config.agent_said,
         "cost": timing.prices and cost_of(groups, timing.prices, timing.unfinished_tokens or Tokens()),
     }
     drawn: dict[str, Any] = (

@@ -33,19 +33,8 @@ def test_every_agent_keeps_the_promises_of_agents(name: str) -> None:
 
 
 def start(agent: Agent, **more: Any) -> Agent:
-    agent.start(
-        EpisodeStart(
-            "t",
-            "rooms",
-            "walk",
-            "reach it",
-            "You are here.",
-            9,
-            PROMPT,
-            ActionSurface({"look": "look"}),
-            **more,
-        )
-    )
+    actions = ActionSurface({"look": "look"})
+    agent.start(EpisodeStart("t", "rooms", "walk", "reach it", "You are here.", 9, PROMPT, actions, **more))
     return agent
 
 
@@ -109,17 +98,10 @@ def test_reflexion_begins_again_with_its_notes_until_it_succeeds() -> None:
     says = ["Action: look", "Action: look", "I looked. I will go east.", "Action: go east", "Action: go east"]
     player = Replies(says)
     task = Task("rooms/open/000", "rooms", "open", 0, "reach the last room", "easy", "walk")
-    episode = asyncio.run(
-        play(
-            task,
-            Rooms(),
-            lambda environment: player,
-            prompt=PROMPT,
-            surface=PlayedSurface(_SPEC),
-            agent=ReflexionAgent(ReflexionOptions(trials=3)),
-            max_turns=2,
-        )  # fmt: skip
-    )
+    agent = ReflexionAgent(ReflexionOptions(trials=3))
+    surface = PlayedSurface(_SPEC)
+    playing = play(task, Rooms(), lambda e: player, prompt=PROMPT, surface=surface, agent=agent, max_turns=2)
+    episode = asyncio.run(playing)
     assert episode.success
     [first] = episode.earlier
     assert (first.success, first.ended_by, len(first.turns)) == (False, "turn_limit", 2)
@@ -141,9 +123,9 @@ def test_reflexion_learns_only_that_a_trial_failed() -> None:
 
 
 def test_an_agent_or_option_that_there_is_not_is_named_with_what_there_is() -> None:
-    with pytest.raises(UserError, match="no such agent.*did you mean 'window'.*there are react, tools, act"):
+    with pytest.raises(UserError, match=r"no such agent.*did you mean 'window'.*there are react, tools, act"):
         agent_named("windw")
-    with pytest.raises(UserError, match="has no option 'histry'.*history"):
+    with pytest.raises(UserError, match=r"has no option 'histry'.*history"):
         agent_named("window", {"histry": "2"})
     with pytest.raises(UserError, match="history=-1"):
         agent_named("window", {"history": "-1"})

@@ -135,7 +135,7 @@ def turn_findings(episode: Episode, config: Mapping[str, Any]) -> list[Finding]:
                 Finding("option", f"{where}, turn {turn.turn}", what, turn.completion_tokens, limit)
             )
             break
-    spent = sum(turn.policy_s for turn in episode.turns)
+    spent = sum(turn.policy_s for turn in episode.all_turns)
     if not same(episode.policy_s, spent):
         findings.append(
             Finding("option", where, "seconds of its turns at the policy", episode.policy_s, spent)

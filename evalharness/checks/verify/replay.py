@@ -15,7 +15,7 @@ from evalharness.protocol import react
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import FormatError, ParsedReply
-from evalharness.records.episode import EndedBy, Episode, Turn
+from evalharness.records.episode import EndedBy, Episode, Trial, Turn
 from evalharness.records.rebuilt import NotRebuiltError, RebuiltTurn, episode_start, rebuild
 
 
@@ -86,6 +86,22 @@ class _Reading:
         return parsed, rebuilt, self._agent.correction(parsed) if parsed.action is None else ""
 
 
+async def _replay_trial(
+    number: int, trial: Trial, task: Task, environment: Environment, surface: PlayedSurface, notes: _Notes
+) -> None:
+    """Of an earlier trial the observations and the score."""
+    _, _, info = await environment.reset(task)
+    for turn in trial.turns:
+        if turn.action is not None:
+            answer, _, info = await environment.step(surface.to_world(turn.action))
+            observation = surface.observation(answer, turn.action)
+            notes.differ(
+                "replay", f"trial {number}, turn {turn.turn}: observation", turn.observation, observation
+            )
+    for name in ("success", "solved", "progress"):
+        notes.differ("score", f"trial {number}: {name}", getattr(trial, name), info[name])
+
+
 async def replay(
     recorded: Episode, task: Task, environment: Environment, surface: PlayedSurface, how: How
 ) -> tuple[Episode, Sequence[Finding]]:
@@ -93,6 +109,8 @@ async def replay(
 
     Infrastructure errors pass through: the caller tries again."""
     notes = _Notes(recorded)
+    for number, trial in enumerate(recorded.earlier, 1):
+        await _replay_trial(number, trial, task, environment, surface, notes)
     goal, first, info = await environment.reset(task)
     goal, first = surface.names(goal), surface.observation(first)
     notes.differ("task", "goal", recorded.goal, goal)

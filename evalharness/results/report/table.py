@@ -20,6 +20,7 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     """What the numbers are of; plain sentences."""
     found = [
         f"model {printable(summary.model['name'], single_line=True)} · suite {summary.suite} · "
+        + (f"agent {printable(summary.agent, single_line=True)} · " if summary.agent else "")
         + (f"perturbation {summary.perturbation} · " if summary.perturbation else "")
         + f"{_at_most(summary)} · {summary.turns} turns played"
         + (f" in {duration(summary.wall_s)}" if summary.sessions == 1 and summary.wall_s is not None else "")
@@ -37,6 +38,7 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
             f"{titles.get(family, family)}: {draw.tasks} tasks drawn from the suite with seed {draw.seed}"
         )
     found += _figures(summary, titles)
+    found += _trials(summary, titles)
     found += format_error_lines(summary)
     if summary.trimmed_episodes:
         found.append(f"{summary.trimmed_episodes} episodes outgrew the model's context and lost old turns")
@@ -78,6 +80,17 @@ def token_lines(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     reasoning = f" (reasoning: {tokens.reasoning:,})" if tokens.reasoning else ""
     line = f"tokens: {tokens.prompt:,} prompt, {tokens.completion:,} completion" + reasoning
     return [line, *cost_lines(summary, titles)]
+
+
+def _trials(summary: Summary, titles: Mapping[str, str]) -> list[str]:
+    """Of an agent that tries again; the rates of the table are those after the last trial."""
+    return [
+        f"{titles.get(family, family)} solved within 1, 2, ... trials: "
+        + ", ".join(f"{100 * share:.1f}" for share in row.success_by_trial)
+        + " % (one after the other, with reflections: no Best-of-N)"
+        for family, row in summary.families.items()
+        if row.success_by_trial
+    ]
 
 
 def _figures(summary: Summary, titles: Mapping[str, str]) -> list[str]:

@@ -137,7 +137,13 @@ class RunRecords:
         limit = self.limits.get(episode.family, self.max_turns)
         prompt = self.prompts.of(episode, limit, self.agent, self.adaptation)
         judged = self.judged.get((episode.task_id, episode.sample))
-        record = trajectory(episode, prompt, judged, self.pictures(episode))
+        record = trajectory(
+            episode,
+            prompt,
+            judged,
+            self.pictures(episode),
+            self.prompts.sent(episode, limit, self.agent, self.adaptation),
+        )
         self._open.append(json.dumps(record, separators=(",", ":")))
         self._open_bytes += len(self._open[-1])
         if self._open_bytes >= BLOCK_BYTES:

@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.agents.base import EpisodeStart
+from evalharness.agents.guard import AgentFaultError
 from evalharness.agents.registry import ChosenAgent
 from evalharness.envs.base import MAX_TURNS
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
 from evalharness.records.episode import Episode
+from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
 
 GOAL, OBSERVATION = "\ue000", "\ue001"
 """Stand for the episode's own goal and first observation."""
@@ -50,6 +52,23 @@ class Prompts:
                 self.listed.append(messages)
             self._known[key] = None if messages is None else self.listed.index(messages)
         return self._known[key]
+
+    def sent(
+        self, episode: Episode, max_turns: int, agent: ChosenAgent | None, adaptation: Adaptation = AS_WRITTEN
+    ) -> list[list[dict[str, Any]]]:
+        """Of each turn the messages that were sent for its action, where these are not the conversation so far."""
+        if agent is None or agent.kind.appends:
+            return []
+        found = played_prompt(
+            episode.family, episode.kind, episode.perturbation, episode.prompt_hash, self.folder, adaptation
+        )
+        if found is None:
+            return []
+        start = episode_start(episode, found[0], found[1].perturbed, max_turns, keep_thinking=False)
+        try:
+            return [rebuilt.requests[-1].messages for rebuilt in rebuild(agent.make(), start, episode)]
+        except (NotRebuiltError, AgentFaultError):
+            return []
 
     def _worded(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from evalharness.protocol.react import FormatError
-from evalharness.records.episode import EndedBy, Episode, Turn
+from evalharness.records.episode import EndedBy, Episode, Trial, Turn
 
 TROUBLES = (*(str(kind) for kind in FormatError), "not_valid", "context_trimmed", "simulator_disagrees")
 """What can be wrong in an episode, in the order of the bits of a row's `troubles`."""
@@ -89,6 +89,7 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "reasoning": "",
         "reasoning_tokens": None,
         "calls": [],
+        "further": [],
     }
     record = {
         "thought": turn.thought,
@@ -108,15 +109,30 @@ def _turn(turn: Turn) -> dict[str, Any]:
         "reasoning": turn.reasoning,
         "reasoning_tokens": turn.reasoning_tokens,
         "calls": [f"{call.name}({call.arguments})" for call in turn.calls],
+        "further": [[call.purpose, call.reply] for call in turn.further],
     }
     return {key: value for key, value in record.items() if key not in usual or value != usual[key]}
 
 
+def _trial(trial: Trial) -> dict[str, Any]:
+    """An earlier trial in short: its actions, and what the model wrote between it and the next."""
+    return {
+        "progress": round(trial.progress, 4),
+        "ended_by": trial.ended_by,
+        "actions": [turn.action for turn in trial.turns],
+        "notes": [call.reply for call in trial.further],
+    }
+
+
 def trajectory(
-    episode: Episode, prompt: int | None, judged: Judgements | None = None, pictures: Sequence[str] = ()
+    episode: Episode,
+    prompt: int | None,
+    judged: Judgements | None = None,
+    pictures: Sequence[str] = (),
+    sent: Sequence[Sequence[Any]] = (),
 ) -> dict[str, Any]:
     """The whole episode. `prompt`: position of its fixed part in the bundle's prompts; `pictures`: SVG documents of the
-    start and of every turn."""
+    start and of every turn; `sent`: of every turn the messages, where they are not the conversation so far."""
     said = judged or {}
     drawn = list(dict.fromkeys(pictures))
     shown = {"pictures": drawn, "picture_at": [drawn.index(each) for each in pictures]} if drawn else {}
@@ -134,6 +150,10 @@ def trajectory(
         "trims": [[trim.turn, trim.dropped] for trim in episode.trims],
         "prompt": prompt,
         "turns": [
-            _turn(turn) | ({"judged": said[turn.turn]} if turn.turn in said else {}) for turn in episode.turns
+            _turn(turn)
+            | ({"judged": said[turn.turn]} if turn.turn in said else {})
+            | ({"sent": sent[position]} if position < len(sent) else {})
+            for position, turn in enumerate(episode.turns)
         ],
+        **({"trials": [_trial(trial) for trial in episode.earlier]} if episode.earlier else {}),
     }

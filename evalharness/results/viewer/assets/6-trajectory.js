@@ -42,6 +42,14 @@ function turnCard(step, id) {
     step.finish_reason && step.finish_reason !== 'stop' && `finish reason ${step.finish_reason}`,
     step.policy_s && `model ${duration(step.policy_s)}`,
     step.failed_tries && `asked again after: ${step.failed_tries.map(words).join(', ')}`, step.environment_s && `simulator ${duration(step.environment_s)}`];
+  const sent = step.sent && h('details.raw', {}, h('summary', {}, 'what was sent'));
+  if (sent) {
+    sent.addEventListener('toggle', () => {
+      if (sent.open && sent.children.length === 1) {
+        append(sent, step.sent.map(message => h('div.message', {}, h('span.label', {}, message.role), longText(message.content, 'pre'))));
+      }
+    });
+  }
   const raw = h('details.raw', {}, h('summary', {}, 'raw reply'));
   raw.addEventListener('toggle', () => {
     if (raw.open && raw.children.length === 1) {
@@ -65,7 +73,8 @@ function turnCard(step, id) {
         h('b', { class: verdict === 'wrong' ? 'wrong' : verdict === 'right' ? 'right' : 'none' }, verdict), kind && ` ${words(kind)}`,
         reason && h('span.soft', { dir: 'auto' }, ` ${oneLine(reason)}`)))),
       step.done.map(goal => h('p.subgoal', {}, h('span', { 'aria-hidden': 'true' }, '★ '), 'subgoal completed: ', h('b', {}, oneLine(goal)))),
-      raw)];
+      (step.further || []).map(([purpose, reply]) => h('details.raw', {}, h('summary', {}, `asked before: ${oneLine(purpose)}`), longText(reply, 'pre'))),
+      sent, raw)];
 }
 
 const rawReplyOf = step => (step.reply === undefined ? '' : step.reply);
@@ -101,6 +110,7 @@ class Trajectory {
           this.subgoals(),
           this.prompt(),
           h('div.part.observation', {}, h('span.label', {}, 'Start'), longText(record.first_observation))),
+        this.trials(),
         this.steps.map(step => turnCard(step, `turn-${step.number}`)),
         this.ending()), this.world()));
     if (this.values.turn) this.select(Number(this.values.turn));
@@ -172,6 +182,14 @@ class Trajectory {
     });
     this.promptBox = box;
     return box;
+  }
+
+  // Trials at the task before this one, of an agent that tries again.
+  trials() {
+    return (this.record.trials || []).map((trial, i) => h('details.prompt', {},
+      h('summary', {}, `trial ${i + 1}: ${ENDS[trial.ended_by] || oneLine(trial.ended_by)}, progress ${percent(trial.progress, 0)} %`),
+      h('ol', {}, trial.actions.map(action => h('li', {}, action === null ? '(no action)' : oneLine(action)))),
+      trial.notes.map(note => h('div.message', {}, h('span.label', {}, 'notes'), longText(note, 'pre')))));
   }
 
   // The world at the chosen turn. As an image: nothing in it can run, whatever a name holds.

@@ -1,0 +1,54 @@
+"""`evalharness agents`: the ways of acting that there are."""
+
+from __future__ import annotations
+
+import argparse
+
+from evalharness.cli.common import add_json_option, write_json
+
+_DESCRIPTION = """\
+An agent decides what the model reads at each turn and how its reply is read. Play with one: evalharness run --agent
+NAME --agent-option NAME=VALUE ... Your own: --agent FILE.py:Class. docs/agents.md
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "agents", help="list agents (ways of acting) and their options", description=_DESCRIPTION
+    )
+    parser.add_argument(
+        "agent", nargs="?", metavar="AGENT", help="only this one: NAME, module:Class or FILE.py:Class"
+    )
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from inspect import getdoc
+
+    from rich.table import Table
+    from rich.text import Text
+
+    from evalharness.agents.registry import agent_named, names
+    from evalharness.base.terminal import make_console
+
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    for column in ("agent", "what it does, and its options"):
+        table.add_column(column)
+    found = []
+    for name in [args.agent] if args.agent else names():
+        kind = agent_named(name).kind
+        said = " ".join((getdoc(kind) or "").split("\n\n")[0].split())
+        options = {
+            option: {"default": field.default, "help": " ".join((field.description or "").split())}
+            for option, field in kind.Options.model_fields.items()
+        }
+        lines = [
+            said,
+            *(f"  {option}={about['default']}: {about['help']}" for option, about in options.items()),
+        ]
+        table.add_row(Text(name), Text("\n".join(lines)))
+        found.append({"agent": name, "version": kind.version, "description": said, "options": options})
+    make_console(stderr=args.json == "-").print(table)
+    write_json(args.json, {"agents": found})
+    return 0
