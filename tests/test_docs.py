@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 _PLACEHOLDERS = {
+    "short.py:ShortMemory": "act",
     "FILE.jsonl": "out.jsonl", "FILE": "out.csv", "TASK_ID": "babyai/agentboard/000", "NAME": "name", "DIR": "folder",
     "BASELINE": "RUN", "RUN_A": "RUN", "RUN_B": "RUN2", "LIST": "babyai", "MODEL": "random", "PATH": "folder",
 }  # fmt: skip
