@@ -21,7 +21,7 @@ from evalharness.cli import main
 from evalharness.protocol.prompt import prompts_folder
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.results.best_of_n import BestOfN, best_of_n, trajectory
-from evalharness.results.leaderboard.published import load_table
+from evalharness.results.paper.published import load_table
 from evalharness.results.report.best_of_n import print_best_of_n, shown_ks
 from evalharness.results.scored_run import load_scored_run
 

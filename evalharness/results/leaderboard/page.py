@@ -5,7 +5,6 @@ from __future__ import annotations
 from evalharness.results.html.document import asset, document
 from evalharness.results.html.document import safe as _safe
 from evalharness.results.html.table import percent
-from evalharness.results.leaderboard.standings import Leaderboard, Standing
 from evalharness.results.leaderboard.table import (
     CORRECTED_NOTE,
     DERIVED_MARK,
@@ -15,6 +14,7 @@ from evalharness.results.leaderboard.table import (
     marked,
     marks,
 )
+from evalharness.results.paper.standings import Leaderboard, Standing
 from evalharness.results.score import HELD_OUT, MEASURES
 
 

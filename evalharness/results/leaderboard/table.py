@@ -12,7 +12,7 @@ from rich.text import Text
 from evalharness.base.terminal import console_for
 from evalharness.base.text import printable
 from evalharness.results.html.table import percent
-from evalharness.results.leaderboard.standings import STATED, Leaderboard, Standing
+from evalharness.results.paper.standings import STATED, Leaderboard, Standing
 from evalharness.results.score import HELD_OUT, MEASURES
 
 HELD_IN, OWN_LABELS, PART, DEVIATES = "*", "#", "\u2020", "\u2021"

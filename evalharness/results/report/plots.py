@@ -362,11 +362,19 @@ DRAW = {
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
     """As PNG (200 dots an inch) and SVG, the same bytes for the same numbers. Raises UserError on a bad folder."""
     paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
-    try:
-        figure.savefig(paths[0], dpi=200, metadata={"Software": None})
-        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
-    except OSError as error:
-        raise UserError(
-            f"cannot write {stem}.*: {error.strerror}; choose another folder with -o DIR"
-        ) from None
+    for path in paths:
+        save_as(figure, path)
     return paths
+
+
+def save_as(figure: Figure, target: Path) -> None:
+    """In the format of the file's ending: PDF, SVG or PNG; the same bytes for the same numbers. Raises UserError."""
+    metadata: dict[str, dict[str, None]] = {
+        ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+        ".svg": {"Date": None, "Creator": None},
+        ".png": {"Software": None},
+    }
+    try:
+        figure.savefig(target, dpi=200, metadata=metadata[target.suffix])
+    except OSError as error:
+        raise UserError(f"cannot write {target}: {error.strerror}; choose another with -o FILE") from None

@@ -15,14 +15,14 @@ from made_runs import make_run
 
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.results.leaderboard.published import Printed, load_table, table_names
-from evalharness.results.leaderboard.published_audit import (
+from evalharness.results.paper.audit import (
     Finding,
     audit_published,
     count_problem,
     own_tables,
 )
-from evalharness.results.leaderboard.published_claims import CLAIMS, claim_problem
+from evalharness.results.paper.claims import CLAIMS, claim_problem
+from evalharness.results.paper.published import Printed, load_table, table_names
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 SIZES = {"alfworld": 134, "babyai": 112, "sciworld": 90, "pddl": 60, "jericho": 20}

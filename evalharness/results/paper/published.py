@@ -41,12 +41,15 @@ class PublishedRow:
         return ", ".join(self.names[key] for key in _LABELS if self.names.get(key))
 
 
-_LABELS = ("series", "method", "decoding", "task", "claim")
+_LABELS = ("series", "method", "decoding", "task", "claim", "model")
 _TEXT_COLUMNS = frozenset(
     {*_LABELS, "held_in", "human", "table", "source", "domain_as_printed", "relation", "unit", "about"}
+    | {"family", "measure", "protocol", "split"}
     | {"environment_construction", "trajectory_construction", "held_in_environment", "refinement_step"}
 )
 MAIN = "main"
+OTHERS = "others"
+"""Results of other papers, under other protocols, a number a row."""
 
 
 def load_table(name: str) -> list[PublishedRow]:

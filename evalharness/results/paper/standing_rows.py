@@ -13,8 +13,8 @@ from evalharness.envs.base import MAX_TURNS, EnvSpec, PublishedTable
 from evalharness.protocol.prompt import load_prompt
 from evalharness.results.completeness import Played, played
 from evalharness.results.deviations import deviations
-from evalharness.results.leaderboard.published import PublishedRow
-from evalharness.results.leaderboard.standings import OURS, PUBLISHED_SUITE, SUBMITTED, Standing, Verification
+from evalharness.results.paper.published import PublishedRow
+from evalharness.results.paper.standings import OURS, PUBLISHED_SUITE, SUBMITTED, Standing, Verification
 from evalharness.results.score import HELD_OUT, MEASURES, family_score, group_by_family, held_out_score
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.task_range import (

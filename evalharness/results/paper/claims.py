@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-from evalharness.results.leaderboard.published import MAIN, Printed, PublishedRow
+from evalharness.results.paper.published import MAIN, Printed, PublishedRow
 from evalharness.results.score import MEASURES
 
 CLAIMS = "text_claims"

@@ -1,0 +1,142 @@
+"""A table as Markdown, LaTeX (booktabs) and HTML. Every text in it is escaped."""
+
+from __future__ import annotations
+
+from evalharness.base.text import printable
+from evalharness.results.html.document import safe
+from evalharness.results.paper.table import Cell, Column, Row, Table
+from evalharness.results.paper.text import grouped
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "\u00a7": r"\S{}",
+    "\u2020": r"$^\dagger$",
+    "\u2021": r"$^\ddagger$",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+}
+
+
+def latex_text(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in printable(text, single_line=True))
+
+
+def markdown_text(text: str) -> str:
+    """Text of a user inside a Markdown table: shown as it is, no markup, no HTML."""
+    safe_text = (
+        printable(text, single_line=True).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    )
+    return "".join(f"\\{c}" if c in "\\`*_{}[]()#+!|~" else c for c in safe_text)
+
+
+def _markdown_row(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _with_interval(row: Row, column: Column) -> str:
+    cell = row.cell(column)
+    ends = f" [{cell.interval(column)}]" if row.ours and cell.ci95 else ""
+    return (
+        cell.shown(column) + ("*" if column.key in row.underlined and cell.value is not None else "") + ends
+    )
+
+
+def markdown(table: Table) -> str:
+    """Our rows in bold, with their intervals."""
+    headings = [f"{column.group} {column.name}".strip() for column in table.columns]
+    has_groups = any(row.group for row in table.rows)
+    first = ["series", table.first or "model"] if has_groups else [table.first or " "]
+    lines = [
+        _markdown_row(*first, *map(markdown_text, headings)),
+        "|" + "---|" * len(first) + "---:|" * len(headings),
+    ]
+    for row in table.rows:
+        name = markdown_text(row.name + row.marks)
+        name = f"**{name}**" if row.ours else name
+        cells = (markdown_text(_with_interval(row, column)) for column in table.columns)
+        lines.append(_markdown_row(*([markdown_text(row.group)] if has_groups else []), name, *cells))
+    lines += ["", *(f"{markdown_text(note)}  " for note in table.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def latex(table: Table) -> str:
+    """A `tabular` for the booktabs package; held-in cells underlined, as in the paper; our rows in bold."""
+    spans: list[tuple[str, int]] = []
+    for column in table.columns:
+        if spans and spans[-1][0] == column.group:
+            spans[-1] = (column.group, spans[-1][1] + 1)
+        else:
+            spans.append((column.group, 1))
+    lines = [
+        "% needs \\usepackage{booktabs}",
+        f"\\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        "\\toprule",
+    ]
+    if any(group for group, _ in spans):
+        heads = (f"\\multicolumn{{{n}}}{{c}}{{{latex_text(group)}}}" for group, n in spans)
+        lines.append(" & ".join([latex_text(table.first or "Method"), *heads]) + r" \\")
+        names = ["", *(latex_text(_capital(c.name)) for c in table.columns)]
+    else:
+        names = [latex_text(table.first or "Method"), *(latex_text(_capital(c.name)) for c in table.columns)]
+    lines.append(" & ".join(names) + r" \\")
+    for group, rows in grouped(table.rows):
+        lines.append("\\midrule")
+        if group:
+            lines.append(f"\\multicolumn{{{1 + len(table.columns)}}}{{c}}{{{latex_text(group)}}} \\\\")
+        for row in rows:
+            name = latex_text(row.name + row.marks)
+            cells = [f"\\textbf{{{name}}}" if row.ours else name]
+            cells += [_latex_cell(row, column) for column in table.columns]
+            lines.append(" & ".join(cells) + r" \\")
+            if row.ours and any(cell.ci95 for cell in row.cells.values()):
+                ends = (row.cell(column).interval(column) for column in table.columns)
+                small = (f"{{\\scriptsize {text}}}" if text else "" for text in ends)
+                lines.append(" & ".join(["", *small]) + r" \\")
+    lines += ["\\bottomrule", "\\end{tabular}"]
+    lines += [f"% {printable(note, single_line=True)}" for note in table.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _latex_cell(row: Row, column: Column) -> str:
+    cell = row.cell(column)
+    text = latex_text(cell.shown(column))
+    return f"\\underline{{{text}}}" if column.key in row.underlined and cell.value is not None else text
+
+
+def html_table(table: Table, *, sortable: bool = False) -> str:
+    """A `table` element; with `sortable` the headings are buttons for the page's script."""
+    has_groups = any(row.group for row in table.rows)
+
+    def heading(text: str, kind: str) -> str:
+        inner = f'<button type="button">{safe(text)}</button>' if sortable else safe(text)
+        return f'<th scope="col" data-kind="{kind}">{inner}</th>'
+
+    heads = ([heading("series", "text")] if has_groups else []) + [heading(table.first or "model", "text")]
+    heads += [heading(f"{column.group} {column.name}".strip(), "number") for column in table.columns]
+    body = "".join(_html_row(row, table, has_groups) for row in table.rows)
+    return f'<table id="board"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _html_row(row: Row, table: Table, has_groups: bool) -> str:
+    cells = [f'<td data-value="{safe(row.group)}">{safe(row.group)}</td>'] if has_groups else []
+    cells.append(f'<td data-value="{safe(row.name)}">{safe(row.name + row.marks)}</td>')
+    cells += [_html_cell(row.cell(column), row, column) for column in table.columns]
+    return f"<tr{' class=own' if row.ours else ''}>{''.join(cells)}</tr>"
+
+
+def _html_cell(cell: Cell, row: Row, column: Column) -> str:
+    held_in = ' class="held-in"' if column.key in row.underlined else ""
+    value = "" if cell.value is None else f"{cell.value:.6f}"
+    small = (
+        f"<small>{safe(cell.interval(column)).replace(', ', ' to ')}</small>"
+        if cell.ci95 and row.ours
+        else ""
+    )
+    return f'<td data-value="{value}"{held_in}>{safe(cell.shown(column))}{small}</td>'
