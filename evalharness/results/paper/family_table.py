@@ -8,12 +8,11 @@ from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.difference import SIGNIFICANT
 from evalharness.results.paper.exhibit import Filled
 from evalharness.results.paper.given import Given, together
-from evalharness.results.paper.protocol import aspects, phrases
-from evalharness.results.paper.published import OTHERS, load_table
+from evalharness.results.paper.protocol import aspects, differ, phrases
+from evalharness.results.paper.published import OTHERS, PublishedRow, family_columns, load_table
 from evalharness.results.paper.standing_rows import Benchmark, own_row, published_row
 from evalharness.results.paper.standings import Leaderboard, Standing
 from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
-from evalharness.results.run_labels import letter
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
 
@@ -23,7 +22,7 @@ PART = "\u2020"
 MARKS = {
     "*": "* the method's training data was sampled from this family",
     OWN_LABELS: f"{OWN_LABELS} by labels of ours, not by the published ones: another scale (held-out score, too)",
-    PART: f"{PART} of a part of the family only; sorted below the rows that have all of it",
+    PART: f"{PART} of a part of the family only",
     DIFFERS: f"{DIFFERS} not by the protocol of the published rows; see the row's line below",
 }
 """Mark -> what it means."""
@@ -85,7 +84,7 @@ def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmar
     rows = []
     for label, run in runs:
         found = aspects(run, benchmark)
-        marks = DIFFERS if any(aspect.differs for aspect in found if aspect.name != "tasks") else ""
+        marks = DIFFERS if differ(found) else ""
         standing = own_row(run, label, benchmark.prompts, ())
         rows.append(row_of(board, standing, marks=marks, about=phrases(found)))
     return rows
@@ -111,7 +110,9 @@ def other_rows(board: Leaderboard) -> list[Row]:
     return [row for row in rows.values() if row.cells]
 
 
-def empty_board(benchmark: Benchmark, families: Sequence[str]) -> Leaderboard:
+def empty_board(benchmark: Benchmark, published: Sequence[PublishedRow]) -> Leaderboard:
+    """Its columns are those of the published rows, in their order."""
+    families = list(benchmark.sizes) if benchmark.own else family_columns(published)
     return Leaderboard(
         titles={family: benchmark.titles.get(family, family) for family in families},
         standings=(),
@@ -137,7 +138,7 @@ def differences(
                 star = "*" if d.p_holm < SIGNIFICANT else ""
                 cells[f"{d.family}_{d.measure}"] = percent_cell(d.difference, d.ci95, star)
             rows.append(Row(f"{runs[number][0]} - {runs[group[0]][0]}", cells, source="run"))
-    why = [f"{letter(i)} ({runs[i][0]}) is not paired: {text}" for i, text in reasons.items()]
+    why = [f"{runs[i][0]} is not paired: {text}" for i, text in reasons.items()]
     if not rows:
         return [], why
     signed = tuple(Column(c.key, c.name, c.group, c.decimals, True) for c in columns)
@@ -159,7 +160,7 @@ def fill(
     """`table`: the file of its published rows; `only`: the part of a run that belongs in it."""
     benchmark = benchmark or Benchmark.of(given.specs)
     published = load_table(table)
-    board = empty_board(benchmark, list(benchmark.sizes))
+    board = empty_board(benchmark, published)
     rows = [row_of(board, published_row(row, benchmark)) for row in published]
     runs = [(label, only(run)) for entry in given.entries for label, run in together(entry)]
     ours = own_rows(board, runs, benchmark)

@@ -38,7 +38,7 @@ def _fill(given: Given) -> Filled:
     filled = table3.EXHIBIT.fill(given)
     whole = filled.tables[0]
     spec = table3.perturbed_family(given.specs)
-    groups = [g for g in whole.groups if not g.startswith(("Average", "Std"))]
+    groups = [g for g in whole.groups if not g.startswith(("Average", "Std", "Avg"))]
     columns = tuple(c for c in whole.columns if c.group in groups and c.name == "success")
     notes = ("the published numbers are those of table 3", *whole.notes[1:])
     table = Table(TITLE, columns, whole.rows, "%", notes)

@@ -103,5 +103,11 @@ def is_plain(run: ScoredRun) -> bool:
     return run.perturbation is None and not is_sampled(run)
 
 
+def plain(given: Given, key: str | None = None) -> Given:
+    """With plain runs of the main table's families alone, of entries labelled with `key` where that is named."""
+    apart = {family for family, spec in given.specs.items() if spec.own.published is not None}
+    return given.some(key, lambda run: is_plain(run) and not apart.issuperset(run.manifest.counts))
+
+
 def is_sampled(run: ScoredRun) -> bool:
     return int(run.config["samples"]) > 1

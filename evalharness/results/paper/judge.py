@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from evalharness import stats
 from evalharness.base.errors import UserError
 from evalharness.results.paper.exhibit import Exhibit, Filled
 from evalharness.results.paper.given import Given
@@ -12,12 +13,8 @@ from evalharness.results.paper.published import load_table
 from evalharness.results.paper.table import Cell, Column, Row, Table
 
 TITLE = "judge: right and wrong turns by a person and by GPT-4"
-_COUNTS = {
-    "right_right": "right, right",
-    "right_wrong": "right, wrong",
-    "wrong_right": "wrong, right",
-    "wrong_wrong": "wrong, wrong",
-}
+_COUNTS = ("right_right", "right_wrong", "wrong_right", "wrong_wrong")
+"""The first rater's word, then the second's."""
 _FIGURES = ("accuracy", "kappa")
 
 
@@ -38,12 +35,15 @@ def _published() -> Row:
     }
     agreed = counts["right_right"] + counts["wrong_wrong"]
     cells = {key: Cell(value) for key, value in counts.items()}
-    return Row("human x GPT-4", cells | {"accuracy": Cell(agreed / sum(counts.values()))})
+    wrong_wrong, wrong_right, right_wrong, right_right = (round(counts[key]) for key in reversed(_COUNTS))
+    kappa = stats.cohen_kappa((wrong_wrong, wrong_right, right_wrong, right_right))
+    figures = {"accuracy": Cell(agreed / sum(counts.values())), "kappa": Cell(kappa)}
+    return Row("human x GPT-4", cells | figures)
 
 
 def _fill(given: Given) -> Filled:
     columns = (
-        *(Column(key, name, decimals=0) for key, name in _COUNTS.items()),
+        *(Column(key, f"2nd {key[6:]}", f"1st {key[:5]}", 0) for key in _COUNTS),
         *(Column(name, name, decimals=2) for name in _FIGURES),
     )
     rows, problems = [_published()], list(given.left_out)

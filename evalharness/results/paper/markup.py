@@ -134,9 +134,5 @@ def _html_row(row: Row, table: Table, has_groups: bool) -> str:
 def _html_cell(cell: Cell, row: Row, column: Column) -> str:
     held_in = ' class="held-in"' if column.key in row.underlined else ""
     value = "" if cell.value is None else f"{cell.value:.6f}"
-    small = (
-        f"<small>{safe(cell.interval(column)).replace(', ', ' to ')}</small>"
-        if cell.ci95 and row.ours
-        else ""
-    )
+    small = f"<small>{safe(cell.interval(column, ' to '))}</small>" if cell.ci95 and row.ours else ""
     return f'<td data-value="{value}"{held_in}>{safe(cell.shown(column))}{small}</td>'

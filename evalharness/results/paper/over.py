@@ -18,8 +18,8 @@ from evalharness.results.paper.family_table import (
     protocol_lines,
     row_of,
 )
-from evalharness.results.paper.given import Given, is_plain, together
-from evalharness.results.paper.published import load_table
+from evalharness.results.paper.given import Given, plain, together
+from evalharness.results.paper.published import MAIN, load_table
 from evalharness.results.paper.standing_rows import Benchmark, published_row
 from evalharness.results.paper.table import Column, Row, Table
 from evalharness.results.report import plots
@@ -57,14 +57,14 @@ def placed(
 
 def runs_at(given: Given, key: str) -> list[tuple[str, ScoredRun]]:
     """(label, run) of the entries that say where on the axis they stand."""
-    chosen = given.some(None if given.x else key, is_plain)
+    chosen = plain(given, None if given.x else key)
     return [each for entry in chosen.entries for each in together(entry)]
 
 
 def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint], note: str) -> Filled:
     """`key`: the label that says the place on the axis."""
     benchmark = Benchmark.of(given.specs)
-    board = empty_board(benchmark, list(benchmark.sizes))
+    board = empty_board(benchmark, load_table(MAIN))
     key, values = given.x or (key, {})
     rows: list[Row] = []
     points: list[Point] = []

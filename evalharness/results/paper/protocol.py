@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalharness.results.completeness import played
@@ -51,9 +51,9 @@ def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) 
     if perturbation and run.perturbation:
         found.append(Aspect("perturbation", run.perturbation, "none"))
     parts = deviations(run.manifest.identity, benchmark.prompts, run.titles)
-    found += [Aspect("also", part, "") for part in parts]
+    found += [Aspect("with", part, "") for part in parts]
     if missing := incomplete(run):
-        found.append(Aspect("tasks", missing, "all"))
+        found.append(Aspect("only", missing, None))
     return found
 
 
@@ -79,6 +79,11 @@ def incomplete(run: ScoredRun) -> str:
     )
 
 
-def phrases(found: list[Aspect]) -> tuple[str, ...]:
+def phrases(found: Sequence[Aspect]) -> tuple[str, ...]:
     """As a legend says them."""
-    return tuple(str(each) if each.name != "also" else each.value for each in found)
+    return tuple(each.value if each.name == "with" else str(each) for each in found)
+
+
+def differ(found: Sequence[Aspect]) -> bool:
+    """Whether the run leaves the protocol of the published rows; a part of a family is marked at its number."""
+    return any(each.differs for each in found)

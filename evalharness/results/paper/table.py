@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 Source = Literal["published", "run", "submission", "other", "suite", "data"]
@@ -23,6 +23,8 @@ class Column:
     """`BabyAI`; the first line of the heading."""
     decimals: int = 1
     signed: bool = False
+    kind: str = ""
+    """A class of the page: `corrected` columns can be hidden."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,11 @@ class Cell:
         number = f"{self.value:{'+' if column.signed else ''}.{column.decimals}f}"
         return number + (self.marks if marks else "")
 
-    def interval(self, column: Column) -> str:
+    def interval(self, column: Column, between: str = ", ") -> str:
         """`36.6, 53.2`; "" where there is none."""
         if self.ci95 is None:
             return ""
-        return ", ".join(f"{end:.{column.decimals}f}" for end in self.ci95)
+        return between.join(f"{end:.{column.decimals}f}" for end in self.ci95)
 
 
 EMPTY = Cell()
@@ -72,14 +74,17 @@ class Row:
     folder: str | None = None
     underlined: frozenset[str] = frozenset()
     """Columns of families that the method was trained on."""
-    strong: bool = False
+    link: str | None = None
+    """An address that a submitter gives."""
+    by: str | None = None
+    """Who submitted it."""
 
     def cell(self, column: Column) -> Cell:
         return self.cells.get(column.key, EMPTY)
 
     @property
     def ours(self) -> bool:
-        return self.source not in ("published", "other")
+        return self.source not in ("published", "other", "suite")
 
 
 @dataclass(frozen=True)
@@ -97,6 +102,11 @@ class Table:
     @property
     def groups(self) -> list[str]:
         return list(dict.fromkeys(column.group for column in self.columns))
+
+    def without_empty(self) -> Table:
+        """Without columns in which no row has anything."""
+        kept = (column for column in self.columns if any(row.cell(column) != EMPTY for row in self.rows))
+        return replace(self, columns=tuple(kept))
 
     def by_name(self) -> list[Table]:
         """A table for each name of a column, `success` and `progress`, whose columns are the groups."""

@@ -9,7 +9,7 @@ from evalharness.envs.base import EnvSpec
 from evalharness.results.paper.exhibit import Exhibit, Filled
 from evalharness.results.paper.family_table import DIFFERS, legend, protocol_lines
 from evalharness.results.paper.given import Given
-from evalharness.results.paper.protocol import aspects, phrases
+from evalharness.results.paper.protocol import aspects, differ, phrases
 from evalharness.results.paper.published import load_table
 from evalharness.results.paper.standing_rows import Benchmark
 from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
@@ -117,7 +117,7 @@ def _missing(given: Given) -> list[str]:
 def _fill(given: Given) -> Filled:
     spec, benchmark = perturbed_family(given.specs), Benchmark.of(given.specs)
     names, first = _published_names(spec)
-    columns = columns_of(spec.family, spec.title, names, first=f"Average {first[0]} to {first[-1]}")
+    columns = columns_of(spec.family, spec.title, names, first=f"Avg {first[0]}-{first[-1]}")
     rows, paired, problems = published_rows(), [], []
     for label, runs in groups_of(given, spec.family).items():
         whole = {UNPERTURBED, *names} <= runs.keys()
@@ -128,7 +128,7 @@ def _fill(given: Given) -> Filled:
             problems.append(f"{label}: {error}")
             continue
         found = [each for run in chosen.values() for each in aspects(run, benchmark, perturbation=False)]
-        differs = any(each.differs for each in found if each.name != "tasks")
+        differs = differ(found)
         about = tuple(dict.fromkeys(phrases(found)))
         rows.append(
             Row(label, cells_of(sweep, whole=whole), "ours", "run", DIFFERS if differs else "", about)
@@ -137,7 +137,7 @@ def _fill(given: Given) -> Filled:
             paired.append(_paired(label, sweep))
     notes = (
         "Average and Std (population) are over the unperturbed column and all perturbations; "
-        f"the last columns average {', '.join(first)} alone, as the first preprint does",
+        f"the last column averages {', '.join(first)} alone, as the first preprint does",
         *legend(rows),
         *protocol_lines(rows),
     )

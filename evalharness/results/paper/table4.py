@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from evalharness.base.errors import UserError
 from evalharness.results.best_of_n import BestOfN, FamilyBest, best_of_n
 from evalharness.results.paper.exhibit import Exhibit, Filled
-from evalharness.results.paper.family_table import DIFFERS, columns_of, empty_board, legend, protocol_lines
+from evalharness.results.paper.family_table import DIFFERS, MARKS, columns_of, empty_board, legend, row_of
 from evalharness.results.paper.given import Given, is_sampled
-from evalharness.results.paper.protocol import Aspect, aspects, phrases
-from evalharness.results.paper.published import load_table
-from evalharness.results.paper.standing_rows import Benchmark
+from evalharness.results.paper.protocol import Aspect, aspects, differ, phrases
+from evalharness.results.paper.published import MAIN, load_table
+from evalharness.results.paper.standing_rows import Benchmark, published_row
 from evalharness.results.paper.table import Cell, Row, Table, percent_cell
 from evalharness.results.run_labels import short_name
 from evalharness.results.score import MEASURES
@@ -66,12 +66,14 @@ def _missing(given: Given) -> list[str]:
 
 def _fill(given: Given) -> Filled:
     benchmark = Benchmark.of(given.specs)
-    board = empty_board(benchmark, list(benchmark.sizes))
+    board = empty_board(benchmark, load_table(MAIN))
     columns = columns_of(board)
-    rows = []
+    rows, left = [], set[str]()
     for row in load_table("best_of_n"):
-        cells = {column: Cell(printed.value) for column, printed in row.numbers.items()}
-        rows.append(Row(row.names["decoding"], cells, row.names["method"]))
+        printed = row_of(
+            board, published_row(row, benchmark)
+        )  # the held-out mean of differences is one as well
+        rows.append(Row(row.names["decoding"], printed.cells, row.names["method"]))
     notes, problems = ["delta is paired by task; its interval has a width even where no task differs"], []
     for label, (greedy, samples) in pairs(given).items():
         if greedy is None or samples is None:
@@ -86,16 +88,14 @@ def _fill(given: Given) -> Filled:
             Aspect("samples", str(study.samples), str(N)),
             Aspect("temperature", f"{study.temperature:g}", f"{TEMPERATURE:g}"),
         ]
-        marks = DIFFERS if any(each.differs for each in found if each.name != "tasks") else ""
+        marks = DIFFERS if differ(found) else ""
+        left |= {DIFFERS} if marks else set()
         own = decoding_rows(study, f"{label}{marks} (ours)")
         rows += own
         notes.append(f"{label}: {'; '.join(phrases(found))}")
         problems += [f"{label}: {note}" for note in study.notes]
-    notes[1:1] = [
-        *legend(rows),
-        *([f"{DIFFERS} not by the protocol of the published rows"] if problems else []),
-    ]
-    table = Table(TITLE, columns, tuple(rows), "%", (*notes, *protocol_lines(rows)))
+    notes[1:1] = [*legend(rows), *(MARKS[mark] for mark in left)]
+    table = Table(TITLE, columns, tuple(rows), "%", tuple(notes))
     return Filled((table,), (*given.left_out, *problems, *_missing(given)))
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from evalharness.results.paper.exhibit import Exhibit, Filled
 from evalharness.results.paper.family_table import fill, labels_in
-from evalharness.results.paper.given import Given, is_plain
+from evalharness.results.paper.given import Given, plain
 
 LABEL = "synthesis_model"
 TITLE = "table 7: data synthesised by another model"
 
 
 def _fill(given: Given) -> Filled:
-    return fill(given.some(None, is_plain), "synthesis_models", TITLE)
+    return fill(plain(given), "synthesis_models", TITLE)
 
 
 EXHIBIT = Exhibit(
@@ -19,6 +19,6 @@ EXHIBIT = Exhibit(
     TITLE,
     "one base model trained on 4,000 conversations that another model wrote",
     f"evalharness run --model CKPT --tasks all --label {LABEL}=NAME, of a checkpoint of each writer",
-    lambda given: labels_in(given.some(LABEL, is_plain)),
+    lambda given: labels_in(plain(given, LABEL)),
     _fill,
 )

@@ -16,8 +16,8 @@ from evalharness.results.paper.exhibit import Filled
 from evalharness.results.paper.table import Cell, Column, Row, Table
 
 OURS = "<"
-_NARROWEST_NAME = 18
-"""Columns that a name is folded into before a table is cut into several."""
+_NAME = 19
+"""Characters that a name is folded into, and a blank, before a table is cut into several."""
 
 
 def _line(text: str, style: str | None = None) -> Text:
@@ -32,122 +32,92 @@ def grouped(rows: Iterable[Row]) -> Iterator[tuple[str, list[Row]]]:
     yield from groups.items()
 
 
-def name_of(row: Row) -> str:
-    return row.name + row.marks + (f" {OURS}" if row.ours else "")
+def _number(row: Row, column: Column) -> str:
+    """With its marks, the star of a held-in cell among them."""
+    cell = row.cell(column)
+    star = "*" if column.key in row.underlined and cell.value is not None else ""
+    return printable(cell.shown(column, marks=False) + star + cell.marks, single_line=True)
 
 
-def _cell(cell: Cell, column: Column, width: int, *, underlined: bool, intervals: bool) -> Text:
-    marks = cell.marks + ("*" if underlined and cell.value is not None else "")
-    number = printable(cell.shown(column, marks=False), single_line=True) + marks.ljust(width)
-    lines = [number]
-    if intervals and (ends := cell.interval(column)):
-        lines.append(ends.replace(", ", "-").ljust(0))
-    return Text("\n".join(lines))
+def _below(cell: Cell, column: Column) -> str:
+    return cell.interval(column, " to " if column.signed else "-")
+
+
+def _texts(table: Table, *, intervals: bool) -> list[list[str]]:
+    """Of each column what stands in it, its heading first; marks stand behind numbers that are below each other."""
+    found = []
+    for column in table.columns:
+        numbers = [_number(row, column) for row in table.rows]
+        marks = [len(text) - len(text.rstrip("*#\u2020\u2021~")) for text in numbers]
+        padded = [text + " " * (max(marks) - n) for text, n in zip(numbers, marks, strict=True)]
+        if intervals:
+            limits = (_below(row.cell(column), column) if row.ours else "" for row in table.rows)
+            padded = [f"{text}\n{ends}" if ends else text for text, ends in zip(padded, limits, strict=True)]
+        heading = "\n".join(part for part in (column.group, column.name) if part)
+        found.append([printable(heading), *padded])
+    return found
+
+
+def _fits(table: Table, console: Console, *, intervals: bool) -> bool:
+    texts = _texts(table, intervals=intervals)
+    lines = (max(len(line) for text in column for line in text.split("\n")) for column in texts)
+    return _NAME + sum(width + 1 for width in lines) - 1 <= console.width
 
 
 def _drawn(table: Table, *, intervals: bool) -> Drawn:
     drawn = Drawn(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    drawn.add_column(_line(table.first), overflow="fold", min_width=_NARROWEST_NAME)
-    for column in table.columns:
-        drawn.add_column(_line(f"{column.group} {column.name}".strip()), justify="right", no_wrap=True)
-    widths = {
-        column.key: max(
-            (len(row.cell(column).marks) + (column.key in row.underlined) for row in table.rows), default=0
-        )
-        for column in table.columns
-    }
+    drawn.add_column(_line(table.first), overflow="fold")
+    headings, *lines = zip(*_texts(table, intervals=intervals), strict=True) if table.columns else [()]
+    for heading in headings:
+        drawn.add_column(Text(heading), justify="right", no_wrap=True)
+    cells = dict(zip(map(id, table.rows), lines, strict=True))
     for group, rows in grouped(table.rows):
         if group:
             drawn.add_row(_line(group, "dim"))
         for row in rows:
-            cells = [
-                _cell(
-                    row.cell(column),
-                    column,
-                    widths[column.key],
-                    underlined=column.key in row.underlined,
-                    intervals=intervals and row.ours,
-                )
-                for column in table.columns
-            ]
-            style = "bold" if row.ours or row.strong else None
-            drawn.add_row(_line(("  " if group else "") + name_of(row)), *cells, style=style)
+            name = ("  " if group else "") + row.name + row.marks + (f" {OURS}" if row.ours else "")
+            drawn.add_row(_line(name), *map(Text, cells[id(row)]), style="bold" if row.ours else None)
     return drawn
-
-
-def _fits(drawn: Drawn, console: Console) -> bool:
-    wide = console.options.update(max_width=10_000)
-    fixed = sum(
-        column._cells is not None and _width(drawn, i, console) for i, column in enumerate(drawn.columns)
-    )
-    return fixed <= console.width if wide else False
-
-
-def _width(drawn: Drawn, index: int, console: Console) -> int:
-    """What a column needs; that of the names can be folded."""
-    if index == 0:
-        return _NARROWEST_NAME + 1
-    column = drawn.columns[index]
-    texts = [column.header, *column._cells]
-    longest = max(len(line) for text in texts for line in str(text).split("\n"))
-    return longest + 1
 
 
 def _interval_tables(table: Table) -> Iterator[Drawn]:
     """Of each row of ours: a line a group of columns."""
-    groups = table.groups if len(table.groups) > 1 else [c.name for c in table.columns]
     by_group = len(table.groups) > 1
-    names = list(dict.fromkeys(c.name for c in table.columns)) if by_group else ["value"]
+    groups = table.groups if by_group else [column.name for column in table.columns]
+    names = list(dict.fromkeys(c.name for c in table.columns)) if by_group else [""]
     for row in table.rows:
         if not row.ours or not any(cell.ci95 for cell in row.cells.values()):
             continue
         drawn = Drawn(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
         drawn.add_column(_line(row.name), overflow="fold")
         for name in names:
-            drawn.add_column(_line(f"{name} [95 % CI]"), justify="right", no_wrap=True)
+            drawn.add_column(_line(f"{name} [95 % CI]".strip()), justify="right", no_wrap=True)
         for group in groups:
             columns = [c for c in table.columns if (c.group if by_group else c.name) == group]
-            cells = [row.cell(column) for column in columns]
-            if any(cell.value is not None for cell in cells):
-                drawn.add_row(
-                    _line(group),
-                    *(
-                        _line(cell.shown(column) + (f" [{cell.interval(column)}]" if cell.ci95 else ""))
-                        for cell, column in zip(cells, columns, strict=True)
-                    ),
-                )
+            if all(row.cell(column).value is None for column in columns):
+                continue
+            limits = [f" [{row.cell(c).interval(c)}]" if row.cell(c).ci95 else "" for c in columns]
+            texts = [_number(row, c) + ends for c, ends in zip(columns, limits, strict=True)]
+            drawn.add_row(_line(group), *map(_line, texts))
         yield drawn
 
 
 def print_table(console: Console, table: Table) -> None:
-    """As one where the console is wide enough, else a table for each measure; a piped table is one line a row."""
+    """As one where the console is wide enough, else a table for each measure; into a pipe always as one."""
+    table = table.without_empty()
     if table.title:
         console.print(_line(table.title, "bold"), soft_wrap=True)
-    parts = [table]
-    if not _fits(_drawn(table, intervals=False), console) and len(table.groups) > 1:
-        parts = table.by_name()
-    inline = [_drawn(part, intervals=True) for part in parts]
-    shown_inline = all(_fits(drawn, console) for drawn in inline)
-    for drawn in inline if shown_inline else [_drawn(part, intervals=False) for part in parts]:
-        console.print(drawn)
+    whole = _fits(table, console, intervals=False) or len(table.groups) < 2
+    parts = [table] if whole else table.by_name()
+    below = all(_fits(part, console, intervals=True) for part in parts)
+    drawn = [_drawn(part, intervals=below) for part in parts]
+    for each in drawn if below else [*drawn, *_interval_tables(table)]:
+        console.print(each)
         console.print()
-    if not shown_inline:
-        for drawn in _interval_tables(table):
-            console.print(drawn)
-            console.print()
-    if any(row.ours for row in table.rows) and any(not row.ours for row in table.rows):
+    if any(row.ours for row in table.rows) and not all(row.ours for row in table.rows):
         console.print(Text(f"{OURS} ours"), style="dim")
     for note in table.notes:
         console.print(_line(note), style="dim")
-
-
-def text_of(*tables: Table, width: int = 80) -> str:
-    """As `print_table` shows them."""
-    buffer = io.StringIO()
-    console = console_for(buffer, width=width)
-    for table in tables:
-        print_table(console, table)
-    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
 
 
 def print_filled(console: Console, filled: Filled) -> None:
@@ -157,3 +127,12 @@ def print_filled(console: Console, filled: Filled) -> None:
         console.print()
     for text in filled.missing:
         console.print(_line(f"missing: {text}", "yellow"))
+
+
+def text_of(*tables: Table, width: int = 80) -> str:
+    """As `print_table` shows them."""
+    buffer = io.StringIO()
+    console = console_for(buffer, width=width)
+    for table in tables:
+        print_table(console, table)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
