@@ -95,6 +95,7 @@ def _show(args: argparse.Namespace) -> int:
     from evalharness.results.leaderboard import table as report
     from evalharness.results.leaderboard.leaderboards import make_leaderboard
     from evalharness.results.leaderboard.page import page
+    from evalharness.results.paper.markup import latex, markdown
     from evalharness.results.paper.standing_rows import Benchmark
     from evalharness.results.scored_run import load_scored_run
 
@@ -120,8 +121,8 @@ def _show(args: argparse.Namespace) -> int:
         return 0
     writers: dict[str, Callable[[Leaderboard], str]] = {
         "text": report.text_leaderboard,
-        "md": report.markdown,
-        "latex": report.latex,
+        "md": lambda board: markdown(report.flat_table(board)),
+        "latex": lambda board: latex(report.flat_table(board)),
         "html": page,
         "csv": lambda board: csv_text(board.rows()),
         "json": lambda board: json.dumps(board.to_json(), indent=2) + "\n",

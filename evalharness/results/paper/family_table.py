@@ -40,8 +40,10 @@ def marks_of(board: Leaderboard, standing: Standing, column: str) -> str:
     """Behind a number: what a reader must know of it before comparing. Held-in cells are `Row.underlined`."""
     if standing.values.get(column) is None:
         return ""
-    return (OWN_LABELS if standing.has_own_labels(column) else "") + (
-        PART if standing.is_incomplete(column) else ""
+    return (
+        (OWN_LABELS if standing.has_own_labels(column) else "")
+        + (PART if standing.is_incomplete(column) else "")
+        + (DIFFERS if standing.deviations else "")
     )
 
 

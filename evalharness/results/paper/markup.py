@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalharness.base.text import printable
 from evalharness.results.html.document import safe
-from evalharness.results.paper.table import Cell, Column, Row, Table
+from evalharness.results.paper.table import Column, Row, Table
 from evalharness.results.paper.text import grouped
 
 _LATEX = {
@@ -38,7 +38,7 @@ def _markdown_row(*cells: str) -> str:
 
 def _with_interval(row: Row, column: Column) -> str:
     cell = row.cell(column)
-    ends = f" [{cell.interval(column)}]" if row.ours and cell.ci95 else ""
+    ends = f" [{cell.interval(column)}]" + ("" if row.ours else "~") if cell.ci95 else ""
     return (
         cell.shown(column) + ("*" if column.key in row.underlined and cell.value is not None else "") + ends
     )
@@ -110,29 +110,45 @@ def _latex_cell(row: Row, column: Column) -> str:
     return f"\\underline{{{text}}}" if column.key in row.underlined and cell.value is not None else text
 
 
-def html_table(table: Table, *, sortable: bool = False) -> str:
-    """A `table` element; with `sortable` the headings are buttons for the page's script."""
-    has_groups = any(row.group for row in table.rows)
+def html_table(table: Table) -> str:
+    """A `table` element; the headings are buttons for the page's script, which sorts."""
 
-    def heading(text: str, kind: str) -> str:
-        inner = f'<button type="button">{safe(text)}</button>' if sortable else safe(text)
-        return f'<th scope="col" data-kind="{kind}">{inner}</th>'
+    def heading(text: str, kind: str, classes: str = "") -> str:
+        attribute = f' class="{classes}"' if classes else ""
+        button = f'<button type="button">{safe(text)}</button>'
+        return f'<th scope="col" data-kind="{kind}"{attribute}>{button}</th>'
 
-    heads = ([heading("series", "text")] if has_groups else []) + [heading(table.first or "model", "text")]
-    heads += [heading(f"{column.group} {column.name}".strip(), "number") for column in table.columns]
-    body = "".join(_html_row(row, table, has_groups) for row in table.rows)
+    heads = [heading("series", "text"), heading(table.first, "text")]
+    for column in table.columns:
+        kind = "text" if column.kind == "verified" else "number"
+        heads.append(heading(f"{column.group} {column.name}".strip(), kind, column.kind))
+    body = "".join(_html_row(row, table) for row in table.rows)
     return f'<table id="board"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table>'
 
 
-def _html_row(row: Row, table: Table, has_groups: bool) -> str:
-    cells = [f'<td data-value="{safe(row.group)}">{safe(row.group)}</td>'] if has_groups else []
-    cells.append(f'<td data-value="{safe(row.name)}">{safe(row.name + row.marks)}</td>')
-    cells += [_html_cell(row.cell(column), row, column) for column in table.columns]
-    return f"<tr{' class=own' if row.ours else ''}>{''.join(cells)}</tr>"
+def _html_row(row: Row, table: Table) -> str:
+    shown = safe(row.name + row.marks)
+    if row.link:
+        shown = f'<a href="{safe(row.link)}" rel="noopener noreferrer nofollow">{shown}</a>'
+    by = f"<small>{safe(row.by)}</small>" if row.by else ""
+    cells = [
+        f'<td data-value="{safe(row.group)}">{safe(row.group)}</td>',
+        f'<td data-value="{safe(row.name)}">{shown}{by}</td>',
+        *(_html_cell(row, column) for column in table.columns),
+    ]
+    attribute = ' class="own"' if row.ours else ""
+    return f"<tr{attribute}>{''.join(cells)}</tr>"
 
 
-def _html_cell(cell: Cell, row: Row, column: Column) -> str:
-    held_in = ' class="held-in"' if column.key in row.underlined else ""
-    value = "" if cell.value is None else f"{cell.value:.6f}"
-    small = f"<small>{safe(cell.interval(column, ' to '))}</small>" if cell.ci95 and row.ours else ""
-    return f'<td data-value="{value}"{held_in}>{safe(cell.shown(column))}{small}</td>'
+def _html_cell(row: Row, column: Column) -> str:
+    cell = row.cell(column)
+    held_in = column.key in row.underlined and cell.value is not None
+    classes = " ".join(filter(None, (column.kind, "held-in" if held_in else "")))
+    attributes = f' class="{classes}"' if classes else ""
+    attributes += " data-part" if "\u2020" in cell.marks else ""
+    value = (cell.text or "") if cell.value is None else f"{cell.value:.6f}"
+    small = (
+        f"<small>{safe(cell.interval(column, ' to '))}{'' if row.ours else '~'}</small>" if cell.ci95 else ""
+    )
+    shown = safe(cell.shown(column)) if cell.text is not None or column.kind != "verified" else ""
+    return f'<td data-value="{safe(value)}"{attributes}>{shown}{small}</td>'

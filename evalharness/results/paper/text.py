@@ -4,7 +4,8 @@ table of their own."""
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
 
 from rich.console import Console
 from rich.table import Table as Drawn
@@ -13,9 +14,12 @@ from rich.text import Text
 from evalharness.base.terminal import console_for
 from evalharness.base.text import printable
 from evalharness.results.paper.exhibit import Filled
-from evalharness.results.paper.table import Cell, Column, Row, Table
+from evalharness.results.paper.table import EMPTY, Cell, Column, Row, Table
 
 OURS = "<"
+Mode = Literal["behind", "below", "none"]
+"""Where the interval of a number of ours stands."""
+_MODES: tuple[Mode, ...] = ("behind", "below")
 _NAME = 19
 """Characters that a name is folded into, and a blank, before a table is cut into several."""
 
@@ -39,35 +43,43 @@ def _number(row: Row, column: Column) -> str:
     return printable(cell.shown(column, marks=False) + star + cell.marks, single_line=True)
 
 
-def _below(cell: Cell, column: Column) -> str:
-    return cell.interval(column, " to " if column.signed else "-")
+def _with(text: str, cell: Cell, column: Column, mode: Mode) -> str:
+    """A number with its interval, behind it or below."""
+    if cell.ci95 is None:
+        return text
+    if mode == "behind":
+        return f"{text} [{cell.interval(column)}]"
+    return f"{text}\n{cell.interval(column, ' to ' if cell.ci95[0] < 0 else '-')}"
 
 
-def _texts(table: Table, *, intervals: bool) -> list[list[str]]:
+def _texts(table: Table, mode: Mode) -> list[list[str]]:
     """Of each column what stands in it, its heading first; marks stand behind numbers that are below each other."""
-    found = []
+    found, before = [], ""
     for column in table.columns:
         numbers = [_number(row, column) for row in table.rows]
         marks = [len(text) - len(text.rstrip("*#\u2020\u2021~")) for text in numbers]
         padded = [text + " " * (max(marks) - n) for text, n in zip(numbers, marks, strict=True)]
-        if intervals:
-            limits = (_below(row.cell(column), column) if row.ours else "" for row in table.rows)
-            padded = [f"{text}\n{ends}" if ends else text for text, ends in zip(padded, limits, strict=True)]
-        heading = "\n".join(part for part in (column.group, column.name) if part)
+        if mode != "none":
+            cells = [row.cell(column) if row.ours else EMPTY for row in table.rows]
+            padded = [_with(text, cell, column, mode) for text, cell in zip(padded, cells, strict=True)]
+        heading = "\n".join(
+            part for part in ("" if column.group == before else column.group, column.name) if part
+        )
+        before = column.group
         found.append([printable(heading), *padded])
     return found
 
 
-def _fits(table: Table, console: Console, *, intervals: bool) -> bool:
-    texts = _texts(table, intervals=intervals)
+def _fits(table: Table, console: Console, mode: Mode) -> bool:
+    texts = _texts(table, mode)
     lines = (max(len(line) for text in column for line in text.split("\n")) for column in texts)
     return _NAME + sum(width + 1 for width in lines) - 1 <= console.width
 
 
-def _drawn(table: Table, *, intervals: bool) -> Drawn:
+def _drawn(table: Table, mode: Mode) -> Drawn:
     drawn = Drawn(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
     drawn.add_column(_line(table.first), overflow="fold")
-    headings, *lines = zip(*_texts(table, intervals=intervals), strict=True) if table.columns else [()]
+    headings, *lines = zip(*_texts(table, mode), strict=True) if table.columns else [()]
     for heading in headings:
         drawn.add_column(Text(heading), justify="right", no_wrap=True)
     cells = dict(zip(map(id, table.rows), lines, strict=True))
@@ -102,19 +114,21 @@ def _interval_tables(table: Table) -> Iterator[Drawn]:
         yield drawn
 
 
-def print_table(console: Console, table: Table) -> None:
-    """As one where the console is wide enough, else a table for each measure; into a pipe always as one."""
+def print_table(console: Console, table: Table, *, explain: bool = True) -> None:
+    """As one where the console is wide enough, else a table for each measure; into a pipe always as one. `explain`:
+    say what marks our rows."""
     table = table.without_empty()
     if table.title:
         console.print(_line(table.title, "bold"), soft_wrap=True)
-    whole = _fits(table, console, intervals=False) or len(table.groups) < 2
+    whole = _fits(table, console, "none") or len(table.groups) < 2
     parts = [table] if whole else table.by_name()
-    below = all(_fits(part, console, intervals=True) for part in parts)
-    drawn = [_drawn(part, intervals=below) for part in parts]
-    for each in drawn if below else [*drawn, *_interval_tables(table)]:
+    fitting = (mode for mode in _MODES if all(_fits(part, console, mode) for part in parts))
+    mode: Mode = next(fitting, "none")
+    drawn = [_drawn(part, mode) for part in parts]
+    for each in [*drawn, *_interval_tables(table)] if mode == "none" else drawn:
         console.print(each)
         console.print()
-    if any(row.ours for row in table.rows) and not all(row.ours for row in table.rows):
+    if explain and any(row.ours for row in table.rows) and not all(row.ours for row in table.rows):
         console.print(Text(f"{OURS} ours"), style="dim")
     for note in table.notes:
         console.print(_line(note), style="dim")
@@ -129,10 +143,8 @@ def print_filled(console: Console, filled: Filled) -> None:
         console.print(_line(f"missing: {text}", "yellow"))
 
 
-def text_of(*tables: Table, width: int = 80) -> str:
-    """As `print_table` shows them."""
+def text_of(show: Callable[[Console], None], width: int = 80) -> str:
+    """What `show` prints to a console that is so wide."""
     buffer = io.StringIO()
-    console = console_for(buffer, width=width)
-    for table in tables:
-        print_table(console, table)
+    show(console_for(buffer, width=width))
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + "\n"
