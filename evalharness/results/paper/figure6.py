@@ -35,11 +35,15 @@ def _fill(given: Given) -> Filled:
             paths.append(path)
         except UserError as error:
             problems.append(str(error))
-    if not read:
-        return Filled((Table(TITLE, columns, (), notes=(_NOTE,)),), tuple(problems))
     sources = diversity.pooled(diversity.told_apart(read, paths))
     drawn = [source for source in sources if source.texts]
-    points, mapped, name = diversity.thought_map(drawn, "auto")
+    if not drawn:
+        return Filled((Table(TITLE, columns, (), notes=(_NOTE,)),), tuple(problems))
+    try:
+        points, mapped, name = diversity.thought_map(drawn, "auto")
+    except UserError as error:
+        problems.append(str(error))
+        return Filled((Table(TITLE, columns, (), notes=(_NOTE,)),), tuple(problems))
     rows = [
         Row(
             source.label,

@@ -282,16 +282,19 @@ def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure
         dict.fromkeys((row["run"], row["family"]) for row in rows if row["perturbation"] != UNPERTURBED)
     )
     measures = _values(rows, "measure")
-    figure = _figure(
-        3.6 * len(measures), 3.1 * len(panels) + 0.4, "Scores without and with the perturbation (%)"
-    )
-    grid = figure.subplots(len(panels), len(measures), squeeze=False)
+    drawn = [(run, family, measure) for run, family in panels for measure in measures]
+    # A line a run; runs with one measure each stand beside each other.
+    columns = len(measures) if len(measures) > 1 else min(3, len(drawn))
+    lines = -(-len(drawn) // columns)
+    figure = _figure(3.6 * columns, 3.1 * lines + 0.4, "Scores without and with the perturbation (%)")
+    grid = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for spare in grid[len(drawn) :]:
+        spare.remove()
     names = [name for name in _values(rows, "perturbation") if name != UNPERTURBED]
-    for line, (run, family) in zip(grid, panels, strict=True):
-        for axes, measure in zip(line, measures, strict=True):
-            own = _select(rows, run=run, family=family, measure=measure)
-            axes.set_title(f"{_label(titles.get(family, family))}, {measure}\n{_label(run)}")
-            _slopes(axes, own, names)
+    for axes, (run, family, measure) in zip(grid, drawn, strict=False):
+        own = _select(rows, run=run, family=family, measure=measure)
+        axes.set_title(f"{_label(titles.get(family, family))}, {measure}\n{_label(run)}")
+        _slopes(axes, own, names)
     return figure
 
 
