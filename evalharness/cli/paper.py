@@ -69,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
         given_by(paths, specs()),
         others=args.others,
         x=read_x(args.x) if args.x else None,
-        measured=_measured(),
+        measured=measured(),
     )
     console = make_console(stderr="-" in (args.json, args.csv, args.latex))
     if exhibit is not None:
@@ -123,7 +123,7 @@ def _drawing(output: Path | None) -> bool:
         return False
     if output.suffix not in _ENDINGS:
         raise UserError(
-            f"-o {output}: a figure ends in {', '.join(_ENDINGS)}; a table is written with --csv or --latex"
+            f"-o {output}: a figure ends in .pdf, .svg or .png; a table is written with --csv or --latex"
         )
     plots.style()
     return True
@@ -144,7 +144,7 @@ def _draw(output: Path, exhibit: Exhibit, filled: Filled) -> None:
     say(f"wrote {output}")
 
 
-def _measured() -> Measured:
+def measured() -> Measured:
     """What data sets and judgements say, read by the rooms that own them."""
     from evalharness.results.paper.given import Measured
 

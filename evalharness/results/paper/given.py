@@ -9,6 +9,7 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
+from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.repeats import join_repeats
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, load_scored_run
@@ -105,8 +106,8 @@ def is_plain(run: ScoredRun) -> bool:
 
 def plain(given: Given, key: str | None = None) -> Given:
     """With plain runs of the main table's families alone, of entries labelled with `key` where that is named."""
-    apart = {family for family, spec in given.specs.items() if spec.own.published is not None}
-    return given.some(key, lambda run: is_plain(run) and not apart.issuperset(run.manifest.counts))
+    families = {family for family, spec in given.specs.items() if PUBLISHED_SUITE in spec.suites.expected}
+    return given.some(key, lambda run: is_plain(run) and not families.isdisjoint(run.manifest.counts))
 
 
 def is_sampled(run: ScoredRun) -> bool:

@@ -255,7 +255,9 @@ def make_index(
     titles: dict[str, str],
     compared: Comparisons,
     chosen: Chosen,
+    exhibits: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
+    """`exhibits`: the paper's, as `results.paper.for_page` gives them."""
     return {
         "schema": SCHEMA,
         "titles": titles,
@@ -270,6 +272,7 @@ def make_index(
         "not_compared": compared[1],
         "family": chosen.family,
         "only_failures": chosen.only_failures,
+        "exhibits": list(exhibits),
     }
 
 
@@ -289,6 +292,7 @@ def load_bundle(
     behaviour: Behaviour | None = None,
     judgements: JudgementsOf = no_judgements,
     chosen: Chosen | None = None,
+    exhibits: Callable[[Sequence[ScoredRun]], Sequence[Mapping[str, Any]]] = lambda runs: (),
 ) -> Bundle:
     """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
     chosen = chosen or Chosen()
@@ -311,7 +315,8 @@ def load_bundle(
         records.append(record)
     labels = labels_of(runs)
     entries = [each.entry(label, chosen.family) for each, label in zip(read, labels, strict=True)]
-    return Bundle(make_index(entries, records, tasks, titles, comparisons(runs), chosen), records, worded)
+    compared, shown = comparisons(runs), exhibits([each.scored for each in read])
+    return Bundle(make_index(entries, records, tasks, titles, compared, chosen, shown), records, worded)
 
 
 def require_family(family: str, manifests: Sequence[Manifest]) -> None:
