@@ -170,7 +170,8 @@ def fill(
     listed = (*rows, *others, *ours)
     columns = columns_of(board)
     paired, why = differences(runs, columns)
-    notes = [*legend(listed), *protocol_lines(listed)]
+    own_note = [benchmark.own.note] if benchmark.own and benchmark.own.note else []
+    notes = [*own_note, *legend(listed), *protocol_lines(listed)]
     missing = [
         f"{label}: nothing of {', '.join(left)}"
         for label, run in runs

@@ -44,7 +44,7 @@ def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) 
     """
     found = [
         Aspect("agent", agent_of(run), AGENT),
-        Aspect("suite", run.suite, benchmark.suite),
+        Aspect("suite", run.suite, run.suite if run.suite in benchmark.suites else benchmark.suite),
         Aspect("labels", _labels(run.manifest.labels, run.titles), "official"),
         Aspect("turns", str(run.max_turns), str(benchmark.max_turns)),
     ]

@@ -49,6 +49,11 @@ class Benchmark:
         """The published rows'."""
         return self.own.suite if self.own else PUBLISHED_SUITE
 
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """Those that may stand beside the published rows."""
+        return (self.suite, *(self.own.other_suites if self.own else ()))
+
     @classmethod
     def of(cls, specs: Mapping[str, EnvSpec], table: str | None = None) -> Benchmark:
         """Of the published suite, or of the family `table`, which has a table of its own. Raises UserError."""
