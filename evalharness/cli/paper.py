@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json, write_text
+from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from evalharness.results.paper.exhibit import Exhibit, Filled
@@ -49,6 +50,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_csv_option(parser, "the rows")
     add_json_option(parser)
     parser.set_defaults(run=run)
+    if isinstance(parser, CommandParser):
+        parser.loose = "named"
 
 
 def run(args: argparse.Namespace) -> int:

@@ -298,5 +298,10 @@ def test_mt_bench_folders_are_rows_and_a_damaged_one_is_left_out(
     assert "own judge prompt" in out
 
 
+def test_words_may_stand_behind_options(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = make_run(tmp_path / "run", {"babyai": [SOLVED]}, name="mine")
+    assert "mine <" in shown("table1", "--others", run, capsys=capsys)
+
+
 def test_exhibits_are_found_by_short_names() -> None:
     assert find_exhibit("fig5").name == find_exhibit("Figure 5").name == "figure5"
