@@ -76,10 +76,16 @@ def cells_of(sweep: Sweep, *, whole: bool = True) -> dict[str, Cell]:
 
 
 def sweep_table(sweep: Sweep) -> Table:
-    """One sweep as the paper has it: a row a measure would be, here a row the run."""
-    names = [column.name for column in sweep.columns if column.name != UNPERTURBED]
-    columns = columns_of(sweep.family, "plain", names)
-    return Table("", columns, (Row("rate", cells_of(sweep), source="run"),))
+    """One sweep: a row a measure, a column a run, then average and deviation."""
+    names = {column.name: column.name for column in sweep.columns} | {UNPERTURBED: "plain"}
+    columns = [Column(key, name) for key, name in names.items()]
+    columns += [Column("average", "Average"), Column("std", "Std", decimals=2)]
+    rows = []
+    for m in MEASURES:
+        cells = {column.name: percent_cell(column.rates[m], column.ci95[m]) for column in sweep.columns}
+        cells |= {"average": percent_cell(sweep.average[m]), "std": percent_cell(sweep.std_population[m])}
+        rows.append(Row(f"{m} %", cells, source="run"))
+    return Table("", tuple(columns), tuple(rows))
 
 
 def published_rows() -> list[Row]:

@@ -43,13 +43,13 @@ def _number(row: Row, column: Column) -> str:
     return printable(cell.shown(column, marks=False) + star + cell.marks, single_line=True)
 
 
-def _with(text: str, cell: Cell, column: Column, mode: Mode) -> str:
-    """A number with its interval, behind it or below."""
+def _limits(cell: Cell, column: Column, mode: Mode) -> str:
+    """The interval of a number, behind it or below."""
     if cell.ci95 is None:
-        return text
+        return ""
     if mode == "behind":
-        return f"{text} [{cell.interval(column)}]"
-    return f"{text}\n{cell.interval(column, ' to ' if cell.ci95[0] < 0 else '-')}"
+        return f" [{cell.interval(column)}]"
+    return f"\n{cell.interval(column, ' to ' if cell.ci95[0] < 0 else '-')}"
 
 
 def _texts(table: Table, mode: Mode) -> list[list[str]]:
@@ -61,7 +61,10 @@ def _texts(table: Table, mode: Mode) -> list[list[str]]:
         padded = [text + " " * (max(marks) - n) for text, n in zip(numbers, marks, strict=True)]
         if mode != "none":
             cells = [row.cell(column) if row.ours else EMPTY for row in table.rows]
-            padded = [_with(text, cell, column, mode) for text, cell in zip(padded, cells, strict=True)]
+            limits = [_limits(cell, column, mode) for cell in cells]
+            if mode == "behind":  # numbers are below each other, with and without an interval
+                limits = [text.ljust(max(map(len, limits))) for text in limits]
+            padded = [text + ends for text, ends in zip(padded, limits, strict=True)]
         heading = "\n".join(
             part for part in ("" if column.group == before else column.group, column.name) if part
         )
@@ -70,24 +73,34 @@ def _texts(table: Table, mode: Mode) -> list[list[str]]:
     return found
 
 
+def _longest(table: Table) -> int:
+    """What the longest name takes, with what stands around it."""
+    around = 2 * any(row.group for row in table.rows) + 3
+    return max((len(row.name + row.marks) + around for row in table.rows), default=around)
+
+
 def _fits(table: Table, console: Console, mode: Mode) -> bool:
-    texts = _texts(table, mode)
-    lines = (max(len(line) for text in column for line in text.split("\n")) for column in texts)
-    return _NAME + sum(width + 1 for width in lines) - 1 <= console.width
+    """With names that are folded where they are long; not for the sake of intervals on the same line."""
+    longest = _longest(table)
+    name = min(longest, 2 * _NAME if mode == "behind" else _NAME)
+    lines = (max(len(line) for text in column for line in text.split("\n")) for column in _texts(table, mode))
+    return name + sum(width + 1 for width in lines) - 1 <= console.width
 
 
 def _drawn(table: Table, mode: Mode) -> Drawn:
     drawn = Drawn(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    drawn.add_column(_line(table.first), overflow="fold")
+    drawn.add_column(_line(table.first), overflow="fold", min_width=min(_longest(table), _NAME) - 1)
     headings, *lines = zip(*_texts(table, mode), strict=True) if table.columns else [()]
     for heading in headings:
         drawn.add_column(Text(heading), justify="right", no_wrap=True)
     cells = dict(zip(map(id, table.rows), lines, strict=True))
+    all_ours = all(row.ours for row in table.rows)
     for group, rows in grouped(table.rows):
         if group:
             drawn.add_row(_line(group, "dim"))
         for row in rows:
-            name = ("  " if group else "") + row.name + row.marks + (f" {OURS}" if row.ours else "")
+            mark = f" {OURS}" if row.ours and not all_ours else ""
+            name = ("  " if group else "") + row.name + row.marks + mark
             drawn.add_row(_line(name), *map(Text, cells[id(row)]), style="bold" if row.ours else None)
     return drawn
 
@@ -125,7 +138,10 @@ def print_table(console: Console, table: Table, *, explain: bool = True) -> None
     fitting = (mode for mode in _MODES if all(_fits(part, console, mode) for part in parts))
     mode: Mode = next(fitting, "none")
     drawn = [_drawn(part, mode) for part in parts]
-    for each in [*drawn, *_interval_tables(table)] if mode == "none" else drawn:
+    if mode == "none":
+        turned = all(row.ours for row in table.rows) and not all(_fits(part, console, mode) for part in parts)
+        drawn = [*([] if turned else drawn), *_interval_tables(table)]
+    for each in drawn:
         console.print(each)
         console.print()
     if explain and any(row.ours for row in table.rows) and not all(row.ours for row in table.rows):

@@ -26,6 +26,12 @@ NAMES = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into a pipe nothing is folded, whatever the terminal is that the tests were started in."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def shown(*arguments: object, capsys: pytest.CaptureFixture[str]) -> str:
     capsys.readouterr()
     assert main(["paper", *map(str, arguments)]) == 0
