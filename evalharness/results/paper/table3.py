@@ -8,7 +8,7 @@ from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
 from evalharness.results.paper.exhibit import Exhibit, Filled
 from evalharness.results.paper.family_table import DIFFERS, legend, protocol_lines
-from evalharness.results.paper.given import Given
+from evalharness.results.paper.given import Entry, Given
 from evalharness.results.paper.protocol import aspects, differ, phrases
 from evalharness.results.paper.published import load_table
 from evalharness.results.paper.standing_rows import Benchmark
@@ -33,13 +33,19 @@ def perturbed_family(specs: Mapping[str, EnvSpec]) -> EnvSpec:
     )
 
 
+def label_of(entry: Entry, run: ScoredRun) -> str:
+    """That of a study of one model; else the model's name."""
+    several, models = len(entry.runs) > 1, {each.name for each in entry.runs}
+    return entry.label if several and len(models) == 1 else short_name(run.name)
+
+
 def groups_of(given: Given, family: str) -> Groups:
     """Runs of one entry belong together; so do single runs of one model. Of two alike the first."""
     groups: dict[str, dict[str, ScoredRun]] = {}
     for entry in given.entries:
         for run in entry.runs:
             if family in run.manifest.counts:
-                label = entry.label if len(entry.runs) > 1 else short_name(run.name)
+                label = label_of(entry, run)
                 groups.setdefault(label, {}).setdefault(
                     run.perturbation or UNPERTURBED, of_family(run, family)
                 )

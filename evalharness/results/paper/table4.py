@@ -13,7 +13,7 @@ from evalharness.results.paper.protocol import Aspect, aspects, differ, phrases
 from evalharness.results.paper.published import MAIN, load_table
 from evalharness.results.paper.standing_rows import Benchmark, published_row
 from evalharness.results.paper.table import Cell, Row, Table, percent_cell
-from evalharness.results.run_labels import short_name
+from evalharness.results.paper.table3 import label_of
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
 
@@ -51,8 +51,7 @@ def pairs(given: Given) -> dict[str, tuple[ScoredRun | None, ScoredRun | None]]:
     for entry in given.entries:
         for run in entry.runs:
             if run.perturbation is None:
-                label = entry.label if len(entry.runs) > 1 else short_name(run.name)
-                found.setdefault(label, {}).setdefault(is_sampled(run), run)
+                found.setdefault(label_of(entry, run), {}).setdefault(is_sampled(run), run)
     return {label: (runs.get(False), runs.get(True)) for label, runs in found.items() if True in runs}
 
 

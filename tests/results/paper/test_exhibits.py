@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import io
 import json
 import re
@@ -11,9 +12,12 @@ from typing import Any
 
 import pytest
 from made_runs import make_run
+from refine_samples import erring_sample
 
 from evalharness.cli import main
 from evalharness.envs import specs
+from evalharness.judge import judging, load_turns
+from evalharness.records.answers import make_manifest
 from evalharness.results.paper.exhibits import EXHIBITS, find_exhibit
 from evalharness.results.paper.given import Given
 from evalharness.results.paper.published import load_table
@@ -168,7 +172,7 @@ def test_a_sweep_is_a_row_with_its_perturbations_and_what_it_lacks(
     assert own["average_success"] == own["p3_success"] == ""
     out = shown("table3", tmp_path / "words", capsys=capsys)
     assert "missing: m: no run under P3" in out
-    assert re.search(r"^m < +-25\.0 \[", out, re.M)
+    assert re.search(r"^m +-25\.0 \[", out, re.M)
 
 
 def test_best_of_n_stands_below_the_published_blocks(
@@ -275,6 +279,73 @@ def test_results_of_other_papers_are_shown_on_request_and_in_no_mean(
     assert "other papers, not AgentRefine's protocol" in out
 
 
+def test_a_study_of_two_models_is_two_rows_and_a_cell_that_failed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "words"
+    for model in ("m", "n"):
+        for name in (None, "P1"):
+            make_run(folder / f"{model}-{name}", {"alfworld": [SOLVED, HALF]}, name=model, perturb=name)
+    study(folder, "sweep", ["m-None", "m-P1", "n-None", "n-P1", "gone"])
+    found = rows("table3", folder, capsys=capsys)
+    assert [row["name"] for row in found[-2:]] == ["m", "n"]
+    assert re.search(r"missing: \S+gone ", shown("table3", folder, capsys=capsys))
+
+
+def test_data_sets_are_rows_of_the_exhibits_about_training_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One conversation with a run of two errors among five turns of the player, ten in all."""
+    data = tmp_path / "train.jsonl"
+    data.write_text(json.dumps(erring_sample().to_json()) + "\n")
+    own = rows("figure11", data, capsys=capsys)[-1]
+    assert float(own["2_share_of_turns"]) == pytest.approx(100 * 2 / 10)
+    assert float(own["2_share_of_player_turns"]) == pytest.approx(100 * 2 / 5)
+    own = rows("table6", data, capsys=capsys)[-1]
+    assert (own["name"], own["trajectories"], own["refinement_step"]) == ("train.jsonl", "1", "yes")
+    (tmp_path / "bad.jsonl").write_text("{")
+    assert "bad.jsonl" in shown("figure11", data, tmp_path / "bad.jsonl", capsys=capsys)
+    if importlib.util.find_spec("sklearn"):
+        own = rows("figure7", data, capsys=capsys)[-1]
+        assert own["name"] == "train.jsonl"
+        assert 0 <= float(own["BabyAI"]) < 1
+
+
+def test_a_persons_labels_and_a_judges_verdicts_are_a_row_of_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "run", {"babyai": [SOLVED, NOTHING]}, name="m")
+    task = "babyai/agentboard/000"
+    labels = tmp_path / "labels.csv"
+    labels.write_text(f"task_id,sample,turn,label,kind,note\n{task},0,1,right,,\n{task},0,2,wrong,,\n")
+    assert main(["label", str(run), "--rater", "ann", "--import", str(labels)]) == 0
+    turns = load_turns(run)
+    identity = {"kind": judging.KIND, "run_digest": turns.digest, "model": {"name": "toy"}}
+    folder = run / "judgements" / "toy"
+    folder.mkdir(parents=True)
+    manifest = make_manifest(identity, "toy", drawn={"turns": 2, "seed": 0}, plain=False)
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    said = {
+        "kind": None,
+        "note": "",
+        "reply": "{}",
+        "prompt_tokens": 1,
+        "completion_tokens": 1,
+        "latency_s": 0.1,
+    }
+    verdicts = [
+        {"task_id": task, "sample": 0, "turn": turn, "family": "babyai", "wrong": False, **said}
+        for turn in (1, 2)
+    ]
+    (folder / "judgements.jsonl").write_text("".join(json.dumps(line) + "\n" for line in verdicts))
+    published, own = rows("judge", run, capsys=capsys)
+    assert [published[key] for key in COUNTS] == ["47.0", "9.0", "3.0", "41.0"]
+    assert float(published["kappa"]) == pytest.approx(0.76, abs=0.005)
+    assert [own[key] for key in COUNTS] == ["1", "0", "1", "0"]
+    assert (own["name"], float(own["accuracy"])) == ("ann x toy", 0.5)
+
+
+COUNTS = ("right_right", "right_wrong", "wrong_right", "wrong_wrong")
 HOSTILE = '<script>alert(1)</script>|\x1b[2J\u202e\\input{x} =1+1 & "q"'
 
 
