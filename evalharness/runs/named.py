@@ -24,6 +24,7 @@ class _Found:
     entries: list[Labelled] = field(default_factory=list)
     data: list[Path] = field(default_factory=list)
     mtbench: list[Path] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
     def add(self, path: Path) -> bool:
         """False for a folder that is none of these. Raises UserError for a damaged study."""
@@ -38,6 +39,14 @@ class _Found:
         else:
             return False
         return True
+
+    def tried(self, path: Path) -> bool:
+        """As `add`; a damaged study among others is left out with its reason."""
+        try:
+            return self.add(path)
+        except UserError as error:
+            self.left_out.append(str(error))
+            return True
 
 
 def _of_study(folder: Path, kind: str, runs: Mapping[str, str]) -> list[Labelled]:
@@ -62,7 +71,7 @@ def given_by(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:
             inside = sorted(entry for entry in path.iterdir() if entry.is_dir())
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}") from None
-        if not [folder for folder in inside if found.add(folder)]:
+        if not [folder for folder in inside if found.tried(folder)]:
             raise UserError(f"{path} holds no run (no {MANIFEST}) and no study (no {STUDY})")
     entries, left_out = entries_of(found.entries)
-    return Given(specs, entries, tuple(found.data), tuple(found.mtbench), tuple(left_out))
+    return Given(specs, entries, tuple(found.data), tuple(found.mtbench), (*found.left_out, *left_out))

@@ -214,6 +214,13 @@ def test_points_of_a_curve_are_in_the_order_of_their_number(
     assert "'many' is no number" in shown("figure5", *runs, capsys=capsys)
 
 
+def test_a_curve_goes_over_what_a_file_says(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [make_run(tmp_path / name, {"babyai": [SOLVED] * 4}, name=name) for name in ("a", "b")]
+    (tmp_path / "x.csv").write_text("folder,ratio\nb,0.1\na,0.5\n")
+    found = rows("figure9", *runs, "--x", f"mixture={tmp_path / 'x.csv'}", capsys=capsys)
+    assert [row["name"] for row in found] == ["0.1: b", "0.5: a"]
+
+
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
 def test_a_figure_is_drawn_the_same_each_time(
     ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -259,9 +266,12 @@ def test_a_run_without_an_episode_keeps_no_other_from_the_exhibit(
     make_run(tmp_path / "runs" / "a", {"babyai": [SOLVED]}, name="a")
     empty = make_run(tmp_path / "runs" / "b", {"babyai": [SOLVED]}, name="b")
     (empty / "episodes.jsonl").write_text("")
+    (tmp_path / "runs" / "c").mkdir()
+    (tmp_path / "runs" / "c" / "study.json").write_text("{")
     out = shown("table1", tmp_path / "runs", capsys=capsys)
     assert re.search(r"a <", out)
     assert "holds no finished episode" in out
+    assert "study.json is not readable" in out
 
 
 def test_results_of_other_papers_are_shown_on_request_and_in_no_mean(
