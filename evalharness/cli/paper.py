@@ -99,7 +99,7 @@ def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given) -> int:
     from evalharness.results.paper.text import print_filled
 
     draw = _drawing(args.output)
-    filled = exhibit.fill(given)
+    filled = exhibit.shown(given)
     print_filled(make_console(stderr="-" in (args.json, args.csv, args.latex)), filled)
     write_csv(args.csv, filled.rows())
     if args.latex:

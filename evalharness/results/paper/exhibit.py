@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from evalharness.results.paper.given import Given
@@ -57,6 +57,13 @@ class Exhibit:
             "filled_by": list(self.takes(given)),
             "missing": list(self.missing(given)),
         }
+
+    def shown(self, given: Given) -> Filled:
+        """Filled; where something was given and nothing of it belongs in it, with what would."""
+        filled = self.fill(given)
+        if (given.entries or given.data or given.mtbench) and not self.takes(given):
+            filled = replace(filled, missing=(*filled.missing, f"what fills it: {self.command}"))
+        return filled
 
     def missing(self, given: Given) -> list[str]:
         """What is missing; what fills it, where that is everything."""

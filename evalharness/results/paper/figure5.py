@@ -28,6 +28,6 @@ EXHIBIT = Exhibit(
     TITLE,
     "one base model trained on 4,000, 8,000, ... conversations",
     f"evalharness run --model CKPT --tasks all --label {LABEL}=8000, of a checkpoint of each size",
-    lambda given: [label for label, _ in runs_at(given, LABEL)],
+    lambda given: [label for label, _, _ in runs_at(given, LABEL)],
     _fill,
 )

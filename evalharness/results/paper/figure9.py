@@ -19,6 +19,6 @@ EXHIBIT = Exhibit(
     TITLE,
     "one base model trained on agent data mixed with general conversations",
     f"evalharness run --model CKPT --tasks all --label {LABEL}=0.2, of a checkpoint of each mixture",
-    lambda given: [label for label, _ in runs_at(given, LABEL)],
+    lambda given: [label for label, _, _ in runs_at(given, LABEL)],
     _fill,
 )

@@ -23,10 +23,13 @@ class Entry:
 
     label: str
     runs: tuple[ScoredRun, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What a study says of its cell: axis -> value."""
 
     def setting(self, key: str) -> str | None:
-        """What the runs were labelled with (`--label KEY=VALUE`)."""
-        return next((run.labels[key] for run in self.runs if key in run.labels), None)
+        """What the study says, or what the runs were labelled with (`--label KEY=VALUE`)."""
+        labelled = (run.labels[key] for run in self.runs if key in run.labels)
+        return self.settings[key] if key in self.settings else next(labelled, None)
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,7 @@ def _fill(given: Given) -> Filled:
     notes = (
         "counts of turns: the first rater's word, then the second's; intervals count turns as independent",
     )
-    missing = [] if len(rows) > 1 else [EXHIBIT.command]
+    missing = [EXHIBIT.command] if EXHIBIT.takes(given) and len(rows) == 1 else []
     return Filled((Table(TITLE, columns, tuple(rows), "raters", notes),), (*problems, *missing))
 
 

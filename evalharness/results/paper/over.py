@@ -55,19 +55,30 @@ def placed(
     return found
 
 
-def runs_at(given: Given, key: str) -> list[tuple[str, ScoredRun]]:
-    """(label, run) of the entries that say where on the axis they stand."""
+def runs_at(given: Given, key: str) -> list[tuple[str, ScoredRun, str | None]]:
+    """(label, run, where on the axis) of the entries that say it; of all where the user names a label or a file."""
+    key, values = given.x or (key, {})
     chosen = plain(given, None if given.x else key)
-    return [each for entry in chosen.entries for each in together(entry)]
+    return [
+        (label, run, _place(values, run) if values else entry.setting(key))
+        for entry in chosen.entries
+        for label, run in together(entry)
+    ]
+
+
+def _place(values: Mapping[str, float], run: ScoredRun) -> str | None:
+    value = values.get(run.folder.resolve().name)
+    return None if value is None else str(value)
 
 
 def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint], note: str) -> Filled:
     """`key`: the label that says the place on the axis."""
     benchmark = Benchmark.of(given.specs)
     board = empty_board(benchmark, load_table(MAIN))
-    key, values = given.x or (key, {})
     rows: list[Row] = []
     points: list[Point] = []
+    if given.x and given.x[0] != key:
+        key, published = given.x[0], ()  # on another axis they stand nowhere
     for point in published:
         [printed] = [row for row in load_table(point.table) if point.names.items() <= dict(row.names).items()]
         row = row_of(board, published_row(printed, benchmark))
@@ -75,9 +86,12 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
         points += _points(row, board.columns, key, point.x)
     runs, problems = runs_at(given, key), []
     standing: list[tuple[float, str, ScoredRun]] = []
-    for label, run in runs:
+    for label, run, value in runs:
+        if value is None:
+            problems.append(f"{label}: nothing says its {key}; label it with --label {key}=N")
+            continue
         try:
-            [(_, x, _, _)] = placed([run], key, values, key)
+            x = number(value, f"{label}: {key}")
         except UserError as error:
             problems.append(str(error))
             continue

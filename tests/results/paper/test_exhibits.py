@@ -175,6 +175,13 @@ def test_a_sweep_is_a_row_with_its_perturbations_and_what_it_lacks(
     assert re.search(r"^m +-25\.0 \[", out, re.M)
 
 
+def test_a_run_that_is_no_part_of_an_exhibit_is_answered_with_what_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = make_run(tmp_path / "run", {"alfworld": [SOLVED]}, name="m")
+    assert "missing: what fills it: evalharness sweep" in shown("table3", run, capsys=capsys)
+
+
 def test_best_of_n_stands_below_the_published_blocks(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -219,6 +226,8 @@ def test_a_curve_goes_over_what_a_file_says(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "x.csv").write_text("folder,ratio\nb,0.1\na,0.5\n")
     found = rows("figure9", *runs, "--x", f"mixture={tmp_path / 'x.csv'}", capsys=capsys)
     assert [row["name"] for row in found] == ["0.1: b", "0.5: a"]
+    found = rows("figure5", *runs, "--x", f"tokens={tmp_path / 'x.csv'}", capsys=capsys)
+    assert {row["source"] for row in found} == {"run"}
 
 
 @pytest.mark.parametrize("ending", ["pdf", "svg", "png"])
