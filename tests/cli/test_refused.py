@@ -34,6 +34,7 @@ REFUSED = [
     ("judge nowhere --judge demo", NO_RUN),
     ("label nowhere", NO_RUN),
     ("leaderboard nowhere", NO_RUN),
+    ("paper table2 nowhere", r"nowhere is not there; name run folders, studies, or a data set's file"),
     (
         "mtbench --model http://127.0.0.1:1/v1 --judge http://127.0.0.1:1/v1 --questions nowhere.jsonl",
         "cannot read --questions nowhere.jsonl",

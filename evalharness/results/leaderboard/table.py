@@ -129,7 +129,7 @@ def print_leaderboard(console: Console, board: Leaderboard) -> None:
     notes = footnotes(board)
     if any(value is not None for s in board.standings for value in s.chance_corrected.values()):
         notes.insert(0, CORRECTED_NOTE)
-    if any(standing.ours for standing in board.standings):
+    if {standing.ours for standing in board.standings} == {True, False}:
         submitted = any(standing.submitter for standing in board.standings)
         notes.insert(0, f"{OURS} a run {'of ours, or that was submitted' if submitted else 'of ours'}")
     for note in notes:
