@@ -19,8 +19,9 @@ def _points(table: Table, family: str, names: list[str]) -> list[dict[str, Any]]
     for row in table.rows:
         for column in table.columns:
             key, _, measure = column.key.rpartition("_")
-            value = row.cell(column).value
-            if column.group in names and value is not None:
+            cell = row.cell(column)
+            low, high = (end / 100 for end in cell.ci95) if cell.ci95 else (None, None)
+            if column.group in names and cell.value is not None:
                 perturbation = UNPERTURBED if key == family else column.group
                 points.append(
                     {
@@ -28,7 +29,9 @@ def _points(table: Table, family: str, names: list[str]) -> list[dict[str, Any]]
                         "family": family,
                         "perturbation": perturbation,
                         "measure": measure,
-                        "rate": value / 100,
+                        "rate": cell.value / 100,
+                        "ci95_low": low,
+                        "ci95_high": high,
                     }
                 )
     return points
