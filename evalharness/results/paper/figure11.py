@@ -41,7 +41,7 @@ def draw(named: Sequence[tuple[str, Mapping[str, Any]]]) -> Figure:
             axes.bar_label(bars, fmt="%.1f", fontsize=7, padding=1)
         about = published_share()
         axes.plot(
-            [-0.4, 0.4], [about, about], "--", color="black", linewidth=1, label=f"published: about {about:g}"
+            [-0.4, 0.0], [about, about], "--", color="black", linewidth=1, label=f"published: about {about:g}"
         )
         axes.set_xticks(range(len(rows)), [row["run_length"] for row in rows])
         axes.set_xlabel("errors in a row")
