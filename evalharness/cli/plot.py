@@ -99,7 +99,8 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
 
     from evalharness.envs import specs
     from evalharness.results.leaderboard.leaderboards import make_leaderboard
-    from evalharness.results.paper.figure1 import points_of
+    from evalharness.results.paper.family_table import columns_of, row_of
+    from evalharness.results.paper.figure1 import points
     from evalharness.results.paper.standing_rows import Benchmark
     from evalharness.results.scored_run import require_same, require_same_turns
 
@@ -114,7 +115,12 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
     board = make_leaderboard(runs, benchmark, published=bool(against))
     shown = _published_rows(board, against)
     shown |= dict(enumerate(labels, start=len(board.standings) - len(runs)))
-    return list(points_of(board, shown))
+    rows = (
+        replace(row_of(board, standing, derived=True), name=shown[i])
+        for i, standing in enumerate(board.standings)
+        if i in shown
+    )
+    return points(rows, columns_of(board))
 
 
 def _scaling(runs: list[ScoredRun], over: str) -> list[Row]:

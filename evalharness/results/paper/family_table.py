@@ -47,13 +47,12 @@ def marks_of(board: Leaderboard, standing: Standing, column: str) -> str:
     )
 
 
-def row_of(board: Leaderboard, standing: Standing, **more: object) -> Row:
-    """A row of a leaderboard as one of a table."""
+def row_of(board: Leaderboard, standing: Standing, *, derived: bool = False, **more: object) -> Row:
+    """A row of a leaderboard as one of a table. `derived`: with the intervals that printed rates amount to."""
     cells = {
         column: percent_cell(
             standing.values.get(column),
-            # Intervals of printed rates are derived; the table is of what was printed.
-            standing.ci95.get(column) if standing.ours else None,
+            standing.ci95.get(column) if standing.ours or derived else None,
             marks_of(board, standing, column),
         )
         for column in board.columns

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from evalharness.results.curves import Row as Point
 from evalharness.results.paper import table1
 from evalharness.results.paper.exhibit import Exhibit, Filled
+from evalharness.results.paper.family_table import PART
 from evalharness.results.paper.given import Given
-from evalharness.results.paper.standings import Leaderboard
-from evalharness.results.paper.table import Table
+from evalharness.results.paper.table import Column, Row, Table
 from evalharness.results.report import plots
 
 TITLE = "figure 1: success and progress of each family"
@@ -18,52 +17,29 @@ _SERIES = "LLaMA-3-8B"
 """The base model that the paper compares methods on."""
 
 
-def points_of(board: Leaderboard, labels: Mapping[int, str]) -> Iterator[Point]:
-    """Success and progress of each row of a leaderboard; `labels`: position of a row -> what the plot calls it."""
-    for i, standing in enumerate(board.standings):
-        if i not in labels:
-            continue
-        for column in board.columns:
-            value = standing.values.get(column)
-            if value is None:
-                continue
-            family, _, measure = column.rpartition("_")
-            low, high = standing.ci95.get(column, (None, None))
-            yield {
-                "run": labels[i],
-                "source": "run" if standing.ours else "published",
-                "family": family,
-                "measure": measure,
-                "held_in": board.is_held_in(standing, column),
-                "incomplete": standing.is_incomplete(column),
-                "rate": value,
-                "ci95_low": low,
-                "ci95_high": high,
-            }
-
-
-def _points(table: Table) -> list[dict[str, Any]]:
-    points = []
-    for row in table.rows:
-        for column in table.columns:
+def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
+    """Success and progress of each row, fractions 0..1."""
+    found = []
+    for row in rows:
+        for column in columns:
             cell = row.cell(column)
             if cell.value is not None:
                 family, _, measure = column.key.rpartition("_")
-                low, high = (end / 100 for end in cell.ci95) if cell.ci95 and row.ours else (None, None)
-                points.append(
+                low, high = (round(end / 100, 9) for end in cell.ci95) if cell.ci95 else (None, None)
+                found.append(
                     {
                         "run": row.name + row.marks,
                         "source": "run" if row.ours else "published",
                         "family": family,
                         "measure": measure,
                         "held_in": column.key in row.underlined,
-                        "incomplete": "\u2020" in cell.marks,
-                        "rate": cell.value / 100,
+                        "incomplete": PART in cell.marks,
+                        "rate": round(cell.value / 100, 9),
                         "ci95_low": low,
                         "ci95_high": high,
                     }
                 )
-    return points
+    return found
 
 
 def _fill(given: Given) -> Filled:
@@ -74,7 +50,9 @@ def _fill(given: Given) -> Filled:
     table = Table(TITLE, whole.columns, rows, "%", notes)
     titles = {spec.family: spec.title for spec in given.specs.values()}
     return Filled(
-        (table, *filled.tables[1:]), filled.missing, lambda: plots.draw_families(_points(table), titles)
+        (table, *filled.tables[1:]),
+        filled.missing,
+        lambda: plots.draw_families(points(rows, whole.columns), titles),
     )
 
 
