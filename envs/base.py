@@ -154,6 +154,8 @@ class PublishedTable:
     """`success` and `progress` -> column, in percent."""
     note: str = ""
     """What has to be known to read the rows beside others."""
+    other_suites: tuple[str, ...] = ()
+    """Suites of the same tasks that may stand beside the rows, too."""
 
 
 ImportProgress = Callable[[str, int, int | None], None]

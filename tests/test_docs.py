@@ -96,7 +96,18 @@ def elsewhere(tmp_path: Path, clean_home: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 whole_parser = cache(make_parser)
-READING = {"show", "compare", "analyze", "plot", "export", "tasks", "perturb", "leaderboard", "diversity"}
+READING = {
+    "show",
+    "compare",
+    "analyze",
+    "plot",
+    "export",
+    "tasks",
+    "perturb",
+    "leaderboard",
+    "paper",
+    "diversity",
+}
 """Commands that are carried out as they stand; they need neither model nor data."""
 NOT_OF_MADE_RUNS = {"openenv-trace", "submit", "--from"}
 """These need recorded tokens, or replay what is given: made runs are refused. They have tests of their own."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from evalharness.envs.hotpotqa.pages import Page, PageStore
+from evalharness.envs.hotpotqa.pages import Page, Pages
 
 ACTIONS = {
     "search": "search[{entity}]",
@@ -36,7 +36,7 @@ def parse(action: str) -> tuple[str, str] | None:
 class Reader:
     """A page store as it is read in one episode: which page is open, how far its lookup went."""
 
-    def __init__(self, store: PageStore) -> None:
+    def __init__(self, store: Pages) -> None:
         self.store = store
         self.page: Page | None = None
         self._keyword: str | None = None
@@ -71,7 +71,5 @@ class Reader:
 
 def place(action: str, observation: str) -> str | None:
     """The page that is open after a valid action (in lower case), for the figures of exploration."""
-    match = _ACTION.fullmatch(action)
-    if match is None or match[1] != "search" or observation.startswith("Could not find "):
-        return None
-    return match[2].strip()
+    what, entity = parse(action) or ("", "")
+    return entity if what == "search" and not observation.startswith("Could not find ") else None

@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import json
 import lzma
-import re
 import sqlite3
 import tarfile
 import zlib
@@ -23,7 +22,7 @@ from typing import IO, Any, Self
 
 from evalharness.base.paths import write_whole
 from evalharness.envs.base import ImportProgress, ImportRefusedError
-from evalharness.envs.hotpotqa.pages import Page, PageStore, PageStoreError
+from evalharness.envs.hotpotqa.pages import Page, PageStore, PageStoreError, sentences_of
 from evalharness.envs.hotpotqa.store_writer import writing
 from evalharness.envs.hotpotqa.tasks import OFFICIAL_QUESTIONS, data_files
 
@@ -39,7 +38,6 @@ LARGEST_UNPACKED = 512 * 2**20
 LARGEST_LINE = 32 * 2**20
 _MEMBERS_A_COMMIT = 20
 _LINES_A_COMMIT = 10_000
-_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
 
 _DAMAGE = (EOFError, OSError, tarfile.TarError, lzma.LZMAError, zlib.error, ValueError, RecursionError)
 
@@ -339,7 +337,7 @@ def _lines(lines: Iterable[bytes], where: str) -> Iterator[tuple[Page, list[str]
 def _sentences(text: Any) -> list[str]:
     """Sentences of a text: a list of them, a list of paragraphs, or one string, which is cut after . ! and ?"""
     if isinstance(text, str):
-        return [sentence for sentence in _SENTENCE_END.split(text.strip()) if sentence]
+        return sentences_of(text)
     if not isinstance(text, list):
         raise TypeError("the text is neither text nor a list")
     found: list[str] = []

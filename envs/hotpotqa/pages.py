@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 SIMILAR = 5
@@ -40,6 +40,21 @@ class PageStoreError(Exception):
 class Page:
     title: str
     sentences: tuple[str, ...]
+
+
+class Pages(Protocol):
+    """What is searched: a `PageStore`, or the live Wikipedia."""
+
+    def find(self, title: str) -> Page | None: ...
+    def similar(self, text: str) -> list[str]: ...
+
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=\S)")
+
+
+def sentences_of(text: str) -> list[str]:
+    """A text cut after . ! and ?"""
+    return [sentence for sentence in _SENTENCE_END.split(text.strip()) if sentence]
 
 
 def clean(text: str) -> str:

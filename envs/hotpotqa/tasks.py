@@ -9,12 +9,16 @@ from typing import Any
 from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
 from evalharness.envs.hotpotqa.generator import FAMILY, pages_to_open
+from evalharness.envs.hotpotqa.live import LivePages
+from evalharness.envs.hotpotqa.live import provenance as live_provenance
 from evalharness.envs.hotpotqa.open_suite import open_store_of, open_tasks
-from evalharness.envs.hotpotqa.pages import PageStore, PageStoreError, open_store
+from evalharness.envs.hotpotqa.pages import Pages, PageStore, PageStoreError, open_store
 from evalharness.envs.hotpotqa.world import make_world
 
 OFFICIAL = "hotpotqa"
 """The suite of the real questions."""
+LIVE = "hotpotqa-live"
+"""The same questions, with the live Wikipedia to search."""
 OFFICIAL_QUESTIONS = 7405
 
 _HOW = "evalharness data import hotpotqa FILE"
@@ -29,26 +33,32 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone."""
     if suite == "open":
         return open_tasks(seed)
-    if suite != OFFICIAL:
+    if suite not in (OFFICIAL, LIVE):
         raise InvalidTaskError(f"HotpotQA has no suite {suite!r}")
-    return _official(data)
+    return _official(suite, data)
 
 
-def _official(data: Path | None) -> list[Task]:
+def record_file(data: Path) -> Path:
+    """Where the live Wikipedia's answers are kept."""
+    return data / FAMILY / "wikipedia.sqlite"
+
+
+def _official(suite: Suite, data: Path | None) -> list[Task]:
     if data is None:
         raise MissingDataError("HotpotQA's questions are not part of this project", _HOW)
     questions, pages = data_files(data)
-    for path, what in ((questions, "questions"), (pages, "page store")):
+    needed = {questions: "questions", **({pages: "page store"} if suite == OFFICIAL else {})}
+    for path, what in needed.items():
         if not path.is_file():
             raise MissingDataError(f"HotpotQA: no {what} at {path}", _HOW)
-    sha256 = _opened(pages).sha256
+    sha256 = _opened(pages).sha256 if suite == OFFICIAL else LIVE
     try:
         rows = [json.loads(line) for line in read_text(questions).splitlines()]
         return [
             Task(
-                id=f"{FAMILY}/{OFFICIAL}/{index:04d}",
+                id=f"{FAMILY}/{suite}/{index:04d}",
                 family=FAMILY,
-                suite=OFFICIAL,
+                suite=suite,
                 index=index,
                 goal=row["question"],
                 difficulty="easy" if row["type"] == "comparison" else "hard",
@@ -86,14 +96,20 @@ def provenance(suite: Suite, data: Path | None, seed: int) -> dict[str, Any]:
         }
     if data is None:
         return {}
+    if suite == LIVE:
+        return live_provenance(record_file(data))
     store = _opened(data_files(data)[1])
     return {"pages": len(store), "pages_sha256": store.sha256, "source": store.meta.get("origin", "")}
 
 
-def store_of(task: Task, data: Path | None) -> PageStore:
-    """The page store that a task is played on. That of an open task is made when it is first needed."""
+def store_of(task: Task, data: Path | None) -> Pages:
+    """The pages that a task is played on. The store of an open task is made when it is first needed."""
     if task.suite == "open":
         return open_store_of(task)
+    if task.suite == LIVE:
+        if data is None:
+            raise InvalidTaskError(f"{task.id} needs a data folder, for what Wikipedia answers")
+        return LivePages(record_file(data))
     store = _opened(data_files(data)[1]) if data is not None else None
     if store is None or store.sha256 != task.payload.get("pages_sha256"):
         raise InvalidTaskError(f"{task.id} was made with another page store than the one in {data}")

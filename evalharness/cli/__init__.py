@@ -26,6 +26,7 @@ COMMANDS = (
     "verify",
     "compare",
     "leaderboard",
+    "paper",
     "analyze",
     "plot",
     "diversity",

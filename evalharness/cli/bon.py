@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.models.resolve import prepare
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.best_of_n import best_of_n, require_greedy
-    from evalharness.results.report.best_of_n import print_best_of_n
+    from evalharness.results.paper.print_best_of_n import print_best_of_n
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.study import study_folder
 

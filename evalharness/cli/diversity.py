@@ -74,7 +74,8 @@ def run(args: argparse.Namespace) -> int:
         read = [diversity.read_thoughts(path, args.limit) for path in args.sources]
         sources = diversity.told_apart(read, args.sources)
         drawn = [source for source in diversity.pooled(sources, args.pool, args.seed) if source.texts]
-        rows, lines, name = diversity.thought_map(drawn, args.embedding)
+        rows, mapped, name = diversity.thought_map(drawn, args.embedding)
+        lines = [str(source) for source in mapped]
         for line in lines:
             say(pictures.shown(line, 200))
         with plots.style():

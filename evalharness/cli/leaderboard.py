@@ -13,7 +13,7 @@ from evalharness.cli.parser import CommandParser
 from evalharness.cli.suites_on_request import add_make_suites_option
 
 if TYPE_CHECKING:
-    from evalharness.results.leaderboard.standings import Leaderboard
+    from evalharness.results.paper.standings import Leaderboard
 
 _DESCRIPTION = """\
 The main results table of AgentRefine (ICLR 2025) with your runs in it. A dagger marks a part of a family, a double
@@ -95,7 +95,8 @@ def _show(args: argparse.Namespace) -> int:
     from evalharness.results.leaderboard import table as report
     from evalharness.results.leaderboard.leaderboards import make_leaderboard
     from evalharness.results.leaderboard.page import page
-    from evalharness.results.leaderboard.standing_rows import Benchmark
+    from evalharness.results.paper.markup import latex, markdown
+    from evalharness.results.paper.standing_rows import Benchmark
     from evalharness.results.scored_run import load_scored_run
 
     if args.table is not None and (args.submissions or args.verify):
@@ -120,8 +121,8 @@ def _show(args: argparse.Namespace) -> int:
         return 0
     writers: dict[str, Callable[[Leaderboard], str]] = {
         "text": report.text_leaderboard,
-        "md": report.markdown,
-        "latex": report.latex,
+        "md": lambda board: markdown(report.flat_table(board)),
+        "latex": lambda board: latex(report.flat_table(board)),
         "html": page,
         "csv": lambda board: csv_text(board.rows()),
         "json": lambda board: json.dumps(board.to_json(), indent=2) + "\n",
@@ -160,9 +161,9 @@ def _check(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import make_console
     from evalharness.envs import specs
-    from evalharness.results.leaderboard.published_audit import audit_published, own_tables
-    from evalharness.results.leaderboard.published_audit_table import print_findings
-    from evalharness.results.leaderboard.standing_rows import Benchmark
+    from evalharness.results.paper.audit import audit_published, own_tables
+    from evalharness.results.paper.audit_table import print_findings
+    from evalharness.results.paper.standing_rows import Benchmark
 
     if args.runs or args.submissions:
         raise UserError("--check audits the published tables and takes no run; leave the run folders out")

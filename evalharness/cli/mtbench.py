@@ -16,6 +16,8 @@ Shows scores of each turn and category with intervals. The same command continue
 """
 _MAX_TOKENS = 1024
 _JUDGE_TOKENS = 512
+_FASTCHAT_TOKENS = 2048
+"""As FastChat lets its judge write."""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -42,6 +44,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="reference answers: JSON lines of question_id and choices[0].turns",
     )
     parser.add_argument(
+        "--judge-prompts",
+        type=Path,
+        metavar="FILE",
+        help="grade as published, by FastChat's judge_prompts.jsonl (default: a prompt of ours)",
+    )
+    parser.add_argument(
         "-o", "--output", type=Path, metavar="DIR", help="folder (default: one under results/)"
     )
     add_model(parser, "model", "the model")
@@ -66,10 +74,16 @@ def run(args: argparse.Namespace) -> int:
     what = Mtbench(
         read_questions(args.questions, args.references),
         policy_of(args, "model", max_tokens=args.max_tokens or _MAX_TOKENS, temperature=None),
-        policy_of(args, "judge", max_tokens=_JUDGE_TOKENS, temperature=None),
+        policy_of(
+            args,
+            "judge",
+            max_tokens=_FASTCHAT_TOKENS if args.judge_prompts else _JUDGE_TOKENS,
+            temperature=None,
+        ),
         args.temperature,
         args.output,
         args.prompts,
+        args.judge_prompts,
         args.plain,
         attempts_of(args),
     )

@@ -22,6 +22,8 @@ class CommandParser(argparse.ArgumentParser):
     """The commands' parsers are of the same class as the program's, which argparse sees to."""
 
     _late: AddOptions | None = None
+    loose: str | None = None
+    """The argument that takes words behind an option as well: argparse fills a `*` with the first ones alone."""
     beside: dict[str, CommandParser]
     """Commands that stand in the place of this one's arguments: `leaderboard submit` beside `leaderboard RUN...`."""
 
@@ -62,6 +64,10 @@ class CommandParser(argparse.ArgumentParser):
         if args and args[0] in self.beside:
             return self.beside[args[0]].parse_known_args(args[1:], namespace)
         found, unknown = super().parse_known_args(args, namespace)
+        if self.loose is not None:
+            words = [word for word in unknown if not word.startswith("-")]
+            setattr(found, self.loose, [*getattr(found, self.loose), *words])
+            unknown = [word for word in unknown if word.startswith("-")]
         if unknown and not self._has_commands:
             self.error(self._unrecognized(unknown))
         return found, unknown

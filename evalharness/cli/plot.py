@@ -6,12 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.base.paths import real_path
 from evalharness.cli.common import add_plots_option, csv_text, write_text
 
 if TYPE_CHECKING:
     from evalharness.results.curves import Row
-    from evalharness.results.leaderboard.standings import Leaderboard
+    from evalharness.results.paper.standings import Leaderboard
     from evalharness.results.scored_run import ScoredRun
 
 _DESCRIPTION = """\
@@ -99,9 +98,10 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
     from dataclasses import replace
 
     from evalharness.envs import specs
-    from evalharness.results import curves
     from evalharness.results.leaderboard.leaderboards import make_leaderboard
-    from evalharness.results.leaderboard.standing_rows import Benchmark
+    from evalharness.results.paper.family_table import columns_of, row_of
+    from evalharness.results.paper.figure1 import points
+    from evalharness.results.paper.standing_rows import Benchmark
     from evalharness.results.scored_run import require_same, require_same_turns
 
     if len({run.perturbation for run in runs}) > 1 and not against:
@@ -115,31 +115,26 @@ def _families(runs: list[ScoredRun], labels: list[str], against: list[str]) -> l
     board = make_leaderboard(runs, benchmark, published=bool(against))
     shown = _published_rows(board, against)
     shown |= dict(enumerate(labels, start=len(board.standings) - len(runs)))
-    return list(curves.by_family(board, shown))
+    rows = (
+        replace(row_of(board, standing, derived=True), name=shown[i])
+        for i, standing in enumerate(board.standings)
+        if i in shown
+    )
+    return points(rows, columns_of(board))
 
 
 def _scaling(runs: list[ScoredRun], over: str) -> list[Row]:
     """Raises UserError where a run has no value, or the runs are not of one protocol."""
-    from evalharness.base.errors import UserError
     from evalharness.results import curves
+    from evalharness.results.paper.over import placed
     from evalharness.results.scored_run import require_same
-    from evalharness.results.x_values import number, read_x
+    from evalharness.results.x_values import read_x
 
     advice = "one curve holds runs of one protocol only"
     require_same(runs, "suite", lambda run: run.suite, advice)
     require_same(runs, "turn limit", lambda run: run.max_turns, advice)
     key, given = read_x(over)
-    placed = []
-    for run in runs:
-        value = given.get(real_path(run.folder).name) if given else run.labels.get(key)
-        if value is None:
-            raise UserError(
-                f"--x {over}: nothing is said of {run.folder}; label a run with --label {key}=N, or give "
-                f"--x {key}=FILE with lines of folder,number"
-            )
-        x = number(value, f"--x {over}: {run.folder}")
-        placed.append((run.labels.get("series", ""), x, run.name, run))
-    return list(curves.over_x(key, placed))
+    return list(curves.over_x(key, placed(runs, key, given, over)))
 
 
 def _perturbations(runs: list[ScoredRun]) -> list[Row]:

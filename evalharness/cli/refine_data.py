@@ -331,10 +331,10 @@ def _stats(args: argparse.Namespace) -> int:
         )
     if args.output is not None:
         from evalharness.cli.diversity import _save
+        from evalharness.results.paper.figure11 import draw
         from evalharness.results.report import plots
-        from evalharness.training.datasets.error_turns import draw_error_turns
 
         with plots.style():
-            _save(args.output, "error_turns", found.rows(), draw_error_turns(found))
+            _save(args.output, "error_turns", found.rows(), draw([("", found.to_json())]))
     write_json(args.json, {"counts": counts.to_json(), **found.to_json()})
     return 0

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_data_option, data_folder
 
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
+    from evalharness.results.scored_run import ScoredRun
     from evalharness.results.viewer.bundle import Chosen, PicturesOf
 
 _DESCRIPTION = """\
@@ -63,6 +65,19 @@ def chosen(args: argparse.Namespace) -> Chosen:
     return Chosen(args.family, args.only_failures)
 
 
+def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The paper's, with these runs and the data sets among `paths` in them."""
+    from evalharness.cli.paper import measured
+    from evalharness.envs import specs
+    from evalharness.results.paper.for_page import exhibits_for_page
+    from evalharness.results.paper.given import Entry, Given
+    from evalharness.results.run_labels import labels_of
+
+    entries = (Entry(label, (run,)) for label, run in zip(labels_of(runs), runs, strict=True))
+    data = tuple(path for path in paths if path.is_file())
+    return exhibits_for_page(Given(specs(), tuple(entries), data, measured=measured()))
+
+
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import say
     from evalharness.judge import judgements_of
@@ -89,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
             judgements=judgements_of,
             chosen=chosen(args),
             pictures=pictures,
+            exhibits=lambda runs: _exhibits([run for run in runs if run.folder in args.runs], args.runs),
         )
     if differing := sum(each.differing for each in drawn):
         say(f"evalharness: {differing} episodes have no pictures: their actions give other observations here")

@@ -54,7 +54,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
-    from evalharness.results.report.sweep import print_sweep
+    from evalharness.results.paper.print_sweep import print_sweep
     from evalharness.results.scored_run import load_scored_run
     from evalharness.results.sweep import UNPERTURBED, sweep_of
     from evalharness.runs.study import study_folder

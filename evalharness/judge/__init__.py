@@ -12,7 +12,7 @@ from evalharness.judge.label_server import serve
 from evalharness.judge.labels import LabelFolder, read_labels
 from evalharness.judge.mtbench import Graded, Mtbench, run_mtbench
 from evalharness.judge.questions import read_questions
-from evalharness.judge.raters import read_raters
+from evalharness.judge.raters import agreements_in, read_raters
 from evalharness.judge.tables import agreement_table, judgement_table, mtbench_table
 from evalharness.judge.truth import RULES, truth
 from evalharness.judge.verdict import KINDS, Rater, TurnKey, Verdict
@@ -32,6 +32,7 @@ __all__ = [
     "Verdict",
     "agreement_of",
     "agreement_table",
+    "agreements_in",
     "compare_raters",
     "judge_run",
     "judgement_table",

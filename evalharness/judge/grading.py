@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ class GradePromptFile(StrictFile):
 
 @dataclass(frozen=True)
 class Grade:
-    rating: int | None
+    rating: float | None
     """None: no grade could be read. That is counted, and never guessed."""
     note: str
     """The judge's sentence, or why no grade could be read."""
@@ -40,6 +41,10 @@ class Grade:
 class GradePrompt:
     file: GradePromptFile
     facts: dict[str, Any]
+    response_format: Mapping[str, Any] | None = field(default_factory=lambda: GRADE_FORMAT)
+
+    def read(self, answer: Answer) -> Grade:
+        return read_grade(answer)
 
     def messages(self, question: TwoTurnQuestion, turn: int, answers: tuple[str, ...]) -> list[Message]:
         """`answers`: those up to turn `turn`, from 1, the one to grade last."""
@@ -68,15 +73,22 @@ def load_grade_prompt(folder: Path | None = None) -> GradePrompt:
     return GradePrompt(*read_prompt(GradePromptFile, "grade.yaml", folder))
 
 
+def refused(answer: Answer) -> Grade | None:
+    """No grade, where the server gave no reply."""
+    if answer.refusal is None:
+        return None
+    return Grade(
+        None,
+        "too long for the judge's context"
+        if answer.refusal == "context"
+        else "refused by the judge's server",
+    )
+
+
 def read_grade(answer: Answer) -> Grade:
     """Strictly: a whole number from 1 to 10 in the one object that has a rating."""
-    if answer.refusal is not None:
-        why = (
-            "too long for the judge's context"
-            if answer.refusal == "context"
-            else "refused by the judge's server"
-        )
-        return Grade(None, why)
+    if (grade := refused(answer)) is not None:
+        return grade
     try:
         value = read_object(answer.reply, "rating")
     except UnusableReplyError as error:

@@ -11,10 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from evalharness.base.errors import UserError
 from evalharness.base.paths import folder_name
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
-from evalharness.judge.grading import GRADE_FORMAT, Grade, GradePrompt, load_grade_prompt, read_grade
+from evalharness.judge.fastchat import FastChatPrompts, load_fastchat_prompts
+from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt
 from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
 from evalharness.judge.progress import JudgeProgress
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
@@ -37,6 +39,7 @@ from evalharness.records.store import write_atomically
 ANSWERS = "answers.jsonl"
 GRADES = "grades.jsonl"
 KIND = "mtbench"
+AnyPrompt = GradePrompt | FastChatPrompts
 
 
 class MtbenchFolder(AnswerFolder):
@@ -76,8 +79,7 @@ class MtbenchFolder(AnswerFolder):
         self._add(ANSWERS, key, {"answer": text}, answer)
         self.answers[key] = text
 
-    def add_grade(self, key: GradeKey, answer: Answer) -> Grade:
-        grade = read_grade(answer)
+    def add_grade(self, key: GradeKey, answer: Answer, grade: Grade) -> Grade:
         self._add(GRADES, key, asdict(grade), answer)
         self.grades[key] = grade
         return grade
@@ -103,6 +105,8 @@ class Mtbench:
     """Of answers; None: by category, as MT-bench has it."""
     output: Path | None = None
     prompts: Path | None = None
+    judge_prompts: Path | None = None
+    """FastChat's file, instead of our own prompt."""
     plain: bool = False
     attempts: int = ATTEMPTS
     """Tries of a question whose infrastructure fails."""
@@ -120,7 +124,7 @@ def run_mtbench(what: Mtbench, *, watch: Watch = unwatched) -> Graded:
     """
     refuse_scripted(what.model, "--model")
     refuse_scripted(what.judge, "--judge")
-    prompt = load_grade_prompt(what.prompts)
+    prompt = _prompt(what)
     prices_of(what.judge)  # a file that is wrong is said before anything is asked
     progress = JudgeProgress("answers and grades", 4 * len(what.questions.questions))
     with watch(progress):
@@ -146,6 +150,17 @@ def run_mtbench(what: Mtbench, *, watch: Watch = unwatched) -> Graded:
             return Graded(folder, _write(what, store, found), stopped, found)
 
 
+def _prompt(what: Mtbench) -> AnyPrompt:
+    """Raises UserError."""
+    if what.judge_prompts is None:
+        return load_grade_prompt(what.prompts)
+    if what.prompts is not None:
+        raise UserError("--prompts and --judge-prompts are two ways to grade; give one")
+    prompts = load_fastchat_prompts(what.judge_prompts)
+    prompts.require_references(what.questions.questions)
+    return prompts
+
+
 def _folder(what: Mtbench, identity: Mapping[str, Any]) -> Path:
     name = folder_name(what.model.display_name, "model")
     return Path("results") / f"mtbench-{name}-{digest(identity)[:8]}"
@@ -159,7 +174,7 @@ async def _everything(
     what: Mtbench,
     model: Prepared,
     judge: Prepared,
-    prompt: GradePrompt,
+    prompt: AnyPrompt,
     store: MtbenchFolder,
     progress: JudgeProgress,
 ) -> str | None:
@@ -192,7 +207,7 @@ async def _everything(
                 await asking.run(jobs)
         left = [key for key in sorted(store.answers) if key not in store.grades]
         if left:
-            form = RequestForm(response_format=None if what.plain else GRADE_FORMAT)
+            form = RequestForm(response_format=None if what.plain else prompt.response_format)
             async with at_work(judge, what.judge, form) as asking:
                 asking.answered_before = bool(store.grades)
                 store.note_session(judge={**asking.facts, **await asking.settle_form()})
@@ -233,7 +248,7 @@ def conversation(question: TwoTurnQuestion, turn: int, answers: Mapping[GradeKey
 
 async def _grade(
     asking: AskedModel,
-    prompt: GradePrompt,
+    prompt: AnyPrompt,
     store: MtbenchFolder,
     progress: JudgeProgress,
     question: TwoTurnQuestion,
@@ -241,7 +256,7 @@ async def _grade(
 ) -> None:
     answers = tuple(store.answers[question.id, number] for number in range(1, turn + 1))
     answer = await asking.answer(f"{question.id}/{turn}", prompt.messages(question, turn, answers))
-    progress.unread += store.add_grade((question.id, turn), answer).rating is None
+    progress.unread += store.add_grade((question.id, turn), answer, prompt.read(answer)).rating is None
     progress.finish()
 
 
@@ -264,6 +279,7 @@ def _write(what: Mtbench, store: MtbenchFolder, found: Sequence[Score]) -> dict[
         "unread_because": dict(sorted(unread.items())),
         "tokens": tokens,
         "judge_cost": prices.of(judge) if prices else None,
+        "graded_by": "FastChat's prompts" if what.judge_prompts else "the harness's own prompt",
         "published": [{"method": method, "mt_bench": value} for method, value in published_scores()],
     }
     write_atomically(store.folder / SUMMARY, json.dumps(summary, indent=2) + "\n")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from evalharness.judge.questions import TwoTurnQuestion
-from evalharness.results.leaderboard.published import load_table
+from evalharness.results.paper.published import load_table
 from evalharness.stats import Interval, bootstrap_mean
 
 GradeKey = tuple[str, int]
@@ -27,7 +27,7 @@ class Score:
     """Over questions: the two grades of one are not independent. None with fewer than two questions."""
 
 
-def _score(name: str, questions: Sequence[Sequence[int | None]]) -> Score:
+def _score(name: str, questions: Sequence[Sequence[float | None]]) -> Score:
     """`questions`: the grades of each."""
     grades = [[grade for grade in each if grade is not None] for each in questions]
     means = [fmean(each) for each in grades if each]
@@ -40,10 +40,10 @@ def _score(name: str, questions: Sequence[Sequence[int | None]]) -> Score:
     return Score(name, graded, sum(map(len, questions)) - graded, mean, interval)
 
 
-def scores(questions: Sequence[TwoTurnQuestion], grades: Mapping[GradeKey, int | None]) -> list[Score]:
+def scores(questions: Sequence[TwoTurnQuestion], grades: Mapping[GradeKey, float | None]) -> list[Score]:
     """All, each turn, each category in the order of the file. Answers that were never graded are not in it."""
 
-    def of(chosen: Sequence[TwoTurnQuestion], turns: Sequence[int]) -> list[list[int | None]]:
+    def of(chosen: Sequence[TwoTurnQuestion], turns: Sequence[int]) -> list[list[float | None]]:
         return [
             [grades[question.id, turn] for turn in turns if (question.id, turn) in grades]
             for question in chosen

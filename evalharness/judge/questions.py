@@ -42,7 +42,8 @@ class QuestionSet:
     """Name and SHA-256 of what was read."""
 
 
-def _objects(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def objects_of(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(number, object) of each line that is not empty. Raises UserError."""
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -60,7 +61,8 @@ def _objects(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, value
 
 
-def _raw(path: Path, option: str) -> bytes:
+def raw_of(path: Path, option: str) -> bytes:
+    """Raises UserError."""
     try:
         if path.stat().st_size > _LONGEST:
             raise UserError(f"{option} {path} is larger than any file of questions")
@@ -83,9 +85,9 @@ def read_questions(path: Path | None, references: Path | None = None) -> Questio
     if path is None:
         raw, name = (files("evalharness.judge") / "questions.jsonl").read_bytes(), "evalharness"
     else:
-        raw, name = _raw(path, "--questions"), path.name
+        raw, name = raw_of(path, "--questions"), path.name
     found: dict[str, TwoTurnQuestion] = {}
-    for number, value in _objects(raw, name):
+    for number, value in objects_of(raw, name):
         question = _question(value, f"{name}, line {number}")
         if question.id in found:
             raise UserError(f"{name}, line {number}: question {question.id} stands there twice")
@@ -94,9 +96,9 @@ def read_questions(path: Path | None, references: Path | None = None) -> Questio
         raise UserError(f"{name} holds no questions")
     facts = {"name": name, "sha256": hashlib.sha256(raw).hexdigest()}
     if references is not None:
-        raw = _raw(references, "--references")
+        raw = raw_of(references, "--references")
         facts["references_sha256"] = hashlib.sha256(raw).hexdigest()
-        for number, value in _objects(raw, references.name):
+        for number, value in objects_of(raw, references.name):
             key = str(value.get("question_id"))
             if key in found:  # a file of references may be for a larger set
                 answers = _reference(value, f"{references.name}, line {number}")

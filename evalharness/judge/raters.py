@@ -10,6 +10,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
 from evalharness.base.reading import read_json
 from evalharness.judge import judging, labels
+from evalharness.judge.agreement import Agreement, compare_raters
 from evalharness.judge.draw import JudgedRun, load_turns
 from evalharness.judge.label_csv import read_labels_csv
 from evalharness.judge.truth import truth
@@ -89,3 +90,17 @@ def _read(path: Path) -> Rater:
         f"{path} is no rater: give {SIMULATOR}, a folder RUN/{judging.FOLDER}/NAME (evalharness judge), "
         f"RUN/{labels.FOLDER}/NAME (evalharness label), or a CSV file of labels"
     )
+
+
+def agreements_in(run_folder: Path) -> list[Agreement]:
+    """Every person's labels of a run against every judge's verdicts. Raises UserError for what is not readable."""
+
+    def below(name: str) -> list[str]:
+        folder = run_folder / name
+        return [str(path) for path in sorted(folder.iterdir()) if path.is_dir()] if folder.is_dir() else []
+
+    found: list[Agreement] = []
+    for person in below(labels.FOLDER):
+        for judge in below(judging.FOLDER):
+            found += compare_raters(*read_raters([person, judge], run_folder))[:1]
+    return found

@@ -112,7 +112,7 @@ def mtbench_table(found: Sequence[Score], summary: Mapping[str, Any]) -> Rendera
         cell = f"{_number(score.mean)} {_interval(score.interval)}".rstrip()
         table.add_row(_plain(score.name), str(score.graded), cell)
     parts: list[RenderableType] = [
-        _plain(f"{summary['model']}, graded by {summary['judge']}", "bold"),
+        _plain(f"{summary['model']}, graded by {summary['judge']} with {summary['graded_by']}", "bold"),
         table,
         "",
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from evalharness import stats
 from evalharness.records.store import read_episodes
 from evalharness.results.checkpoints import Training
-from evalharness.results.leaderboard.standings import Leaderboard
 from evalharness.results.score import group_by_family, held_out_score
 from evalharness.results.scored_run import ScoredRun
 
@@ -78,30 +77,6 @@ def by_difficulty(label: str, run: ScoredRun) -> Iterator[Row]:
 def _rate_interval(measure: str, values: Sequence[float]) -> Row:
     low, high = stats.rate_interval(values, binary=measure == "success")
     return {"ci95_low": low, "ci95_high": high}
-
-
-def by_family(board: Leaderboard, labels: Mapping[int, str]) -> Iterator[Row]:
-    """Success and progress of each row of a leaderboard; `labels`: position of a row -> what the plot calls it."""
-    for i, standing in enumerate(board.standings):
-        if i not in labels:
-            continue
-        for column in board.columns:
-            value = standing.values.get(column)
-            if value is None:
-                continue
-            family, _, measure = column.rpartition("_")
-            low, high = standing.ci95.get(column, (None, None))
-            yield {
-                "run": labels[i],
-                "source": "run" if standing.ours else "published",
-                "family": family,
-                "measure": measure,
-                "held_in": board.is_held_in(standing, column),
-                "incomplete": standing.is_incomplete(column),
-                "rate": value,
-                "ci95_low": low,
-                "ci95_high": high,
-            }
 
 
 CURVE_NAMES = {

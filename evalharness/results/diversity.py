@@ -257,10 +257,30 @@ def project(vectors: Matrix) -> Matrix:
         return np.asarray(tsne.fit_transform(vectors), dtype=np.float64)
 
 
+@dataclass(frozen=True)
+class Mapped:
+    """One source in a map of thoughts."""
+
+    label: str
+    drawn: int
+    total: int
+    """How many thoughts there were before some were drawn."""
+    different: int
+    similarity: float
+    """Mean cosine similarity of its thoughts, each as often as it was thought."""
+
+    def __str__(self) -> str:
+        of = "" if self.total == self.drawn else f" of {self.total:,}"
+        return (
+            f"{self.label}: {self.drawn:,}{of}, {self.different:,} different, "
+            f"mean similarity {self.similarity:.2f}"
+        )
+
+
 def thought_map(
     sources: Sequence[Source], which: str = "auto"
-) -> tuple[list[dict[str, Any]], list[str], str]:
-    """(a row a source and different thought: x, y, how often it was thought), a line a source, name of the embedding.
+) -> tuple[list[dict[str, Any]], list[Mapped], str]:
+    """(a row a source and different thought: x, y, how often it was thought), the sources, name of the embedding.
 
     All sources are in one map; a thought that two of them share has one point.
     """
@@ -268,18 +288,15 @@ def thought_map(
     vectors, name = embed(texts, which)
     points = project(vectors)
     index = {text: i for i, text in enumerate(texts)}
-    rows, lines = [], []
+    rows, mapped = [], []
     for source, label in zip(sources, _labels(sources), strict=True):
         counts = Counter(source.texts)
         similarity = mean_similarity(vectors[[index[text] for text in source.texts]])
-        drawn = "" if source.total == len(source.texts) else f" of {source.total:,}"
-        lines.append(
-            f"{label}: {len(source.texts):,}{drawn}, {len(counts):,} different, mean similarity {similarity:.2f}"
-        )
+        mapped.append(Mapped(label, len(source.texts), source.total, len(counts), float(similarity)))
         for text, count in counts.items():
             x, y = points[index[text]]
             rows.append({"source": label, "x": float(x), "y": float(y), "count": count, "text": text})
-    return rows, lines, name
+    return rows, mapped, name
 
 
 def _labels(sources: Sequence[Source]) -> list[str]:

@@ -13,6 +13,10 @@ from evalharness.cli import COMMANDS, main
 NO_RUN = "nowhere is not a run folder: it has no manifest.json"
 NO_FAMILY = "unknown family 'babyia'; did you mean 'babyai'?"
 REFUSED = [
+    (
+        "agents windw",
+        "--agent windw: no such agent; did you mean 'window'? (there are react, tools, act, window, summary, reflexion)",
+    ),
     ("agreement RUN", "agreement needs two raters; see: evalharness agreement --help"),
     ("analyze RUN --family babyia", "did you mean 'babyai'?"),
     ("analyze nowhere", NO_RUN),
@@ -34,6 +38,7 @@ REFUSED = [
     ("judge nowhere --judge demo", NO_RUN),
     ("label nowhere", NO_RUN),
     ("leaderboard nowhere", NO_RUN),
+    ("paper table2 nowhere", r"nowhere is not there; name run folders, studies, or a data set's file"),
     (
         "mtbench --model http://127.0.0.1:1/v1 --judge http://127.0.0.1:1/v1 --questions nowhere.jsonl",
         "cannot read --questions nowhere.jsonl",

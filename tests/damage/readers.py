@@ -101,6 +101,8 @@ READERS: Mapping[str, Reader] = {
     "leaderboard from": _command(
         "leaderboard", "--no-published", "--from", "submission", files="submission/metadata.yaml submission/*/*"
     ),
+    "paper": _command("paper", "table1", "run", "study", files=f"{_RUN} study/study.json study/one/*.json*"),
+    "paper list": _command("paper", ".", files=f"{_RUN} {_JUDGED} study/study.json"),
     "submit": _command("leaderboard", "submit", "part", "-o", "s", "--name", "x", "--no-verify", files="part/*.json*"),
     "csv": _command("export", "run", "--format", "csv", "-o", "csv", files=_RUN),
     "parquet": _command("export", "run", "--format", "parquet", "-o", "parquet", files=_RUN),

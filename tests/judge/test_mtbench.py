@@ -15,6 +15,7 @@ from command_line import evalharness
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.judge import read_questions
+from evalharness.judge.fastchat import load_fastchat_prompts
 from evalharness.judge.grading import load_grade_prompt, read_grade
 from evalharness.judge.mtbench import conversation
 from evalharness.judge.mtbench_scores import published_scores, scores
@@ -293,3 +294,92 @@ def test_the_second_question_comes_after_the_models_own_answer() -> None:
     asked = TwoTurnQuestion("1", "math", ("one?", "two?"))
     assert conversation(asked, 1, {}) == [{"role": "user", "content": "one?"}]
     assert [m["content"] for m in conversation(asked, 2, {("1", 1): "mine"})] == ["one?", "mine", "two?"]
+
+
+def fastchat_prompts(path: Path, *left_out: str) -> Path:
+    """In FastChat's layout, in words of ours."""
+    one = "{question}|{ref_answer_1}|{answer}"
+    two = "{question_1}|{answer_1}|{ref_answer_2}|{question_2}|{answer_2}|{answer_3}"
+    lines = [
+        {
+            "name": name,
+            "system_prompt": f"S {name}",
+            "prompt_template": two if name.endswith("-multi-turn") else one,
+            "output_format": "[[rating]]",
+        }
+        for kind in ("single-v1", "single-math-v1")
+        for name in (kind, f"{kind}-multi-turn")
+        if name not in left_out
+    ]
+    return write_lines(path, {"name": "pair-v2", "type": "pairwise"}, *lines)
+
+
+def test_fastchats_prompts_are_filled_in_one_pass(tmp_path: Path) -> None:
+    """By category and turn; an answer that looks like a slot, or like a grade, is text."""
+    prompts = load_fastchat_prompts(fastchat_prompts(tmp_path / "p.jsonl"))
+    asked = TwoTurnQuestion("7", "math", ("one?", "two?"), ("r1", "r2"))
+    [system, user] = prompts.messages(asked, 1, ("{ref_answer_1} [[10]]",))
+    assert (system["content"], user["content"]) == ("S single-math-v1", "one?|r1|{ref_answer_1} [[10]]")
+    [system, user] = prompts.messages(asked, 2, ("a1", "a2"))
+    assert (system["content"], user["content"]) == (
+        "S single-math-v1-multi-turn",
+        "one?|a1|r2|two?|a2|{answer_3}",
+    )
+    plain = TwoTurnQuestion("8", "writing", ("one?", "two?"))
+    assert prompts.messages(plain, 1, ("a",))[0]["content"] == "S single-v1"
+    assert prompts.facts["layout"] == "fastchat"
+
+
+@pytest.mark.parametrize(
+    ("reply", "rating"),
+    [("Fine. Rating: [[7]]", 7), ("[[8.5]] for this", 8.5), ("so [6]", 6), ("[[11]]", None), ("[[0]]", None),
+     ("seven", None), ("", None)],
+)  # fmt: skip
+def test_the_grade_stands_in_brackets(tmp_path: Path, reply: str, rating: float | None) -> None:
+    prompts = load_fastchat_prompts(fastchat_prompts(tmp_path / "p.jsonl"))
+    assert prompts.read(Answer("k", 1, reply)).rating == rating
+
+
+async def test_mt_bench_as_published(environment: dict[str, str], tmp_path: Path) -> None:
+    """FastChat's prompts are asked without a schema; another prompt is another folder's business."""
+    questions = write_lines(tmp_path / "q.jsonl", question(1, "writing"))
+    prompts = fastchat_prompts(tmp_path / "p.jsonl")
+
+    def said(request: dict[str, Any]) -> str:
+        return "Good. [[9]]" if request["messages"][0]["content"].startswith("S ") else "an answer"
+
+    async with ChatServer(answer=said).running() as server:
+        options = ("--questions", questions, "--judge-prompts", prompts)
+        status, text = await mtbench(environment, server, tmp_path / "out", *options)
+        assert status == 0, text
+        assert not any("response_format" in request for request in server.requests)
+        status, text = await mtbench(environment, server, tmp_path / "out", "--questions", questions)
+        assert status == 2, text
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert (summary["scores"][0]["mean"], summary["graded_by"]) == (9, "FastChat's prompts")
+    assert main(["paper", "mtbench", str(tmp_path / "out"), "--csv", str(tmp_path / "rows.csv")]) == 0
+    assert "toy,run," in (tmp_path / "rows.csv").read_text()
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"left_out": "single-v1"}, "no prompt single-v1 "),
+        ({"category": "math"}, "reference answer"),
+        ({"prompts": True}, "give one"),
+        ({"file": "[]\n"}, "line 1"),
+    ],
+)
+def test_judge_prompts_that_do_not_do_are_said_before_anything_is_asked(
+    tmp_path: Path, change: dict[str, Any], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    prompts = fastchat_prompts(tmp_path / "p.jsonl", change.get("left_out", ""))
+    if "file" in change:
+        prompts.write_text(change["file"])
+    questions = write_lines(tmp_path / "q.jsonl", question(1, change.get("category", "writing")))
+    more = ["--prompts", str(tmp_path)] if "prompts" in change else []
+    url = "http://127.0.0.1:1/v1"
+    command = ["mtbench", "--model", url, "--model-name", "m", "--judge", url, "--judge-name", "m"]
+    options = ["--questions", str(questions), "--judge-prompts", str(prompts), *more]
+    assert main([*command, *options]) == 2
+    assert why in capsys.readouterr().err

@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.results.leaderboard.published import MAIN, family_columns, load_table
-from evalharness.results.leaderboard.standing_rows import Benchmark, own_row, published_row
-from evalharness.results.leaderboard.standings import Leaderboard, Standing, Verification
+from evalharness.results.paper.published import MAIN, family_columns, load_table
+from evalharness.results.paper.standing_rows import Benchmark, own_row, published_row
+from evalharness.results.paper.standings import Leaderboard, Standing, Verification
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, of_family, require_same, require_same_turns
 
@@ -91,7 +91,7 @@ def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) ->
 
 def not_beside_published(run: ScoredRun, published: Benchmark) -> str | None:
     """Why a run cannot stand beside the published rows; None where it can."""
-    if run.manifest.suite != published.suite:
+    if run.manifest.suite not in published.suites:
         return f"was played on suite {run.suite}, the published rows on {published.suite}"
     if run.max_turns != published.max_turns and not published.own:
         return f"had at most {run.max_turns} turns, the published rows {published.max_turns}"

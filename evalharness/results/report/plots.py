@@ -282,25 +282,35 @@ def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure
         dict.fromkeys((row["run"], row["family"]) for row in rows if row["perturbation"] != UNPERTURBED)
     )
     measures = _values(rows, "measure")
+    drawn = [(run, family, measure) for run, family in panels for measure in measures]
+    # A line a run; runs with one measure each stand beside each other.
+    columns = len(measures) if len(measures) > 1 else min(3, len(drawn))
+    lines = -(-len(drawn) // columns)
     figure = _figure(
-        3.6 * len(measures), 3.1 * len(panels) + 0.4, "Scores without and with the perturbation (%)"
+        3.6 * columns, 3.1 * lines + 0.4, "Scores without and with the perturbation (%; lines: 95 %)"
     )
-    grid = figure.subplots(len(panels), len(measures), squeeze=False)
+    grid = list(figure.subplots(lines, columns, squeeze=False).flat)
+    for spare in grid[len(drawn) :]:
+        spare.remove()
     names = [name for name in _values(rows, "perturbation") if name != UNPERTURBED]
-    for line, (run, family) in zip(grid, panels, strict=True):
-        for axes, measure in zip(line, measures, strict=True):
-            own = _select(rows, run=run, family=family, measure=measure)
-            axes.set_title(f"{_label(titles.get(family, family))}, {measure}\n{_label(run)}")
-            _slopes(axes, own, names)
+    for axes, (run, family, measure) in zip(grid, drawn, strict=False):
+        own = _select(rows, run=run, family=family, measure=measure)
+        axes.set_title(f"{_label(titles.get(family, family))}, {measure}\n{_label(run)}")
+        _slopes(axes, own, names)
     return figure
 
 
 def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
     rates = {row["perturbation"]: 100 * row["rate"] for row in rows}
+    limits = {
+        row["perturbation"]: [100 * row["ci95_low"], 100 * row["ci95_high"]]
+        for row in rows
+        if row["ci95_low"] is not None
+    }
     start = rates.pop(UNPERTURBED, None)
     ends = [rates[name] for name in names if name in rates]
     shown = [name for name in names if name in rates]
-    values = [*ends, *([] if start is None else [start])]
+    values = [*ends, *([] if start is None else [start]), *(end for both in limits.values() for end in both)]
     low, high = max(0.0, min(values) - 6), min(100.0, max(values) + 6)
     if high - low < 20:  # small differences should look small
         middle = (low + high) / 2
@@ -317,8 +327,12 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
             axes.plot([0, 1], [start, end], markersize=4, linewidth=1.4, **style)
         else:
             axes.plot([1], [end], markersize=4, **style)
+        if name in limits:  # beside each other: they overlap
+            axes.plot([1 - 0.02 * i] * 2, limits[name], color=_colour(i), linewidth=1, alpha=0.6)
         axes.plot([1.04, 1.12], [end, height], color="#bbbbbb", linewidth=0.6)
         axes.annotate(f"{_label(name)}  {end:.1f}", (1.14, height), va="center", fontsize=8, color=_colour(i))
+    if UNPERTURBED in limits:
+        axes.plot([0, 0], limits[UNPERTURBED], color="black", linewidth=1, alpha=0.6)
     if start is not None:
         axes.annotate(f"{start:.1f}", (0, start), (-0.06, start), ha="right", va="center", fontsize=8)
     axes.set_xlim(-0.28, 1.75)
@@ -362,11 +376,19 @@ DRAW = {
 def save_figure(figure: Figure, stem: Path) -> list[Path]:
     """As PNG (200 dots an inch) and SVG, the same bytes for the same numbers. Raises UserError on a bad folder."""
     paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
-    try:
-        figure.savefig(paths[0], dpi=200, metadata={"Software": None})
-        figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
-    except OSError as error:
-        raise UserError(
-            f"cannot write {stem}.*: {error.strerror}; choose another folder with -o DIR"
-        ) from None
+    for path in paths:
+        save_as(figure, path)
     return paths
+
+
+def save_as(figure: Figure, target: Path) -> None:
+    """In the format of the file's ending: PDF, SVG or PNG; the same bytes for the same numbers. Raises UserError."""
+    metadata: dict[str, dict[str, None]] = {
+        ".pdf": {"CreationDate": None, "Producer": None, "Creator": None},
+        ".svg": {"Date": None, "Creator": None},
+        ".png": {"Software": None},
+    }
+    try:
+        figure.savefig(target, dpi=200, metadata=metadata[target.suffix])
+    except OSError as error:
+        raise UserError(f"cannot write {target}: {error.strerror}; choose another with -o FILE") from None

@@ -268,7 +268,9 @@ def make_index(
     titles: dict[str, str],
     compared: Comparisons,
     chosen: Chosen,
+    exhibits: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
+    """`exhibits`: the paper's, as `results.paper.for_page` gives them."""
     return {
         "schema": SCHEMA,
         "titles": titles,
@@ -283,6 +285,7 @@ def make_index(
         "not_compared": compared[1],
         "family": chosen.family,
         "only_failures": chosen.only_failures,
+        "exhibits": list(exhibits),
     }
 
 
@@ -303,6 +306,7 @@ def load_bundle(
     judgements: JudgementsOf = no_judgements,
     chosen: Chosen | None = None,
     pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
+    exhibits: Callable[[Sequence[ScoredRun]], Sequence[Mapping[str, Any]]] = lambda runs: (),
 ) -> Bundle:
     """`pictures`: how the episodes of a run are drawn.
 
@@ -328,7 +332,8 @@ def load_bundle(
         records.append(record)
     labels = labels_of(runs)
     entries = [each.entry(label, chosen.family) for each, label in zip(read, labels, strict=True)]
-    return Bundle(make_index(entries, records, tasks, titles, comparisons(runs), chosen), records, worded)
+    compared, shown = comparisons(runs), exhibits([each.scored for each in read])
+    return Bundle(make_index(entries, records, tasks, titles, compared, chosen, shown), records, worded)
 
 
 def require_family(family: str, manifests: Sequence[Manifest]) -> None:

@@ -49,7 +49,10 @@ def test_all_means_the_416_tasks_and_the_family_is_added_by_name() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--suite", "agentboard", "--tasks", "hotpotqa"], "give --suite hotpotqa or --suite open"),
+        (
+            ["--suite", "agentboard", "--tasks", "hotpotqa"],
+            "give --suite hotpotqa or --suite hotpotqa-live or --suite open",
+        ),
         (["--suite", "hotpotqa"], "evalharness data import hotpotqa FILE"),
         (["--suite", "hotpotpa"], "did you mean 'hotpotqa'"),
         (["--suite", "open", "--questions", "5"], "no family draws"),

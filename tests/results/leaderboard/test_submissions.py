@@ -23,6 +23,12 @@ SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 HOSTILE = '<img src=x onerror="alert(1)">'
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into a pipe nothing is folded, whatever the terminal is that the tests were started in."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real run of two tasks, as a model's so that it has texts."""

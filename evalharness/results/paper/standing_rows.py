@@ -13,8 +13,8 @@ from evalharness.envs.base import MAX_TURNS, EnvSpec, PublishedTable
 from evalharness.protocol.prompt import load_prompt
 from evalharness.results.completeness import Played, played
 from evalharness.results.deviations import deviations
-from evalharness.results.leaderboard.published import PublishedRow
-from evalharness.results.leaderboard.standings import OURS, PUBLISHED_SUITE, SUBMITTED, Standing, Verification
+from evalharness.results.paper.published import PublishedRow
+from evalharness.results.paper.standings import OURS, PUBLISHED_SUITE, SUBMITTED, Standing, Verification
 from evalharness.results.score import HELD_OUT, MEASURES, family_score, group_by_family, held_out_score
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.task_range import (
@@ -49,6 +49,11 @@ class Benchmark:
         """The published rows'."""
         return self.own.suite if self.own else PUBLISHED_SUITE
 
+    @property
+    def suites(self) -> tuple[str, ...]:
+        """Those that may stand beside the published rows."""
+        return (self.suite, *(self.own.other_suites if self.own else ()))
+
     @classmethod
     def of(cls, specs: Mapping[str, EnvSpec], table: str | None = None) -> Benchmark:
         """Of the published suite, or of the family `table`, which has a table of its own. Raises UserError."""
@@ -79,7 +84,7 @@ class Benchmark:
             titles={spec.family: spec.title},
             prompts={spec.family: load_prompt(spec).sha256},
             own=spec.own.published,
-            max_turns=min(spec.own.max_turns, MAX_TURNS),
+            max_turns=MAX_TURNS,  # "max turn is 30 for all tasks" (AgentRefine)
             measures={"success": spec.own.scores.success, "progress": spec.own.scores.progress},
         )
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.results.leaderboard.published_audit import KINDS, Finding
+from evalharness.results.paper.audit import KINDS, Finding
 
 
 def print_findings(console: Console, findings: Sequence[Finding]) -> None:

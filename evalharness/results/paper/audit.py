@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev, stdev
 
 from evalharness.envs.base import EnvSpec
-from evalharness.results.leaderboard.published import (
+from evalharness.results.paper.claims import CLAIMS, claim_problem
+from evalharness.results.paper.published import (
     MAIN,
     Printed,
     PublishedRow,
@@ -19,7 +20,6 @@ from evalharness.results.leaderboard.published import (
     load_table,
     table_names,
 )
-from evalharness.results.leaderboard.published_claims import CLAIMS, claim_problem
 from evalharness.results.score import MEASURES
 from evalharness.suites.draws import expected_tasks
 

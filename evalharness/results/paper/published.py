@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalharness.base.paths import published_folder
@@ -41,12 +41,15 @@ class PublishedRow:
         return ", ".join(self.names[key] for key in _LABELS if self.names.get(key))
 
 
-_LABELS = ("series", "method", "decoding", "task", "claim")
+_LABELS = ("series", "method", "decoding", "task", "claim", "model")
 _TEXT_COLUMNS = frozenset(
     {*_LABELS, "held_in", "human", "table", "source", "domain_as_printed", "relation", "unit", "about"}
+    | {"family", "measure", "protocol", "split"}
     | {"environment_construction", "trajectory_construction", "held_in_environment", "refinement_step"}
 )
 MAIN = "main"
+OTHERS = "others"
+"""Results of other papers, under other protocols, a number a row."""
 
 
 def load_table(name: str) -> list[PublishedRow]:
@@ -68,7 +71,7 @@ def table_names() -> list[str]:
     return sorted(path.stem for path in published_folder().glob("*.csv"))
 
 
-def family_columns(rows: list[PublishedRow]) -> list[str]:
+def family_columns(rows: Sequence[PublishedRow]) -> list[str]:
     """The families of a table with columns FAMILY_success, in the order of its columns."""
     columns = dict.fromkeys(column for row in rows for column in row.numbers)
     return [column.removesuffix("_success") for column in columns if column.endswith("_success")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean
 
-from evalharness.results.leaderboard.published import MAIN, Printed, PublishedRow
+from evalharness.results.paper.published import MAIN, Printed, PublishedRow
 from evalharness.results.score import MEASURES
 
 CLAIMS = "text_claims"
@@ -25,9 +25,9 @@ def _drop(tables: Tables, method: str, columns: Sequence[str]) -> list[float]:
     return [100 * (whole[column] - part[column]) / whole[column] for column in columns]
 
 
-def _fall(tables: Tables, method: str) -> list[float]:
+def _fall(tables: Tables, method: str, column: str = "p1") -> list[float]:
     row = tables("perturbation", method)
-    return [row["alfworld_success"] - row["p1_success"]]
+    return [row["alfworld_success"] - row[f"{column}_success"]]
 
 
 def _gain(tables: Tables) -> list[float]:
@@ -45,6 +45,8 @@ _FROM_TABLES: Mapping[str, Callable[[Tables], list[float]]] = {
     "with the loss of erroneous turns": lambda tables: _drop(tables, "w erroneous loss", _SCIWORLD),
     "under perturbation 1 AgentGym": lambda tables: _fall(tables, "AgentGym"),
     "under perturbation 1 Agent-FLAN": lambda tables: _fall(tables, "Agent-FLAN"),
+    "on average over all columns AgentGym": lambda tables: _fall(tables, "AgentGym", "average"),
+    "on average over all columns Agent-FLAN": lambda tables: _fall(tables, "Agent-FLAN", "average"),
     "Best-of-N gains": _gain,
 }
 """Beginning of a claim -> what the tables give: one value, or one for success and one for progress."""

@@ -10,6 +10,10 @@ from evalharness.base.terminal import plain_table
 from evalharness.base.text import printable
 from evalharness.results.best_of_n import BestOfN, FamilyBest
 from evalharness.results.html.table import percent
+from evalharness.results.paper.table import Column
+from evalharness.results.paper.table import Table as Exhibited
+from evalharness.results.paper.table4 import decoding_rows
+from evalharness.results.paper.text import print_table
 from evalharness.results.score import HELD_OUT, MEASURES
 
 _MOST_COLUMNS = 10
@@ -20,22 +24,14 @@ def _title(study: BestOfN, family: str) -> str:
     return "held-out" if family == HELD_OUT else study.titles.get(family, family)
 
 
-def best_table(study: BestOfN) -> Table:
-    """Greedy, best of N and their difference: a row a family, a block a measure."""
-    table = plain_table("", "n", "greedy", "one sample", f"best of {study.samples}", "delta [95 % CI]")
-    for measure in MEASURES:
-        table.add_row(Text(f"{measure} %", style="bold"))
-        for family in study.families:
-            low, high = (100 * end for end in family.delta_ci95[measure])
-            table.add_row(
-                f"  {_title(study, family.family)}",
-                str(family.n),
-                percent(family.greedy[measure]),
-                percent(family.one_sample[measure]),
-                Text(percent(family.best[measure]), style="bold"),
-                f"{100 * family.delta[measure]:+.1f} [{low:.1f}, {high:.1f}]",
-            )
-    return table
+def best_table(study: BestOfN) -> Exhibited:
+    """Greedy, one sample, best of N and their difference, as the paper has them."""
+    columns = (
+        Column(f"{family.family}_{measure}", measure, _title(study, family.family))
+        for family in study.families
+        for measure in MEASURES
+    )
+    return Exhibited("", tuple(columns), tuple(decoding_rows(study, "")), "%")
 
 
 def shown_ks(n: int) -> list[int]:
@@ -91,7 +87,9 @@ def print_best_of_n(console: Console, study: BestOfN) -> None:
         console.print(Text(printable(note, single_line=True)), style="yellow")
     console.print()
     if study.families:
-        console.print(best_table(study))
+        counts = ", ".join(f"{_title(study, family.family)} {family.n}" for family in study.families)
+        print_table(console, best_table(study))
+        console.print(Text(f"tasks: {counts}"), style="dim")
         console.print(
             Text("delta: paired by task; its interval has a width even where no task differs", style="dim")
         )

@@ -10,23 +10,11 @@ from evalharness.base.terminal import plain_table
 from evalharness.base.text import printable
 from evalharness.results.difference import Difference
 from evalharness.results.html.table import percent
+from evalharness.results.paper.table3 import sweep_table
+from evalharness.results.paper.text import print_table
 from evalharness.results.report.comparison import method, p_value
 from evalharness.results.score import MEASURES
-from evalharness.results.sweep import UNPERTURBED, Column, Sweep
-
-
-def published_table(sweep: Sweep) -> Table:
-    """As in the paper: a row a measure, a column a run, then average and Std."""
-    names = ["plain" if column.name == UNPERTURBED else column.name for column in sweep.columns]
-    table = plain_table("", *names, "Average", "Std")
-    for measure in MEASURES:
-        table.add_row(
-            f"{measure} %",
-            *(percent(column.rates[measure]) for column in sweep.columns),
-            Text(percent(sweep.average[measure]), style="bold"),
-            f"{100 * sweep.std_population[measure]:.2f}",
-        )
-    return table
+from evalharness.results.sweep import Column, Sweep
 
 
 def first_average_line(sweep: Sweep) -> str:
@@ -35,23 +23,6 @@ def first_average_line(sweep: Sweep) -> str:
         return ""
     rates = ", ".join(f"{measure} {percent(sweep.first_average[measure])}" for measure in MEASURES)
     return f"Average over {', '.join(sweep.first_average_of)} alone, as the paper's first version has it: {rates} %"
-
-
-def turned_table(sweep: Sweep) -> Table:
-    """The same with a row a run, for more columns than a terminal is wide."""
-    table = plain_table("", "n")
-    for measure in MEASURES:
-        table.add_column(f"{measure} % [95 % CI]", no_wrap=True)
-    for column in sweep.columns:
-        cells = []
-        for measure in MEASURES:
-            low, high = column.ci95[measure]
-            cells.append(f"{percent(column.rates[measure]):>5} [{percent(low)}, {percent(high)}]")
-        table.add_row(column.name, str(column.n), *cells)
-    table.add_section()
-    table.add_row(Text("Average", style="bold"), "", *(f"{percent(sweep.average[m]):>5}" for m in MEASURES))
-    table.add_row("Std", "", *(f"{100 * sweep.std_population[m]:6.2f}" for m in MEASURES))
-    return table
 
 
 def _difference_row(column: Column, d: Difference) -> list[str]:
@@ -120,10 +91,7 @@ def print_sweep(console: Console, sweep: Sweep) -> None:
     for note in sweep.notes:
         console.print(Text(printable(note, single_line=True)), style="yellow")
     console.print()
-    table = published_table(sweep)
-    if table.__rich_measure__(console, console.options.update(max_width=1000)).maximum > console.width:
-        table = turned_table(sweep)
-    console.print(table)
+    print_table(console, sweep_table(sweep))
     if first := first_average_line(sweep):
         console.print(Text(first), style="dim")
     others = [sweep.std_sample[measure] for measure in MEASURES]

@@ -1,0 +1,171 @@
+"""`evalharness paper`: the paper's tables and figures with your rows in them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json, write_text
+from evalharness.cli.parser import CommandParser
+
+if TYPE_CHECKING:
+    from evalharness.results.paper.exhibit import Exhibit, Filled
+    from evalharness.results.paper.given import Given, Measured
+
+_DESCRIPTION = """\
+Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025), what fills each, and which of the runs
+named do. With one (table2, figure5, judge, ...): its published rows, then yours, with 95 % intervals, paired
+differences, and the protocol of each row. docs/paper.md
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "paper", help="the paper's tables and figures with your rows in them", description=_DESCRIPTION
+    )
+    parser.add_argument(
+        "named",
+        nargs="*",
+        metavar="EXHIBIT|PATH",
+        help="an exhibit first, if any; then run folders, studies, folders of these, data sets, folders of mtbench",
+    )
+    parser.add_argument(
+        "--others",
+        action="store_true",
+        help="rows of other papers as well, each with its protocol; in no mean",
+    )
+    parser.add_argument(
+        "--x",
+        metavar="KEY[=FILE]",
+        help="curves over this label, or over what FILE (CSV or JSON) says of each folder",
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="draw the figure: .pdf, .svg or .png"
+    )
+    parser.add_argument(
+        "--latex", metavar="FILE", help="also write the table for booktabs ('-': to standard output)"
+    )
+    add_csv_option(parser, "the rows")
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+    if isinstance(parser, CommandParser):
+        parser.loose = "named"
+
+
+def run(args: argparse.Namespace) -> int:
+    from dataclasses import replace
+
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console
+    from evalharness.envs import specs
+    from evalharness.results.paper.exhibits import EXHIBITS, find_exhibit
+    from evalharness.results.x_values import read_x
+    from evalharness.runs.named import given_by
+
+    first, *rest = args.named or [None]
+    listing = first is None or Path(first).exists()
+    exhibit = None if listing else find_exhibit(first)
+    paths = [Path(name) for name in (args.named if listing else rest)]
+    given = replace(
+        given_by(paths, specs()),
+        others=args.others,
+        x=read_x(args.x) if args.x else None,
+        measured=measured(),
+    )
+    console = make_console(stderr="-" in (args.json, args.csv, args.latex))
+    if exhibit is not None:
+        return _show(args, exhibit, given)
+    if args.output or args.latex or args.others or args.x:
+        raise UserError(f"name an exhibit first: {', '.join(EXHIBITS)}")
+    from evalharness.results.paper.listing import print_exhibits
+
+    found = [each.to_json(given) for each in EXHIBITS.values()]
+    print_exhibits(console, found, given.left_out)
+    write_csv(args.csv, [{**row, **_joined(row)} for row in found])
+    write_json(args.json, {"schema": 1, "exhibits": found, "left_out": list(given.left_out)})
+    return 0
+
+
+def _joined(row: Mapping[str, Any]) -> dict[str, str]:
+    return {key: "; ".join(row[key]) for key in ("filled_by", "missing")}
+
+
+def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given) -> int:
+    from evalharness.base.terminal import make_console
+    from evalharness.results.paper.exhibit import SCHEMA
+    from evalharness.results.paper.markup import latex
+    from evalharness.results.paper.text import print_filled
+
+    draw = _drawing(args.output)
+    filled = exhibit.shown(given)
+    print_filled(make_console(stderr="-" in (args.json, args.csv, args.latex)), filled)
+    write_csv(args.csv, filled.rows())
+    if args.latex:
+        write_text("--latex", args.latex, "\n".join(latex(table) for table in filled.tables))
+    tables = [table.to_json() for table in filled.tables]
+    write_json(
+        args.json,
+        {"schema": SCHEMA, "exhibit": exhibit.name, "tables": tables, "missing": list(filled.missing)},
+    )
+    if draw:
+        _draw(args.output, exhibit, filled)
+    return 0
+
+
+_ENDINGS = (".pdf", ".svg", ".png")
+
+
+def _drawing(output: Path | None) -> bool:
+    """Raises UserError before the work where the file cannot be drawn."""
+    from evalharness.base.errors import UserError
+    from evalharness.results.report import plots
+
+    if output is None:
+        return False
+    if output.suffix not in _ENDINGS:
+        raise UserError(
+            f"-o {output}: a figure ends in .pdf, .svg or .png; a table is written with --csv or --latex"
+        )
+    plots.style()
+    return True
+
+
+def _draw(output: Path, exhibit: Exhibit, filled: Filled) -> None:
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
+    from evalharness.results.report import plots
+
+    if filled.figure is None:
+        what = f"there is nothing to draw yet; {exhibit.command}"
+        if exhibit.name.startswith("table"):
+            what = "it is a table; write it with --latex FILE or --csv FILE"
+        raise UserError(f"{exhibit.name}: {what}")
+    with plots.style():
+        plots.save_as(filled.figure(), output)
+    say(f"wrote {output}")
+
+
+def measured() -> Measured:
+    """What data sets and judgements say, read by the rooms that own them."""
+    from evalharness.results.paper.given import Measured
+
+    def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
+        from evalharness.training.datasets.similarity import block_means
+
+        rows, name, _ = block_means(paths, 0)
+        return [{**row, "embedding": name} for row in rows]
+
+    def turns(path: Path) -> dict[str, Any]:
+        from evalharness.training.datasets.layouts import Unfit, read_any
+        from evalharness.training.datasets.stats import error_turns
+
+        return error_turns(read_any(path, Unfit())).to_json()
+
+    def agreement(folder: Path) -> list[dict[str, Any]]:
+        from evalharness.judge import agreements_in
+
+        return [row.flat() for row in agreements_in(folder)]
+
+    return Measured(similarity, turns, agreement)

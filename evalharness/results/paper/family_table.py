@@ -1,0 +1,181 @@
+"""Tables with success and progress of each family: published rows, then ours, with marks, intervals, differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from evalharness.results.comparison import comparable_groups, compare_runs
+from evalharness.results.difference import SIGNIFICANT
+from evalharness.results.paper.exhibit import Filled
+from evalharness.results.paper.given import Given, together
+from evalharness.results.paper.protocol import aspects, differ, phrases
+from evalharness.results.paper.published import OTHERS, PublishedRow, family_columns, load_table
+from evalharness.results.paper.standing_rows import Benchmark, own_row, published_row
+from evalharness.results.paper.standings import Leaderboard, Standing
+from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
+from evalharness.results.score import MEASURES
+from evalharness.results.scored_run import ScoredRun
+
+DIFFERS = "\u2021"
+OWN_LABELS = "#"
+PART = "\u2020"
+MARKS = {
+    "*": "* the method's training data was sampled from this family",
+    OWN_LABELS: f"{OWN_LABELS} by labels of ours, not by the published ones: another scale (held-out score, too)",
+    PART: f"{PART} of a part of the family only",
+    DIFFERS: f"{DIFFERS} not by the protocol of the published rows; see the row's line below",
+}
+"""Mark -> what it means."""
+
+
+def columns_of(board: Leaderboard) -> tuple[Column, ...]:
+    return tuple(
+        Column(f"{family}_{measure}", board.measures[measure], board.titles.get(family, "held-out"))
+        for family in board.groups
+        for measure in MEASURES
+    )
+
+
+def marks_of(board: Leaderboard, standing: Standing, column: str) -> str:
+    """Behind a number: what a reader must know of it before comparing. Held-in cells are `Row.underlined`."""
+    if standing.values.get(column) is None:
+        return ""
+    return (
+        (OWN_LABELS if standing.has_own_labels(column) else "")
+        + (PART if standing.is_incomplete(column) else "")
+        + (DIFFERS if standing.deviations else "")
+    )
+
+
+def row_of(board: Leaderboard, standing: Standing, *, derived: bool = False, **more: object) -> Row:
+    """A row of a leaderboard as one of a table. `derived`: with the intervals that printed rates amount to."""
+    cells = {
+        column: percent_cell(
+            standing.values.get(column),
+            standing.ci95.get(column) if standing.ours or derived else None,
+            marks_of(board, standing, column),
+        )
+        for column in board.columns
+    }
+    held_in = frozenset(column for column in board.columns if board.is_held_in(standing, column))
+    source = "published" if not standing.ours else "submission" if standing.submitter else "run"
+    return Row(
+        standing.name, cells, standing.series, source, folder=standing.folder, underlined=held_in, **more  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+def legend(table: Sequence[Row]) -> list[str]:
+    """What the marks mean that these rows have."""
+    used = {mark for row in table for cell in row.cells.values() for mark in cell.marks}
+    used |= {mark for row in table for mark in row.marks} | (
+        {"*"} if any(r.underlined for r in table) else set()
+    )
+    return [meaning for mark, meaning in MARKS.items() if mark in used]
+
+
+def protocol_lines(rows: Sequence[Row]) -> list[str]:
+    """A line a row of ours, and one for each protocol of other papers."""
+    ours = [f"{row.name}: {'; '.join(row.about)}" for row in rows if row.ours and row.about]
+    others = dict.fromkeys("; ".join(row.about) for row in rows if row.source == "other")
+    return ours + [f"other papers, not AgentRefine's protocol, in no mean with it: {text}" for text in others]
+
+
+def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmark: Benchmark) -> list[Row]:
+    """A row a run, each with its protocol."""
+    rows = []
+    for label, run in runs:
+        found = aspects(run, benchmark)
+        marks = DIFFERS if differ(found) else ""
+        standing = own_row(run, label, benchmark.prompts, ())
+        rows.append(row_of(board, standing, marks=marks, about=phrases(found)))
+    return rows
+
+
+def other_rows(board: Leaderboard) -> list[Row]:
+    """Rows of other papers: never in a mean, so without a held-out score."""
+    families = {title: family for family, title in board.titles.items()}
+    rows: dict[tuple[str, str], Row] = {}
+    for line in load_table(OTHERS):
+        names = line.names
+        row = rows.setdefault(
+            (names["method"], names["model"]),
+            Row(
+                f"{names['model']} ({names['method']})", {}, "other papers", "other", DIFFERS,
+                (names["protocol"], names["split"], names["source"]),
+            ),
+        )  # fmt: skip
+        if names["family"] in families and names["measure"] in MEASURES:
+            column = f"{families[names['family']]}_{names['measure']}"
+            assert isinstance(row.cells, dict)
+            row.cells[column] = Cell(line.numbers["percent"].value)
+    return [row for row in rows.values() if row.cells]
+
+
+def empty_board(benchmark: Benchmark, published: Sequence[PublishedRow]) -> Leaderboard:
+    """Its columns are those of the published rows, in their order."""
+    families = list(benchmark.sizes) if benchmark.own else family_columns(published)
+    return Leaderboard(
+        titles={family: benchmark.titles.get(family, family) for family in families},
+        standings=(),
+        sorted_by=None,
+        held_out=tuple(benchmark.held_out),
+        measures=benchmark.measures,
+    )
+
+
+def differences(
+    runs: Sequence[tuple[str, ScoredRun]], columns: Sequence[Column]
+) -> tuple[list[Table], list[str]]:
+    """(a table of every run against the first that it can be compared with, paired by task; why some are not)."""
+    groups, reasons = comparable_groups([run for _, run in runs])
+    rows, tests = [], 0
+    for group in groups:
+        if len(group) < 2:
+            continue
+        for number, comparison in zip(group[1:], compare_runs([runs[i][1] for i in group]), strict=True):
+            cells = {}
+            for d in comparison.differences:
+                tests += 1
+                star = "*" if d.p_holm < SIGNIFICANT else ""
+                cells[f"{d.family}_{d.measure}"] = percent_cell(d.difference, d.ci95, star)
+            rows.append(Row(f"{runs[number][0]} - {runs[group[0]][0]}", cells, source="run"))
+    why = [f"{runs[i][0]} is not paired: {text}" for i, text in reasons.items()]
+    if not rows:
+        return [], why
+    signed = tuple(Column(c.key, c.name, c.group, c.decimals, True) for c in columns)
+    notes = (f"paired by task, points; * Holm-adjusted p below {SIGNIFICANT} over {tests} tests",)
+    return [Table("differences between rows of ours", signed, tuple(rows), notes=notes)], why
+
+
+def labels_in(given: Given) -> list[str]:
+    return [entry.label for entry in given.entries]
+
+
+def fill(
+    given: Given,
+    table: str,
+    title: str,
+    benchmark: Benchmark | None = None,
+    only: Callable[[ScoredRun], ScoredRun] = lambda run: run,
+) -> Filled:
+    """`table`: the file of its published rows; `only`: the part of a run that belongs in it."""
+    benchmark = benchmark or Benchmark.of(given.specs)
+    published = load_table(table)
+    board = empty_board(benchmark, published)
+    rows = [row_of(board, published_row(row, benchmark)) for row in published]
+    runs = [(label, only(run)) for entry in given.entries for label, run in together(entry)]
+    ours = own_rows(board, runs, benchmark)
+    others = other_rows(board) if given.others else []
+    listed = (*rows, *others, *ours)
+    columns = columns_of(board)
+    paired, why = differences(runs, columns)
+    own_note = [benchmark.own.note] if benchmark.own and benchmark.own.note else []
+    notes = [*own_note, *legend(listed), *protocol_lines(listed)]
+    missing = [
+        f"{label}: nothing of {', '.join(left)}"
+        for label, run in runs
+        if (left := [board.titles[f] for f in board.titles if f not in run.manifest.counts])
+    ]
+    return Filled(
+        (Table(title, columns, listed, "%", tuple(notes)), *paired), (*given.left_out, *missing, *why)
+    )

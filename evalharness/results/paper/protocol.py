@@ -1,0 +1,89 @@
+"""How a run was played, and where that is not how the rows of the paper were made. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evalharness.results.completeness import played
+from evalharness.results.deviations import deviations
+from evalharness.results.paper.standing_rows import Benchmark
+from evalharness.results.score import group_by_family
+from evalharness.results.scored_run import ScoredRun
+
+AGENT = "react"
+"""Of the published rows: a thought and an action as lines of text."""
+
+
+@dataclass(frozen=True)
+class Aspect:
+    """One thing in which protocols can differ."""
+
+    name: str
+    value: str
+    published: str | None
+    """What it is in the published rows; None where they do not say it, or where it is none of theirs."""
+
+    @property
+    def differs(self) -> bool:
+        return self.published is not None and self.value != self.published
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}" + (f" (published: {self.published})" if self.differs else "")
+
+
+def agent_of(run: ScoredRun) -> str:
+    """What turned observations into messages and replies into actions."""
+    return run.agent
+
+
+def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) -> list[Aspect]:
+    """Agent, suite, labels, turns of every run; the rest where it is not the harness's own.
+
+    `perturbation`: False in a table that has perturbations as columns.
+    """
+    found = [
+        Aspect("agent", agent_of(run), AGENT),
+        Aspect("suite", run.suite, run.suite if run.suite in benchmark.suites else benchmark.suite),
+        Aspect("labels", _labels(run.manifest.labels, run.titles), "official"),
+        Aspect("turns", str(run.max_turns), str(benchmark.max_turns)),
+    ]
+    if perturbation and run.perturbation:
+        found.append(Aspect("perturbation", run.perturbation, "none"))
+    parts = deviations(run.manifest.identity, benchmark.prompts, run.titles)
+    found += [Aspect("with", part, "") for part in parts]
+    if missing := incomplete(run):
+        found.append(Aspect("only", missing, None))
+    return found
+
+
+def _labels(labels: Mapping[str, str], titles: Mapping[str, str]) -> str:
+    """`official`; `official, ours for Jericho`."""
+    whose: dict[str, list[str]] = {}
+    for family, label in labels.items():
+        whose.setdefault(label, []).append(titles.get(family, family))
+    if len(whose) == 1:
+        return next(iter(whose))
+    parts = [f"{label} for {', '.join(names)}" for label, names in whose.items() if label != "official"]
+    return ", ".join((["official"] if "official" in whose else []) + parts)
+
+
+def incomplete(run: ScoredRun) -> str:
+    """`BabyAI 10/112 tasks`; "" where every family that was played is whole."""
+    groups, samples = group_by_family(run.scores), int(run.config["samples"])
+    parts = {
+        family: played(groups.get(family, ()), n, samples) for family, n in run.manifest.expected.items()
+    }
+    return ", ".join(
+        f"{run.titles.get(f, f)} {part.described}" for f, part in parts.items() if not part.complete
+    )
+
+
+def phrases(found: Sequence[Aspect]) -> tuple[str, ...]:
+    """As a legend says them."""
+    return tuple(each.value if each.name == "with" else str(each) for each in found)
+
+
+def differ(found: Sequence[Aspect]) -> bool:
+    """Whether the run leaves the protocol of the published rows; a part of a family is marked at its number."""
+    return any(each.differs for each in found)
