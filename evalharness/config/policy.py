@@ -14,6 +14,8 @@ from evalharness.config.option import Option, Part
 from evalharness.config.values import SAMPLING, endpoint_url, read_sampling
 
 SCRIPTED = ("oracle", "random", "reference")
+EXTERNAL = "external:"
+"""Before the name that the user gives to an agent from outside."""
 _OURS = frozenset(
     {
         *SAMPLING,
@@ -202,8 +204,13 @@ class PolicyConfig(Part):
 
     @property
     def is_scripted(self) -> bool:
-        """Answers without a model: only the environments take time."""
-        return self.model in SCRIPTED or self.model.startswith("replay:")
+        """Answers without a model of ours: there is nothing to serve, to sample or to count."""
+        return self.model in SCRIPTED or self.model.startswith("replay:") or self.is_external
+
+    @property
+    def is_external(self) -> bool:
+        """Its actions come from an agent from outside, whose model is its own affair."""
+        return self.model.startswith(EXTERNAL)
 
     @property
     def is_ours(self) -> bool:

@@ -11,7 +11,7 @@ from evalharness.base.timing import CallTimes
 from evalharness.envs.base import Task
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.tools import ToolCall
-from evalharness.records.episode import FailedTry
+from evalharness.records.episode import Episode, FailedTry
 from evalharness.records.tokens import TurnTokens
 
 
@@ -106,6 +106,11 @@ class Player(Protocol):
         """Called once after the last reply: return when it is known that all came from the policy that the run began
         with. Raises UserError where they did not, InfrastructureError where that cannot be known now."""
         return  # a script is what it is
+
+    def ended(self, episode: Episode | None) -> Episode | None:
+        """Called once when the episode is over, however it ended; None: it is void, and started over. The episode as
+        it is kept, with what the policy knows of it beside its replies."""
+        return episode
 
 
 class Policy(Protocol):

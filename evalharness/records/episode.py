@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from evalharness.base.reading import read_object
 from evalharness.protocol.tools import ToolCall
+from evalharness.records.outside import Outside
 from evalharness.records.stored import why
 
 EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped", "context_full"]
@@ -135,6 +136,8 @@ class Episode:
     """Name of the known plan that was carried out; None where the policy chose its actions itself."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Further numbers about the whole episode, of a family that has some (`OwnBenchmark.scores`)."""
+    outside: Outside | None = None
+    """Of an agent from outside (`--agent external`)."""
 
     @property
     def valid_turns(self) -> int:
@@ -197,6 +200,10 @@ class Episode:
         }
         if not self.figures:
             del data["figures"]
+        if self.outside is None:
+            del data["outside"]
+        else:
+            data["outside"] = self.outside.to_json()
         return data
 
 
