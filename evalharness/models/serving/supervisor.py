@@ -80,8 +80,8 @@ class SupervisedProcess:
         scratch: Path,
         grace: float = 8.0,
     ) -> SupervisedProcess:
-        """Run `argv` with its output appended to `log`; of a pipe the writing end, which is closed here. On `stop` it has `grace` seconds before SIGKILL, or a second if
-        it is not `at_work` yet.
+        """Run `argv` with its output appended to `log`; of a pipe the writing end, which is closed here. On `stop` it
+        has `grace` seconds before SIGKILL, or a second if it is not `at_work` yet.
 
         The folder `scratch` is removed when everything has ended. Raises `InfrastructureError`.
         """
