@@ -17,8 +17,17 @@ test: system venv ## install everything, then run all tests
 	.venv/bin/evalharness server install --cpu
 	.venv/bin/pytest -n 3 --dist loadfile
 
-docs: ## generate docs/cli.md
-	.venv/bin/python -m evalharness.cli.reference > docs/cli.md
+docs: ## generate docs/cli/
+	.venv/bin/python -m evalharness.cli.reference docs/cli
+
+# Needs uv. The last line of each Python is a run folder; what is uploaded is what was tried.
+release: ## build sdist and wheel in dist/, check them, play with the wheel on Python 3.11, 3.12 and 3.13
+	rm -rf dist && uv build -q -o dist
+	uvx twine check dist/*.whl dist/*.tar.gz
+	for version in 3.11 3.12 3.13; do \
+	  uvx --python $$version --from dist/*.whl evalharness run --model oracle --suite open --tasks all --limit 1 -o dist/played-$$version || exit 1; \
+	done
+	@echo "to publish: uvx twine upload dist/*.whl dist/*.tar.gz"
 
 venv:
 	python3 -m venv .venv
@@ -27,4 +36,4 @@ venv:
 system:
 	-@([ -f /usr/share/inform6/library/parser.h ] && command -v chromium || ($$(command -v sudo) apt-get -qq update && $$(command -v sudo) apt-get -qq install -y chromium inform6-library)) >/dev/null
 
-.PHONY: help demo test docs venv system
+.PHONY: help demo test docs release venv system

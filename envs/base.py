@@ -260,6 +260,9 @@ class EnvSpec:
     place: Callable[[str, str], str | None] | None = None
     """(valid action in lower case, '' for the start; its observation) -> where the agent is then, None where these do
     not tell. Only for the analysis of behaviour; without it the family has no figures about places."""
+    picture: Callable[[TextEnv], str] | None = None
+    """(environment after a reset or a step) -> its world as an SVG document (`evalharness.envs.picture`), for the
+    report. Without it `place` gives a map of the places walked."""
     own: OwnBenchmark = field(default_factory=OwnBenchmark)
 
     def __post_init__(self) -> None:

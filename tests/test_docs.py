@@ -18,7 +18,7 @@ from command_line import evalharness
 from made_runs import make_run
 
 from evalharness.cli import main, make_parser
-from evalharness.cli.reference import children, page, subcommands
+from evalharness.cli.reference import children, pages, subcommands
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -61,7 +61,7 @@ def arguments(text: str) -> list[str]:
 ALL = [
     (path.relative_to(ROOT).as_posix(), words)
     for path in PAGES
-    if path.name != "cli.md"
+    if path.parent.name != "cli"
     for words in commands(path)
 ]
 
@@ -160,9 +160,14 @@ def test_commands_and_options_named_in_passing_exist(where: str, text: str) -> N
             assert word.split("=")[0] in options, text
 
 
-def test_the_command_line_page_is_what_the_parsers_say() -> None:
-    message = "docs/cli.md is out of date: python -m evalharness.cli.reference > docs/cli.md"
-    assert (DOCS / "cli.md").read_text(encoding="utf-8") == page(), message
+def test_the_pages_of_commands_are_what_the_parsers_say() -> None:
+    found = {path.name: path.read_text(encoding="utf-8") for path in (DOCS / "cli").iterdir()}
+    assert found == pages(), "docs/cli/ is out of date: make docs"
+
+
+def test_the_site_lists_the_page_of_every_command() -> None:
+    listed = set(re.findall(r"cli/([\w-]+\.md)", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert listed == set(pages())
 
 
 def parsers(name: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.ArgumentParser]]:
@@ -179,7 +184,7 @@ def test_every_option_has_a_help_text() -> None:
 
 
 def test_every_option_is_in_the_section_of_its_command_or_in_the_table_of_options_of_a_run() -> None:
-    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    text = "\n".join(pages().values())
     sections = {part.partition("\n")[0]: part for part in re.split("^#+ ", text, flags=re.MULTILINE)}
     for name, parser in parsers("evalharness", whole_parser()):
         section = sections[name] if name != "evalharness" else text

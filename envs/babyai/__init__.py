@@ -34,6 +34,12 @@ def _teaching() -> Teaching:
     return TEACHING
 
 
+def _picture(environment: TextEnv) -> str:
+    from evalharness.envs.babyai.picture import picture
+
+    return picture(environment)
+
+
 def _make(data: Path | None) -> TextEnv:
     from evalharness.envs.babyai.adapter import BabyAIEnv
 
@@ -57,4 +63,5 @@ SPEC = EnvSpec(
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=32, step_timeout=20.0, reset_timeout=60.0, cost=0.5),
     teaching=_teaching,
+    picture=_picture,
 )

@@ -76,6 +76,11 @@ class BabyAIEnv(TextEnv):
         return observation, self._rules.progress - before, done, False, info
 
     @property
+    def world(self) -> World:
+        self.playing(self._task)
+        return self._world
+
+    @property
     def goal(self) -> str:
         self.playing(self._task)
         return self._goal

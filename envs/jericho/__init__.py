@@ -33,6 +33,12 @@ def _teaching() -> Teaching:
     return TEACHING
 
 
+def _picture(environment: TextEnv) -> str:
+    from evalharness.envs.jericho.picture import picture
+
+    return picture(environment)
+
+
 def _make(data: Path | None) -> TextEnv:
     from evalharness.envs.jericho.adapter import JerichoEnv
 
@@ -55,4 +61,5 @@ SPEC = EnvSpec(
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=8, cost=0.5),
     teaching=_teaching,
+    picture=_picture,
 )

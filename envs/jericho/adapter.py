@@ -10,7 +10,7 @@ from evalharness.envs.jericho import oracle
 from evalharness.envs.jericho.actions import CHECK, acts, is_check, published_cut
 from evalharness.envs.jericho.candidates import valid_commands
 from evalharness.envs.jericho.interpreter import Interpreter
-from evalharness.envs.jericho.observation import CHECK_PREFIX, clean, refused, understood
+from evalharness.envs.jericho.observation import CHECK_PREFIX, clean, refused, room_titles, understood
 from evalharness.envs.jericho.open_suite import RANDOM_SEED, story_of
 from evalharness.envs.jericho.progress import LabelProgress
 from evalharness.envs.jericho.tasks import published_story
@@ -29,6 +29,8 @@ class JerichoEnv(TextEnv):
         self._interpreter: Interpreter | None = None
         self._progress = LabelProgress(())
         self._observation = ""
+        self.rooms: list[str] = []
+        """Titles of the rooms walked, as far as the game printed them, each as it was come to."""
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -42,6 +44,7 @@ class JerichoEnv(TextEnv):
         self._progress = LabelProgress(task.subgoals)
         # As published: the label file's opening text stands for the game's own.
         self._observation = task.payload["opening"] or clean(self._interpreter.opening)
+        self.rooms = room_titles(self._interpreter.opening)[-1:]  # the game's own title stands before
         return self._observation, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -53,7 +56,9 @@ class JerichoEnv(TextEnv):
             observation = CHECK_PREFIX + ", ".join(self.valid_actions())
             return observation, 0.0, self._over, False, self._info(valid=True)
         asked = self._game.awaits_key  # a menu or a pause: a line is a key there, no command
-        observation = clean(self._game.send(command))
+        said = self._game.send(command)
+        self.rooms += [title for title in room_titles(said) if [title] != self.rooms[-1:]]
+        observation = clean(said)
         completed = self._progress.update(observation)
         self._observation = observation
         valid = understood(observation)

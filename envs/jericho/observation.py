@@ -29,6 +29,15 @@ def clean(text: str) -> str:
     return _SCORE.sub("", _SPACES.sub(" ", text.replace("\n", " ")))
 
 
+_ROOM_TITLE: Final = re.compile(r"(?:\A|\n)\n+(?P<title>[A-Z][^\n.!?:]{0,39})\n(?=[^\s>])")
+"""A line of its own with a description right after it: how most games head the description of a room."""
+
+
+def room_titles(text: str) -> list[str]:
+    """Of the game's own text, before `clean`, which makes one line of it."""
+    return [match["title"].strip() for match in _ROOM_TITLE.finditer(text)]
+
+
 def letters(text: str) -> str:
     """Letters, digits and white space only: what the published rule compares."""
     return text.translate(_LETTERS)

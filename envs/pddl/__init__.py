@@ -33,6 +33,12 @@ def _teaching() -> Teaching:
     return TEACHING
 
 
+def _picture(environment: TextEnv) -> str:
+    from evalharness.envs.pddl.picture import picture
+
+    return picture(environment)
+
+
 def _make(data: Path | None) -> TextEnv:
     from evalharness.envs.pddl.adapter import PddlTextEnv
 
@@ -54,4 +60,5 @@ SPEC = EnvSpec(
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=32, cost=0.1),
     teaching=_teaching,
+    picture=_picture,
 )

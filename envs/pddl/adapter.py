@@ -79,6 +79,17 @@ class PddlTextEnv(TextEnv):
     def goal(self) -> str:
         return goal_text(self.playing(self._world).goal_atoms)
 
+    @property
+    def domain(self) -> str:
+        """`gripper`, `blockworld`, `barman`, `tyreworld`."""
+        self.playing(self._world)
+        return self._kind
+
+    @property
+    def facts(self) -> list[tuple[str, ...]]:
+        """The state: every true atom as (predicate, argument, ...)."""
+        return [atom for atom, bit in self.playing(self._world).bit.items() if self._state & bit]
+
     def valid_actions(self) -> list[str]:
         """The published listing, sorted, without the trailing spaces of its sentences."""
         return sorted(text.strip() for text in self._listing())

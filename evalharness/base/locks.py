@@ -23,10 +23,16 @@ def lock(file: IO[bytes] | int) -> bool:
     return True
 
 
+def open_lock(path: Path) -> IO[bytes]:
+    """A lock file, made where it is not there. Raises OSError."""
+    # Not blocking: the name could be a pipe's, and opening that waits for a reader.
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666), "wb")
+
+
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
     """Whether the lock file `path` is ours until the end of the block; no waiting."""
-    with path.open("ab") as file:
+    with open_lock(path) as file:
         yield lock(file)
 
 

@@ -68,6 +68,11 @@ def ranges_folder() -> Path:
     return _shipped("_reference", "results", "reference")
 
 
+def real_path(path: Path | str) -> Path:
+    """Absolute and without symbolic links; where those lead in a circle, as far as they can be followed."""
+    return Path(os.path.realpath(path))
+
+
 def write_whole(path: Path, content: str | bytes, *, durable: bool = True) -> None:
     """Replace `path` as a whole or not at all; two processes that write at once leave one of the two contents.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
-from evalharness.config import RunConfig
+from evalharness.config import AgentConfig, make_config
 from evalharness.envs import specs
 from evalharness.envs.base import MAX_TURNS, Suite
 from evalharness.records.episode import Episode
@@ -115,17 +115,15 @@ def audit(
     common: dict[str, Any] = {
         "tasks": families, "suite": suite, "suite_seed": suite_seed, "limit": limit
     }  # fmt: skip
-    reference = RunConfig.of(
-        model="reference", samples=PLANS, max_turns=_LONGEST_PLAN, output=folder / "reference", **common
-    )
-    evaluate(reference, data=data, watch=watch)
+    longest = {"samples": PLANS, "max_turns": _LONGEST_PLAN}
+    reference = {"model": "reference", "output": folder / "reference", **longest, **common}
+    evaluate(make_config(reference), data=data, watch=watch)
     attempts: Mapping[str, list[Episode]] = {}
     if floor_samples:
-        chance = RunConfig.of(model="random", samples=floor_samples, output=folder / "random", **common)
-        evaluate(chance, data=data, watch=watch)
+        chance = {"model": "random", "output": folder / "random", "samples": floor_samples, **common}
+        evaluate(make_config(chance), data=data, watch=watch)
         attempts = dict(_by_task(folder / "random"))
-    own = RunConfig.of(model="random", **common)
-    limits = {family: own.agent.turn_limit(spec) for family, spec in specs().items()}
+    limits = {family: AgentConfig().turn_limit(spec) for family, spec in specs().items()}
     return [
         judge(replays, attempts.get(task_id, ()), limits[replays[0].family])
         for task_id, replays in _by_task(folder / "reference")

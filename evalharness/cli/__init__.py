@@ -126,16 +126,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
+_LONGEST = 8000
+"""Characters of a message: what it quotes may come from a file, and be anything."""
+
+
 def _say(what: Exception | str, *, debug: bool = False) -> None:
     """One line that says what is wrong; with `debug` the traceback."""
     from evalharness.base.terminal import say
+    from evalharness.base.text import printable
 
     if debug:
         import traceback
 
         say(traceback.format_exc())
     else:
-        say(f"evalharness: {what}")
+        text = printable(str(what))
+        if len(text) > _LONGEST:
+            text = f"{text[: _LONGEST // 2]} [...] {text[-_LONGEST // 2 :]}"
+        say(f"evalharness: {text}")
 
 
 class _Lines(logging.Handler):

@@ -11,7 +11,7 @@ from evalharness.cli.parser import add_late
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
-    from evalharness.config import RunConfig
+    from evalharness.runs.study import Runs
 
 _DESCRIPTION = """\
 Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N and their
@@ -84,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     return end_study(out, folder, played)
 
 
-def _runs(args: argparse.Namespace) -> dict[str, RunConfig]:
+def _runs(args: argparse.Namespace) -> Runs:
     from evalharness.base.errors import UserError
     from evalharness.cli.options import config_of
 

@@ -11,10 +11,8 @@ from evalharness.cli.parser import add_late
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
-    from evalharness.config import RunConfig
     from evalharness.results.checkpoints import Training
     from evalharness.runs.checkpoints import Found
-    from evalharness.runs.study import Played
 
 _DESCRIPTION = """\
 Evaluate every checkpoint-N, step_N or epoch_N of a folder. Adapters share one server of their base. Shows each
@@ -86,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args, model=str(source))
     if config.policy.is_endpoint or config.policy.is_scripted:
         raise UserError(f"{args.folder} is no folder of checkpoints")
-    seed = select_seed(args.select_on, config)
+    seed = select_seed(args.select_on, config.selection)
     folder = study_folder(config, KIND)
     out = make_console(stderr="-" in (args.json, args.csv))
     known: set[str] = set()
@@ -105,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         runs = runs_of(new, config, base=args.base, merge=args.merge, select_seed=seed)
         played = play_study(KIND, folder, runs, args)
         known |= {checkpoint.name for checkpoint in new}
-        _show(args, config, folder, played)
+        _show(args, config.policy.display_name, folder)
         if played.stopped or not watching:
             return end_study(out, folder, played)
         say(f"evalharness: waiting for new checkpoints in {source}; Ctrl-C ends the watch")
@@ -116,12 +114,12 @@ def run(args: argparse.Namespace) -> int:
             return end_study(out, folder, played)
 
 
-def _show(args: argparse.Namespace, config: RunConfig, folder: Path, played: Played) -> None:
+def _show(args: argparse.Namespace, model: str, folder: Path) -> None:
     """The table, and the files, of all that the study holds, of earlier times too."""
     from evalharness.base.terminal import make_console
     from evalharness.results.report.checkpoints import print_training
 
-    training = _training(args, config, folder)
+    training = _training(args, model, folder)
     if training is None:
         return
     print_training(make_console(stderr="-" in (args.json, args.csv)), training)
@@ -130,7 +128,7 @@ def _show(args: argparse.Namespace, config: RunConfig, folder: Path, played: Pla
     _draw(folder, training)
 
 
-def _training(args: argparse.Namespace, config: RunConfig, folder: Path) -> Training | None:
+def _training(args: argparse.Namespace, model: str, folder: Path) -> Training | None:
     from evalharness.base.errors import UserError
     from evalharness.records.store import EPISODES
     from evalharness.results.checkpoints import training_of
@@ -159,7 +157,7 @@ def _training(args: argparse.Namespace, config: RunConfig, folder: Path) -> Trai
         values = {name: given[name] for name in runs}
     return training_of(
         {name: (values[name], run) for name, run in runs.items()},
-        model=config.policy.display_name,
+        model=model,
         axis=axis,
         by=args.by,
         select=select if args.select_on else None,

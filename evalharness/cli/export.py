@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -91,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
 
         about = About.of(args.model_id, args.organization, args.relationship, manifest.model_name)
     suffix = _SUFFIX[args.format]
-    target = args.output or Path(args.folder.resolve().name + suffix)
+    target = args.output or Path(Path(os.path.realpath(args.folder)).name + suffix)
     try:
         if "." not in suffix:
             target.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
+from evalharness.base.paths import real_path
 from evalharness.cli.parser import add_late
 
 if TYPE_CHECKING:
@@ -103,11 +104,9 @@ def named(kept: list[Kept], model: str | None) -> list[Kept]:
     """Those that were started as `model`, or serve it by that name; all where none is named."""
     if model is None:
         return kept
-    here = Path(model).expanduser().resolve()
+    here = real_path(Path(model).expanduser())
     return [
-        each
-        for each in kept
-        if model in (each.model, each.served_name) or Path(each.served).resolve() == here
+        each for each in kept if model in (each.model, each.served_name) or real_path(each.served) == here
     ]
 
 

@@ -1,6 +1,7 @@
 """Parsers whose options may be added late, and whose errors cannot steer a terminal.
 
-Options made of `RunConfig` import pydantic and numpy; `evalharness --help` and the other commands do not wait for them.
+Options made of the configuration import pydantic and numpy. `evalharness --help` and the other commands do not wait for
+them.
 """
 
 from __future__ import annotations

@@ -1,14 +1,19 @@
-"""`evalharness play`: a person plays a task."""
+"""`evalharness play`: a person plays tasks."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.common import add_data_option, add_suite_options, data_folder
 
 _DESCRIPTION = """\
 Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends. In a terminal the tab
 key completes an action and the arrow keys bring back earlier ones. `!oracle` shows the oracle's plan from the start.
+
+With --as NAME the tasks are played as a run of the policy human:NAME. It has a folder, so that `show`, `report`,
+`compare` and the leaderboard have a human row; the same command continues it. You then read what a model reads: no list
+of valid actions (--list-actions gives it, and the run says so) and no plan.
 """
 
 
@@ -16,17 +21,33 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
     parser = commands.add_parser("play", help="play a task in the terminal", description=_DESCRIPTION)
     parser.add_argument(
-        "task", metavar="TASK_ID", help="for example babyai/open/000 (see: evalharness tasks)"
+        "task",
+        metavar="TASK",
+        help="for example babyai/open/000 (see: evalharness tasks); with --as also a list as for run --tasks",
+    )
+    parser.add_argument("--as", dest="person", metavar="NAME", help="record a run of the policy human:NAME")
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="run folder (with --as)")
+    parser.add_argument(
+        "--list-actions", action="store_true", help="with --as: show the valid actions at each turn"
     )
     parser.add_argument(
-        "--suite-seed", type=int, default=0, metavar="N", help="which open suite (default: 0)"
+        "--perturb", metavar="NAME", help="with --as: word the actions differently, as run does"
     )
+    add_suite_options(parser)
     parser.add_argument("--max-turns", type=int, metavar="N", help="default: as many as in a run")
     add_data_option(parser)
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.person is not None:
+        from evalharness.cli.play_recorded import play_recorded
+
+        return play_recorded(args)
+    if unused := [name for name in ("output", "list_actions", "perturb") if getattr(args, name)]:
+        from evalharness.base.errors import UserError
+
+        raise UserError(f"--{unused[0].replace('_', '-')} needs --as NAME, which records what you play")
     from rich.text import Text
 
     from evalharness.base.terminal import make_console
@@ -36,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.suites.selection import find_task
 
     folder = data_folder(args)
-    task = find_task(specs(), args.task, folder, args.suite_seed)
+    task = find_task(specs(), args.task, folder, args.suite_seed or 0)
     environment = specs()[task.family].make(folder)
     max_turns = args.max_turns or specs()[task.family].own.max_turns
     console = make_console()

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.base.paths import real_path
 from evalharness.cli.common import add_plots_option, csv_text, write_text
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _scaling(runs: list[ScoredRun], over: str) -> list[Row]:
     key, given = read_x(over)
     placed = []
     for run in runs:
-        value = given.get(run.folder.resolve().name) if given else run.labels.get(key)
+        value = given.get(real_path(run.folder).name) if given else run.labels.get(key)
         if value is None:
             raise UserError(
                 f"--x {over}: nothing is said of {run.folder}; label a run with --label {key}=N, or give "

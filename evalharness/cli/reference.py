@@ -1,4 +1,4 @@
-"""docs/cli.md, made from the parsers: `python -m evalharness.cli.reference > docs/cli.md`.
+"""docs/cli/, a page a command, made from the parsers: `python -m evalharness.cli.reference docs/cli`.
 
 The options are written out here rather than taken from argparse's help: its layout differs between Python versions.
 """
@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 from evalharness.cli import COMMANDS, EXIT_STATUS, make_parser
 from evalharness.cli.common import add_data_option, add_json_option
@@ -19,7 +21,7 @@ from evalharness.config import OPTIONS, option_of
 _HEAD = """\
 # Command line
 
-Made from the commands' own help by `python -m evalharness.cli.reference`; the test suite checks that it is up to date.
+Made from the commands' own help by `make docs`; the test suite checks that it is up to date.
 `evalharness COMMAND --help` says the same.
 """
 _OPTIONS = """\
@@ -167,16 +169,16 @@ class _Sections:
         if shared:
             flags = [name for name, field in OPTIONS.items() if not option_of(field).no_flag]
             but = ", ".join(f"`--{name.replace('_', '-')}`" for name in flags if name not in shared)
-            yield "All [options of a run](#options-of-a-run)" + (f" but {but}." if but else ".")
+            yield "All [options of a run](index.md#options-of-a-run)" + (f" but {but}." if but else ".")
         elif of_a_run := [text for action in _actions(parser) if (text := _of_a_run(action))]:
-            yield f"As in [`run`](#options-of-a-run): {', '.join(of_a_run)}."
+            yield f"As in [`run`](index.md#options-of-a-run): {', '.join(of_a_run)}."
         for source in sources:
             again = [f"`{known[item]}`" for item in own if item in elsewhere and self.first[item] == source]
             if again and source:
-                link = f"#{source.replace(' ', '-')}"
+                link = f"{source.split()[1]}.md#{source.replace(' ', '-')}"
                 yield f"As in [`{source.removeprefix('evalharness ')}`]({link}): {', '.join(again)}."
             elif again:
-                yield f"[Also](#options-of-many-commands) {', '.join(again)}."
+                yield f"[Also](index.md#options-of-many-commands) {', '.join(again)}."
         self.first |= {item: name for item in known if item not in self.first}
 
 
@@ -193,25 +195,45 @@ def _options_of_a_run(parser: argparse.ArgumentParser) -> Iterator[str]:
         )
 
 
-def page() -> str:
-    """The whole page."""
+def pages() -> dict[str, str]:
+    """File name -> page: `index.md`, and one of each command."""
     parser = make_parser()
-    below = subcommands(parser)
-    parts = [
+    below, helps = subcommands(parser), command_helps(parser)
+    index = [
         _HEAD.strip(),
+        "\n".join(f"* [`{name}`]({name}.md): {_escaped(helps[name])}" for name in COMMANDS),
         "## Exit status",
         "\n".join(f"* `{code}`: {_escaped(what)}" for code, what in EXIT_STATUS.items()),
         "`--debug`, before the command, shows the traceback of an error.",
         _MANY.strip(),
         "\n".join(_of_many()),
+        *_options_of_a_run(below["run"]),
     ]
     sections = _Sections()
-    for name in COMMANDS:
-        parts += sections.of(f"evalharness {name}", below[name], 2)
-        if name == "run":
-            parts += _options_of_a_run(below[name])
-    return "\n\n".join(parts) + "\n"
+    parts = {name: list(sections.of(f"evalharness {name}", below[name], 1)) for name in COMMANDS}
+    written = {"index": index, **parts}
+    return {f"{name}.md": "\n\n".join(written[name]) + "\n" for name in written}
+
+
+def command_helps(parser: argparse.ArgumentParser) -> dict[str, str]:
+    """Command -> its line in the list of commands."""
+    return {
+        choice.dest: choice.help or ""
+        for action in parser._actions
+        if isinstance(action, argparse._SubParsersAction)
+        for choice in action._choices_actions
+    }
+
+
+def write_pages(folder: Path) -> None:
+    """Pages of commands that are gone are removed."""
+    written = pages()
+    folder.mkdir(exist_ok=True)
+    for old in set(folder.glob("*.md")) - {folder / name for name in written}:
+        old.unlink()
+    for name, text in written.items():
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":
-    print(page(), end="")
+    write_pages(Path(sys.argv[1]))

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.cli.common import add_data_option, data_folder
+
 if TYPE_CHECKING:
-    from evalharness.results.viewer.bundle import Chosen
+    from evalharness.records.manifest import Manifest
+    from evalharness.results.viewer.bundle import Chosen, PicturesOf
 
 _DESCRIPTION = """\
 Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
@@ -28,6 +32,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="FILE",
         help="where to write it (default: report.html)",
     )
+    parser.add_argument(
+        "--no-pictures",
+        action="store_true",
+        help="do not draw the world beside each turn (a smaller page, sooner)",
+    )
+    add_data_option(parser)
     parser.set_defaults(run=run)
 
 
@@ -58,18 +68,30 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.judge import judgements_of
     from evalharness.results.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.results.viewer.page import write_page
+    from evalharness.runs.pictures import Pictures
     from evalharness.training.datasets.as_run import opened
     from evalharness.training.datasets.sample import BrokenLine, say_broken
 
     broken: dict[Path, list[BrokenLine]] = {}
-    with opened(args.runs, broken) as folders:
+    drawn: list[Pictures] = []
+    with opened(args.runs, broken) as folders, ExitStack() as stack:
+
+        def pictures(manifest: Manifest) -> PicturesOf:
+            if args.no_pictures:
+                return lambda episode: ()
+            drawn.append(stack.enter_context(Pictures(manifest, data_folder(args))))
+            return drawn[-1].of
+
         bundle = load_bundle(
             folders,
             prompts=args.prompts,
             behaviour=behaviour_figures,
             judgements=judgements_of,
             chosen=chosen(args),
+            pictures=pictures,
         )
+    if differing := sum(each.differing for each in drawn):
+        say(f"evalharness: {differing} episodes have no pictures: their actions give other observations here")
     for path, lines in broken.items():
         for line in say_broken(path, lines):
             say(f"evalharness: {line}")

@@ -10,7 +10,7 @@ from evalharness.cli.common import data_folder, how_to_go_on, require_writable, 
 from evalharness.cli.parser import add_late
 
 if TYPE_CHECKING:
-    from evalharness.config import RunConfig
+    from evalharness.runs.dry_run import Plan
 
 _DESCRIPTION = """\
 Evaluate a model: play every task, score it, and keep everything in a run folder.
@@ -52,7 +52,10 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     require_writable("--json", args.json)
     if args.dry_run:
-        return _dry_run(config, args)
+        from evalharness.runs.dry_run import dry_run
+
+        plan = dry_run(config, data=data_folder(args), on_status=lambda text: say(f"evalharness: {text}"))
+        return _show_plan(plan, args)
     out = make_console(stderr=args.json == "-")
     names = titles()
     kept: list[Path] = []
@@ -79,13 +82,11 @@ def run(args: argparse.Namespace) -> int:
     return outcome.exit_status
 
 
-def _dry_run(config: RunConfig, args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console, say
+def _show_plan(plan: Plan, args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import make_console
     from evalharness.cli.common import titles
-    from evalharness.runs.dry_run import dry_run
     from evalharness.runs.dry_run_table import print_plan
 
-    plan = dry_run(config, data=data_folder(args), on_status=lambda text: say(f"evalharness: {text}"))
     print_plan(make_console(stderr=args.json == "-"), plan, titles())
     write_json(args.json, plan.to_json())
     return 2 if plan.refused else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from evalharness.cli.studies import end_study, play_study
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evalharness.config import RunConfig
+    from evalharness.runs.study import Runs
 
 KIND = "seeds"
 _MOST = 1000
@@ -57,23 +57,21 @@ def run_seeds(args: argparse.Namespace) -> int:
     from evalharness.results.seeds import seed_study
     from evalharness.runs.study import study_folder
 
-    runs = _runs(args)
+    seeds = read_seeds(args.seeds)
+    runs = _runs(args, seeds)
     folder = study_folder(next(iter(runs.values())).changed(seed=0), KIND)
     out = make_console(stderr=args.json == "-")
     if args.dry_run:
-        named = {
-            f"seed-{seed}": config.changed(output=folder / f"seed-{seed}") for seed, config in runs.items()
-        }
-        return _dry_run(out, folder, named, args)
-    played = play_study(KIND, folder, {f"seed-{seed}": config for seed, config in runs.items()}, args)
+        return _dry_run(out, folder, {n: run.changed(output=folder / n) for n, run in runs.items()}, args)
+    played = play_study(KIND, folder, runs, args)
     if not played.stopped:
-        study = seed_study({seed: load_scored_run(folder / f"seed-{seed}") for seed in runs})
+        study = seed_study({seed: load_scored_run(folder / f"seed-{seed}") for seed in seeds})
         print_seed_study(out, study)
         write_json(args.json, study.to_json())
     return end_study(out, folder, played)
 
 
-def _dry_run(out: Console, folder: Path, runs: Mapping[str, RunConfig], args: argparse.Namespace) -> int:
+def _dry_run(out: Console, folder: Path, runs: Runs, args: argparse.Namespace) -> int:
     """The first run's plan whole, and of the others where they go and what they have left."""
     from evalharness.base.terminal import say
     from evalharness.cli.common import data_folder, require_writable, titles
@@ -97,18 +95,17 @@ def _dry_run(out: Console, folder: Path, runs: Mapping[str, RunConfig], args: ar
     return 2 if any(plan.refused for plan in plans.values()) else 0
 
 
-def _runs(args: argparse.Namespace) -> dict[int, RunConfig]:
+def _runs(args: argparse.Namespace, seeds: Sequence[int]) -> Runs:
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import say
     from evalharness.cli.options import config_of
 
     if args.seed is not None:
         raise UserError(f"--seed {args.seed} and --seeds {args.seeds}: give one of the two")
-    seeds = read_seeds(args.seeds)
     config = config_of(args)
     if config.policy.temperature == 0 and (config.policy.model == "oracle" or not config.policy.is_scripted):
         say(
             "evalharness: at temperature 0 the runs of all seeds are nearly identical; for different runs give "
             "--temperature 1"
         )
-    return {seed: config.changed(seed=seed) for seed in seeds}
+    return {f"seed-{seed}": config.changed(seed=seed) for seed in seeds}

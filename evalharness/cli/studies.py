@@ -12,14 +12,13 @@ from evalharness.cli.common import data_folder, how_to_go_on, require_writable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evalharness.config import RunConfig
-    from evalharness.runs.study import Played
+    from evalharness.runs.study import Played, Runs
 
 
 def play_study(
     kind: str,
     folder: Path,
-    runs: Mapping[str, RunConfig],
+    runs: Runs,
     args: argparse.Namespace,
     *,
     elsewhere: Mapping[str, Path] | None = None,

@@ -11,9 +11,9 @@ from evalharness.cli.parser import add_late
 from evalharness.cli.studies import end_study, play_study
 
 if TYPE_CHECKING:
-    from evalharness.config import RunConfig
     from evalharness.records.summary import Summary
     from evalharness.results.touched import Touched
+    from evalharness.runs.study import Runs
 
 _LONGEST_PLAN = 300
 """Turns: what a plan needs beyond a run's limit is still needed."""
@@ -77,14 +77,12 @@ def run(args: argparse.Namespace) -> int:
     return end_study(out, folder, played)
 
 
-def _touched(
-    args: argparse.Namespace, folder: Path, runs: dict[str, RunConfig], unperturbed: Path
-) -> dict[str, Touched]:
+def _touched(args: argparse.Namespace, folder: Path, runs: Runs, unperturbed: Path) -> dict[str, Touched]:
     """Column -> the tasks that it touches, by the known plans: played once, in PLANS of the study's folder."""
 
     from evalharness.base.terminal import make_console
     from evalharness.cli.common import data_folder
-    from evalharness.config import AgentConfig, PlaceConfig, PolicyConfig, RunConfig
+    from evalharness.config import make_config
     from evalharness.envs import specs as installed_specs
     from evalharness.protocol.perturb import PlayedSurface
     from evalharness.protocol.prompt import load_prompt
@@ -100,12 +98,8 @@ def _touched(
         return {}
     played = unperturbed
     if plain.policy.model != "oracle":
-        plans = RunConfig(
-            PolicyConfig(model="oracle"),
-            plain.selection.model_copy(update={"samples": 1}),
-            AgentConfig(max_turns=_LONGEST_PLAN, prompts=plain.agent.prompts),
-            place=PlaceConfig(output=folder / PLANS),
-        )
+        own = {"model": "oracle", "samples": 1, "max_turns": _LONGEST_PLAN, "output": folder / PLANS}
+        plans = make_config({**plain.selection.model_dump(), "prompts": plain.agent.prompts, **own})
         shown = make_console(stderr=True)
         shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
         played = evaluate(plans, data=data_folder(args), watch=watch).folder
@@ -123,7 +117,7 @@ def _first_average(family: str) -> list[str]:
     return [name for name, how in known.items() if how.in_first_average]
 
 
-def _columns(args: argparse.Namespace) -> dict[str, RunConfig]:
+def _columns(args: argparse.Namespace) -> Runs:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
     from evalharness.base.errors import UserError, nearest
     from evalharness.cli.options import config_of

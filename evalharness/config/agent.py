@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
+from evalharness.agents.registry import ChosenAgent, agent_named
+from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
 from evalharness.config.option import Option, Part
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 
 
 class AgentConfig(Part):
+    agent: Annotated[
+        str | None, Option("NAME|module:Class|FILE.py:Class", model_only=True, by_content=True)
+    ] = None
+    """what the model reads and how its reply is read (default: react; see: evalharness agents)"""
+    agent_option: Annotated[dict[str, Any], Option("NAME=VALUE", model_only=True, by_content=True)] = Field(
+        default={}
+    )
+    """an option of the agent: --agent-option history=2"""
     action_interface: Annotated[Literal["react", "tools"], Option(model_only=True)] = "react"
-    """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
+    """react: the action is a line of the reply; tools: the model calls its one tool, act(command); the same as --agent
+    react and --agent tools"""
     max_turns: int | None = Field(default=None, ge=1, le=1_000_000)
     """turns of an episode (default: 30, or less where the family has less)"""
     perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
@@ -52,9 +64,36 @@ class AgentConfig(Part):
         except (OSError, ValueError) as error:
             raise ValueError(f"cannot be read: {error}") from None
 
-    @property
-    def acts_by_tools(self) -> bool:
-        return self.action_interface == "tools"
+    @model_validator(mode="before")
+    @classmethod
+    def _one_way_of_saying_it(cls, given: Any) -> Any:
+        """`react` and `tools` were an option before there were agents, and runs are known by it."""
+        if not isinstance(given, dict) or given.get("agent") is None:
+            return given
+        agent, interface = given["agent"], given.get("action_interface", "react")
+        if interface not in ("react", agent):
+            raise ValueError(
+                f"--agent {agent} and --action-interface {interface} contradict each other: give one"
+            )
+        if agent in ("react", "tools"):
+            return {**given, "agent": None, "action_interface": agent}
+        return given
+
+    @model_validator(mode="after")
+    def _there_is_such_an_agent(self) -> AgentConfig:
+        try:
+            agent_named(self.agent or self.action_interface, self.agent_option)
+        except UserError as error:
+            raise ValueError(str(error)) from None
+        return self
+
+    @cached_property
+    def chosen(self) -> ChosenAgent:
+        return agent_named(self.agent or self.action_interface, self.agent_option)
+
+    def agent_identity(self) -> dict[str, Any]:
+        """Empty where `action_interface` says all."""
+        return {} if self.agent is None and not self.agent_option else {"agent": self.chosen.identity()}
 
     @property
     def keeps_thinking(self) -> bool:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 from pydantic.fields import FieldInfo
 
 
@@ -43,9 +44,17 @@ def option_of(field: FieldInfo) -> Option:
 class Part(BaseModel):
     """A part of a configuration. Every field is an option: `max_turns` is `--max-turns`, made of the field alone.
 
-    The first paragraph of a field's docstring is the flag's help and its line in docs/cli.md; the default is added.
+    The first paragraph of a field's docstring is the flag's help and its line in docs/cli/; the default is added.
     """
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, protected_namespaces=(), use_attribute_docstrings=True
     )
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _without_null(cls, given: Any) -> Any:
+        """No path and no name of the system can hold one, and its calls say so with a ValueError."""
+        if isinstance(given, str) and "\0" in given:
+            raise ValueError("it holds a null character")
+        return given

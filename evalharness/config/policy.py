@@ -14,8 +14,18 @@ from evalharness.config.option import Option, Part
 from evalharness.config.values import SAMPLING, endpoint_url, read_sampling
 
 SCRIPTED = ("oracle", "random", "reference")
+HUMAN = "human:"
+"""Before a person's name: `evalharness play --as NAME`."""
 EXTERNAL = "external:"
-"""Before the name that the user gives to an agent from outside."""
+"""Before the name that the user gives to an agent from outside (`--agent external`)."""
+
+
+def is_scripted(model: str) -> bool:
+    """Whether it answers without a model server of ours: a script, an earlier run's replies, a person, an agent from
+    outside."""
+    return model in SCRIPTED or model.startswith(("replay:", HUMAN, EXTERNAL))
+
+
 _OURS = frozenset(
     {
         *SAMPLING,
@@ -204,8 +214,8 @@ class PolicyConfig(Part):
 
     @property
     def is_scripted(self) -> bool:
-        """Answers without a model of ours: there is nothing to serve, to sample or to count."""
-        return self.model in SCRIPTED or self.model.startswith("replay:") or self.is_external
+        """Answers without a model server."""
+        return is_scripted(self.model)
 
     @property
     def is_external(self) -> bool:

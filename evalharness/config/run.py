@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import folder_name
+from evalharness.base.text import printable
 from evalharness.config.agent import AgentConfig
 from evalharness.config.limits import LimitsConfig
 from evalharness.config.option import Part, option_of
@@ -48,8 +49,10 @@ class RunConfig:
     place: PlaceConfig = field(default_factory=PlaceConfig)
 
     def __post_init__(self) -> None:
-        if self.agent.acts_by_tools and self.policy.is_scripted:
-            raise UserError(f"--action-interface tools: {self.policy.model} is no model and calls no tools")
+        if self.policy.is_scripted and not self.agent.chosen.is_react:
+            raise UserError(
+                f"--agent {self.agent.chosen.name}: {self.policy.model} is no model and reads nothing"
+            )
         if self.policy.chat_template is not None and self.place.cluster is not None:
             raise UserError("--chat-template cannot be given with --cluster: its nodes may not have the file")
         if self.limits.cost_limit is not None and self.policy.prices is None:
@@ -111,7 +114,7 @@ class RunConfig:
         if self.selection.questions is None:
             del data["questions"]
         if not policy.is_scripted:
-            data |= policy.sampling_fields()
+            data |= policy.sampling_fields() | self.agent.agent_identity()
         if policy.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
@@ -140,11 +143,17 @@ class RunConfig:
         # A limit of 30 that was asked for is another one than none where a family has less of its own.
         asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
         key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
+        if self.agent.agent is not None:
+            name += "-" + folder_name(self.agent.chosen.name, "agent")
         if self.agent.perturb is not None:
             name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.agent.perturb)[:40]
         return (
             Path("results") / f"{name}-{self.selection.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
         )
+
+
+_LONGEST_SHOWN = 300
+"""Characters of a value that a message repeats: it may come from a file, and be anything."""
 
 
 def problems(error: ValidationError) -> list[str]:
@@ -156,5 +165,6 @@ def problems(error: ValidationError) -> list[str]:
             lines.append(why)
             continue
         flag = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
-        lines.append(f"{flag} {problem.get('input')}: {why[0].lower()}{why[1:]}")
+        given = printable(str(problem.get("input"))[:_LONGEST_SHOWN], single_line=True)
+        lines.append(f"{flag} {given}: {why[0].lower()}{why[1:]}")
     return lines

@@ -57,5 +57,7 @@ def read_sampling(path: Path) -> dict[str, Any]:
         raise UserError(f"--sampling {path} names none of {', '.join(SAMPLING)}")
     # A generation_config.json holds much else, of which nothing is sampling.
     if "transformers_version" not in stated and (unknown := sorted(map(str, stated.keys() - set(SAMPLING)))):
-        raise UserError(f"--sampling {path} names {unknown[0]!r}, which is none of {', '.join(SAMPLING)}")
+        raise UserError(
+            f"--sampling {path} names {unknown[0][:80]!r}, which is none of {', '.join(SAMPLING)}"
+        )
     return found

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.base.locks import locked
+from evalharness.base.paths import real_path
 from evalharness.data.check import FamilyCheck, check
 from evalharness.data.literals import literals_as_json
 from evalharness.data.source import Entry, is_archive, walk
@@ -62,7 +63,7 @@ def _import(
     published_paths = _PublishedPaths(families)
     archives = []
     matched = False
-    for entry in walk(source, skip=data.resolve()):
+    for entry in walk(source, skip=real_path(data)):
         for name, file in published_paths.of(entry.name):
             matched = True
             stages[name].offer(file, entry)
@@ -71,7 +72,7 @@ def _import(
     # An archive inside of a folder is opened only where it can be meant, and only while something is missing.
     folders = {family.folder for family in families.values()}
     for archive in archives:
-        if archive.parent.name in folders or archive.parent == source.resolve():
+        if archive.parent.name in folders or archive.parent == real_path(source):
             if all(stage.complete() for stage in stages.values()):
                 break
             for entry in walk(archive):

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO
 
 from evalharness.base.errors import UserError
+from evalharness.base.paths import real_path
 from evalharness.base.reading import open_file
 
 ARCHIVES = (".tar.gz", ".tgz", ".tar", ".zip")
@@ -72,7 +73,7 @@ def display(name: str) -> str:
 def walk(source: Path, *, skip: Path | None = None) -> Iterator[Entry]:
     """Every regular file of a folder or an archive; raises UserError for what is damaged or hostile."""
     if source.is_dir():
-        yield from _walk_folder(source.resolve(), skip)
+        yield from _walk_folder(real_path(source), skip)
     elif not is_archive(source):
         raise UserError(f"{source} is neither a folder nor an archive ({', '.join(ARCHIVES)})")
     else:
@@ -107,7 +108,7 @@ def _walk_folder(folder: Path, skip: Path | None) -> Iterator[Entry]:
     count = 0
     for parent, folders, files in os.walk(folder, followlinks=True):
         status = Path(parent).stat()
-        if (status.st_dev, status.st_ino) in seen or (skip is not None and Path(parent).resolve() == skip):
+        if (status.st_dev, status.st_ino) in seen or (skip is not None and real_path(parent) == skip):
             folders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))

@@ -52,7 +52,7 @@ class JudgementFolder(AnswerFolder):
         self.done: set[TurnKey] = set()
 
     def load(self) -> None:
-        self.done = {key for key, _, _ in judgement_lines(self.folder)}
+        self.done = {key for key, _, _, _ in judgement_lines(self.folder)}
 
     def add(self, drawn: DrawnTurn, answer: Answer) -> Verdict:
         verdict = verdict_of(answer)
@@ -75,8 +75,8 @@ def verdict_of(answer: Answer) -> Verdict:
     return read_verdict(answer.reply, answer.finish_reason)
 
 
-Judgement = tuple[TurnKey, Verdict, dict[str, Any]]
-"""(turn, verdict, whole line)"""
+Judgement = tuple[TurnKey, Verdict, str, dict[str, Any]]
+"""(turn, verdict, family, whole line)"""
 
 
 def judgement_lines(folder: Path) -> Iterator[Judgement]:
@@ -87,13 +87,13 @@ def judgement_lines(folder: Path) -> Iterator[Judgement]:
 def _judgement(raw: bytes) -> Judgement:
     line = read_object(raw)
     key = (str(line["task_id"]), int(line["sample"]), int(line["turn"]))
-    return key, Verdict(line["wrong"], line["kind"], line["note"]), line
+    return key, Verdict(line["wrong"], line["kind"], line["note"]), str(line["family"]), line
 
 
 def read_judge(folder: Path) -> Rater:
     """A folder of judgements as a rater. Raises UserError."""
     manifest = read_kind(folder, KIND, MAKE)
-    found = {key: (verdict, str(line["family"])) for key, verdict, line in judgement_lines(folder)}
+    found = {key: (verdict, family) for key, verdict, family, _ in judgement_lines(folder)}
     return Rater(
         str(manifest["model_name"]),
         {key: verdict for key, (verdict, _) in found.items()},
@@ -221,11 +221,11 @@ async def _ask(
 def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Prices | None) -> dict[str, Any]:
     """`judgements.parquet` and `summary.json` anew, from the lines."""
     lines = list(judgement_lines(folder))
-    judged = {key for key, _, _ in lines}
-    verdicts = [verdict for _, verdict, _ in lines]
+    judged = {key for key, _, _, _ in lines}
+    verdicts = [verdict for _, verdict, _, _ in lines]
     unread = Counter(verdict.note for verdict in verdicts if verdict.wrong is None)
-    prompt_tokens = sum(line["prompt_tokens"] or 0 for _, _, line in lines)
-    completion_tokens = sum(line["completion_tokens"] or 0 for _, _, line in lines)
+    prompt_tokens = sum(line["prompt_tokens"] or 0 for _, _, _, line in lines)
+    completion_tokens = sum(line["completion_tokens"] or 0 for _, _, _, line in lines)
     summary = {
         "run": str(run.folder),
         "judged": len(lines),
@@ -238,5 +238,5 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Pri
         "tokens": {"prompt": prompt_tokens, "completion": completion_tokens},
         "cost": prices.of(Tokens(prompt_tokens, completion=completion_tokens)) if prices else None,
     }
-    write_judgements(folder, [line for _, _, line in lines], summary, SUMMARY)
+    write_judgements(folder, [line for _, _, _, line in lines], summary, SUMMARY)
     return summary

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evalharness.base.errors import UserError
+from evalharness.base.paths import real_path
 from evalharness.base.reading import read_json
 from evalharness.judge import judging, labels
 from evalharness.judge.draw import JudgedRun, load_turns
@@ -40,7 +41,7 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
     given = [Path(name) for name in names if name != SIMULATOR]
     found = run_folder or next((around for path in given if (around := _run_around(path)) is not None), None)
     run = load_turns(found) if found is not None else None
-    if len({Path(name).resolve() for name in names}) < len(names):
+    if len({real_path(name) for name in names}) < len(names):
         raise UserError("the same rater was given twice")
     raters = []
     for name in names:
@@ -69,7 +70,7 @@ def _simulator(run: JudgedRun | None) -> Rater:
 
 def _run_around(path: Path) -> Path | None:
     """`RUN` of `RUN/judgements/NAME` and `RUN/labels/NAME`."""
-    run = path.resolve().parent.parent
+    run = real_path(path).parent.parent
     return run if path.is_dir() and (run / MANIFEST).exists() else None
 
 

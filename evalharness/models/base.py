@@ -59,6 +59,10 @@ class RequestForm:
     """Tells a router which requests belong together; the server never sees it in the request's body."""
     temperature: float | None = None
     """None: as the sampling says."""
+    tools: bool = False
+    """Send the tool `act(command)`, and no stop sequences."""
+    nonce: str = ""
+    """Tells requests of one turn apart in their seeds."""
 
 
 class PolicyError(InfrastructureError):
@@ -99,8 +103,8 @@ class Environment(Protocol):
 class Player(Protocol):
     """A policy's side of one episode, or of one conversation without an environment."""
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
-        """Answer the conversation so far; `turn` counts from 1."""
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
+        """Answer the conversation so far; `turn` counts from 1. `form`: None is the player's own."""
 
     async def confirm(self) -> None:
         """Called once after the last reply: return when it is known that all came from the policy that the run began

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evalharness.config import PolicyConfig
-from evalharness.models.endpoint import ChatEndpoint
+from evalharness.agents.react import ReactAgent
+from evalharness.config import AgentConfig, PolicyConfig
+from evalharness.models.base import RequestForm
+from evalharness.models.endpoint import TURN_FORM, ChatEndpoint
 from evalharness.models.opened import Reports
 from evalharness.models.replicas import Replicas
 from evalharness.models.sampling import Sampling
@@ -35,7 +37,7 @@ def client_of(
     reports: Reports,
     expected: ServedModel | None = None,
     *,
-    tools: bool = False,
+    turn_form: RequestForm = TURN_FORM,
 ) -> ChatEndpoint:
     return ChatEndpoint(
         url,
@@ -51,11 +53,16 @@ def client_of(
         extra_fields=config.extra_fields,
         session_header=config.session_header,
         record_tokens=config.record_tokens,
-        tools=tools,
+        turn_form=turn_form,
         on_status=reports.status,
         on_overload=reports.overload,
         on_retry=reports.retry,
     )
+
+
+def turn_form(agent: AgentConfig) -> RequestForm:
+    """How turns of such an agent are asked for, as far as servers must know it beforehand."""
+    return RequestForm(tools=True) if agent.chosen.kind.calls_tools else TURN_FORM
 
 
 def how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
@@ -68,11 +75,13 @@ def how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
 
 
 async def examine_template(
-    clients: Sequence[ChatEndpoint], reports: Reports, *, keep_thinking: bool = False
+    clients: Sequence[ChatEndpoint], agent: AgentConfig, reports: Reports
 ) -> Template | None:
-    """Of one server: all serve the same model."""
+    """Of one server: all serve the same model. What an agent sends that does not only append says nothing of the
+    template: then a plain chat does."""
     first, *others = clients
-    template = await first.examine_template(keep_thinking=keep_thinking)
+    make = agent.chosen.make if agent.chosen.kind.appends else ReactAgent
+    template = await first.examine_template(make, keep_thinking=agent.keeps_thinking)
     for client in others:
         client.template = template
     if template is not None and (notice := template.notice()) is not None:

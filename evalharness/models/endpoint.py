@@ -16,6 +16,8 @@ from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from evalharness.agents.base import Agent
+from evalharness.agents.react import ReactAgent
 from evalharness.base.errors import UserError
 from evalharness.models.base import ContextOverflowError, PolicyError, Reply, RequestForm
 from evalharness.models.completion import RequestFaultError, TryFailedError, is_used_up, read_answer
@@ -71,13 +73,17 @@ def merge_system(messages: list[Message]) -> list[Message]:
     """Put the system text at the head of the first user message, for chat templates without a system role."""
     if not messages or messages[0]["role"] != "system":
         return messages
+    if len(messages) < 2 or messages[1]["role"] != "user":
+        return [{**messages[0], "role": "user"}, *messages[1:]]
     first = {"role": "user", "content": f"{messages[0]['content']}\n\n{messages[1]['content']}"}
     return [first, *messages[2:]]
 
 
-def request_seed(seed: int, task_id: str, sample: int, turn: int) -> int:
-    """A seed that is the same whenever the same turn is asked again, in whatever order; fits 31 bits."""
-    digest = hashlib.sha256(f"{seed}/{task_id}/{sample}/{turn}".encode()).digest()
+def request_seed(seed: int, task_id: str, sample: int, turn: int, nonce: str = "") -> int:
+    """A seed that is the same whenever the same turn is asked again, in whatever order; fits 31 bits. `nonce` as in
+    `RequestForm`."""
+    which = f"{turn}/{nonce}" if nonce else f"{turn}"
+    digest = hashlib.sha256(f"{seed}/{task_id}/{sample}/{which}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
 
 
@@ -104,7 +110,7 @@ class ChatEndpoint:
         extra_fields: Mapping[str, Any] | None = None,
         session_header: str = "",
         record_tokens: bool = False,
-        tools: bool = False,
+        turn_form: RequestForm = TURN_FORM,
         on_status: Callable[[str], None] = lambda text: None,
         on_overload: Callable[[], None] = lambda: None,
         on_retry: Callable[[], None] = lambda: None,
@@ -114,9 +120,10 @@ class ChatEndpoint:
         or 503 with Retry-After) is asked again for as long as the call's time lasts, but no longer than `timeout`
         where nobody else is answered either. `template_kwargs` go to the chat template, `extra_fields`
         into every request. `expected` is what the server
-        said of its model before. `session_header` names the header that carries an episode's key ("": none).
-        `on_status` gets in words what keeps failing ('': no more), `on_overload` that a try was refused because the
-        server has too much to do (429, 503), `on_retry` each time that a request is made again."""
+        said of its model before. `turn_form` is how a turn will be asked for. `session_header` names the header that
+        carries an episode's key ("": none). `on_status` gets in words what keeps failing ('': no more), `on_overload`
+        that a try was refused because the server has too much to do (429, 503), `on_retry` each time that a request is
+        made again."""
         self.base_url = base_url.rstrip("/")
         self.model = model
         self.sampling = sampling
@@ -130,7 +137,7 @@ class ChatEndpoint:
         self._tells_stop = True
         self._limit_field = "max_tokens"
         self._record_tokens = record_tokens
-        self._tools = tools
+        self._turn_form = turn_form
         self._template_kwargs = dict(template_kwargs or {})
         self._extra_fields = dict(extra_fields or {})
         self._api_key = api_key
@@ -209,19 +216,19 @@ class ChatEndpoint:
                 if self._limit_field == "max_tokens" and wants_other_limit(error.reason):
                     self._limit_field = "max_completion_tokens"
                     continue
-                named = refused_fields(error.reason, self._request([], 0, 1, TURN_FORM)) - self.left_out
+                named = refused_fields(error.reason, self._request([], 0, 1, self._turn_form)) - self.left_out
             if not named:
                 break
             self.left_out |= named
         # Templates refuse a system message in many words ("roles must alternate", say), and some servers refuse a
         # field without naming it. Whatever was said, these are the two things that we can do about it.
-        named_only, more = self.left_out, beyond_openai(self._request([], 0, 1))
+        named_only, more = self.left_out, beyond_openai(self._request([], 0, 1, self._turn_form))
         for merges_system, left_out in ((True, set[str]()), (False, more), (True, more)):
             self.merges_system, self.left_out = merges_system, named_only | left_out
             with contextlib.suppress(RequestFaultError):
                 return await self._probe()
         self.merges_system, self.left_out = False, named_only
-        hint = remedy(refused.reason, self._request([], 0, 1))
+        hint = remedy(refused.reason, self._request([], 0, 1, self._turn_form))
         raise RequestFaultError(f"{refused}{hint}", refused.status, refused.reason)
 
     async def _probe(self) -> None:
@@ -229,7 +236,7 @@ class ChatEndpoint:
             {"role": "system", "content": "You are a helpful assistant."},
             {"role": "user", "content": "Say ok."},
         ]
-        reply = await self.chat(probe, seed=0, form=replace(TURN_FORM, max_tokens=4))
+        reply = await self.chat(probe, seed=0, form=replace(self._turn_form, max_tokens=4))
         self._tells_stop = reply.tells_stop
         if self._record_tokens and reply.tokens is None:
             raise UserError(
@@ -246,13 +253,15 @@ class ChatEndpoint:
             **({} if self._limit_field == "max_tokens" else {"token_limit_field": self._limit_field}),
         }
 
-    async def examine_template(self, *, keep_thinking: bool = False) -> Template | None:
-        """Send three growing conversations through the server's tokenizer, where it offers that."""
+    async def examine_template(
+        self, make: Callable[[], Agent] = ReactAgent, *, keep_thinking: bool = False
+    ) -> Template | None:
+        """Send three growing conversations of such an agent through the server's tokenizer, where it offers that."""
         conversations = [
             [merge_system(messages) if self.merges_system else messages for messages in grown]
-            for grown in growing_conversations(keep_thinking=keep_thinking, by_tools=self._tools)
+            for grown in growing_conversations(make, keep_thinking=keep_thinking)
         ]
-        more: dict[str, Any] = {"tools": [TOOL]} if self._tools else {}
+        more: dict[str, Any] = {"tools": [TOOL]} if self._turn_form.tools else {}
         if self._template_kwargs:
             more["chat_template_kwargs"] = self._template_kwargs
         self.template = await examine(self._transport, self.base_url, self.model, conversations, more)
@@ -318,7 +327,7 @@ class ChatEndpoint:
             **self._sampling_fields,
             **({} if form.temperature is None else {"temperature": form.temperature}),
             self._limit_field: max_tokens,
-            **({"tools": [TOOL], "tool_choice": "auto"} if self._tools else {"stop": list(form.stop)}),
+            **({"tools": [TOOL], "tool_choice": "auto"} if form.tools else {"stop": list(form.stop)}),
             "seed": seed,
             **({"return_token_ids": True, "logprobs": True} if self._record_tokens else {}),
             **({"chat_template_kwargs": self._template_kwargs} if self._template_kwargs else {}),

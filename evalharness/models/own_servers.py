@@ -21,7 +21,14 @@ from evalharness.base.errors import UserError, close_to
 from evalharness.base.machine import core_numbers
 from evalharness.base.settings import openai_hint
 from evalharness.config import SCRIPTED, AgentConfig, PolicyConfig
-from evalharness.models.connections import client_of, examine_template, how_asked, metrics_of, told_of
+from evalharness.models.connections import (
+    client_of,
+    examine_template,
+    how_asked,
+    metrics_of,
+    told_of,
+    turn_form,
+)
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.replicas import Replica, Replicas
 from evalharness.models.serving.arguments import extra_arguments, server_arguments
@@ -92,7 +99,7 @@ def own_servers(
     serve: SharedServers | None,
 ) -> Prepared:
     """Everything that can be checked is checked before a server is started."""
-    what = what_to_serve(config, on_status, tools=agent.acts_by_tools, on_cluster=bool(cluster))
+    what = what_to_serve(config, on_status, tools=agent.chosen.kind.calls_tools, on_cluster=bool(cluster))
     servers_of = (_on_nodes if cluster else _on_this_machine)(config, what.planned.extra)
     return Prepared(
         what.identity,
@@ -279,7 +286,7 @@ def _opening(
                 Replica(
                     "vLLM" if len(servers) == 1 else f"vLLM {index + 1}",
                     client_of(
-                        config, server.base_url, name, server.api_key, reports, tools=agent.acts_by_tools
+                        config, server.base_url, name, server.api_key, reports, turn_form=turn_form(agent)
                     ),
                     server,
                 )
@@ -289,7 +296,7 @@ def _opening(
             stack.push_async_callback(group.close)
             await asyncio.gather(*(replica.endpoint.start() for replica in replicas))
             clients = [replica.endpoint for replica in replicas]
-            template = await examine_template(clients, reports, keep_thinking=agent.keeps_thinking)
+            template = await examine_template(clients, agent, reports)
             facts: dict[str, Any] = {
                 "vllm": servers[0].version,
                 "argv": servers[0].argv,

@@ -209,13 +209,14 @@ class _ReplicaPlayer(Player):
     replica: Replica | None = None
     """Whom it asked last."""
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
+        form = self.form if form is None else replace(form, episode=self.form.episode)
         while True:
             self.group.revive()
             self.replica = replica = await self.group.choose(self.replica)
-            seed = request_seed(replica.endpoint.sampling.seed, self.key, self.sample, turn)
+            seed = request_seed(replica.endpoint.sampling.seed, self.key, self.sample, turn, form.nonce)
             try:
-                return await replica.ask(messages, seed, self.form)
+                return await replica.ask(messages, seed, form)
             except _LostError:
                 continue
             except EndpointError as error:

@@ -11,12 +11,20 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalharness.agents.registry import DEFAULT
 from evalharness.base.errors import UserError
-from evalharness.config import AgentConfig, PolicyConfig
+from evalharness.config import HUMAN, AgentConfig, PolicyConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.api_key import read_key
 from evalharness.models.base import Policy
-from evalharness.models.connections import client_of, examine_template, how_asked, metrics_of, told_of
+from evalharness.models.connections import (
+    client_of,
+    examine_template,
+    how_asked,
+    metrics_of,
+    told_of,
+    turn_form,
+)
 from evalharness.models.endpoint import START_PATIENCE
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Opened, Prepared, Reports, Status
@@ -42,20 +50,21 @@ def prepare(
     agent: AgentConfig = _DEFAULT_AGENT,
     cluster: str | None = None,
     serve: SharedServers | None = None,
+    person: Policy | None = None,
 ) -> Prepared:
     """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
 
     `agent` says how it is talked to, `cluster` where its servers are started. `serve` gives the model's servers, where
-    some are needed; without it the run gets servers of its own.
+    some are needed; without it the run gets servers of its own. `person` answers where the model is `human:NAME`.
     """
     if config.is_scripted:
-        return _scripted(config, specs)
+        return _scripted(config, specs, person)
     if config.is_endpoint:
         return _endpoint(config, agent, on_status)
     return own_servers(config, agent, cluster, on_status, serve)
 
 
-def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
+def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec], person: Policy | None) -> Prepared:
     policy: Policy
     identity: dict[str, Any] = {"kind": "scripted", "name": config.model}
     if config.model == "oracle":
@@ -65,13 +74,22 @@ def _scripted(config: PolicyConfig, specs: Mapping[str, EnvSpec]) -> Prepared:
     elif config.model == "random":
         help_actions = {f: spec.actions.help for f, spec in specs.items() if spec.actions.help}
         policy = RandomPolicy(config.seed, help_actions)
+    elif config.model.startswith(HUMAN):
+        if person is None:
+            name = config.model.removeprefix(HUMAN)
+            raise UserError(
+                f"--model {config.model}: a person plays with: evalharness play TASKS --as {name}"
+            )
+        policy = person
     else:
         from evalharness.records.store import read_episodes, read_manifest
 
         source = Path(config.model.removeprefix("replay:"))
         recorded = read_manifest(source)
-        if recorded.config.acts_by_tools:
-            raise UserError(f"{source} acts by tool calls, which cannot be replayed")
+        if recorded.config.agent_name != DEFAULT:
+            raise UserError(
+                f"{source} was played by the agent {recorded.config.agent_name}, which cannot be replayed"
+            )
         replies = {
             (e.task_id, e.sample): tuple(turn.reply for turn in e.turns) for e in read_episodes(source)
         }
@@ -127,14 +145,14 @@ def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Pr
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
         clients = [
-            client_of(config, url, name, key, reports, expected, tools=agent.acts_by_tools)
+            client_of(config, url, name, key, reports, expected, turn_form=turn_form(agent))
             for url, expected in served.items()
         ]
         replicas = [Replica(client.base_url, client) for client in clients]
         group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
         try:
             await asyncio.gather(*(client.start() for client in clients))
-            template = await examine_template(clients, reports, keep_thinking=agent.keeps_thinking)
+            template = await examine_template(clients, agent, reports)
             facts = {"requests": how_asked(clients), **told_of(template)}
             yield Opened(
                 group, failure=group.failure, facts=facts, metrics=metrics_of(group), template=template

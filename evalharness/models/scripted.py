@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from evalharness.base.errors import UserError
 from evalharness.envs.base import Task
 from evalharness.envs.surface import ActionSurface
-from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply
+from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
 from evalharness.protocol.prompt import Message
 
 
@@ -22,7 +22,7 @@ class _OraclePlayer(Player):
     environment: Environment
     plan: Sequence[str] | None = None
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         if self.plan is None:
             self.plan = await self.environment.oracle()
         if turn > len(self.plan):
@@ -47,7 +47,7 @@ class _ReferencePlayer(Player):
     plan: Sequence[str] | None = None
     name: str = ""
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         if self.plan is None:
             plans = await self.environment.reference_plans()
             if self.number >= len(plans):
@@ -74,7 +74,7 @@ class _RandomPlayer(Player):
     stream: random.Random
     help_surface: ActionSurface
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         offered = await self.environment.valid_actions()
         actions = [action for action in offered if self.help_surface.parse(action.lower()) is None]
         if not actions:
@@ -106,7 +106,7 @@ class RandomPolicy:
 class _ReplayPlayer(Player):
     replies: Sequence[str]
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         if turn > len(self.replies):
             raise PolicyStoppedError("the recorded episode is at its end")
         return Reply(self.replies[turn - 1])

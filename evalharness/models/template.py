@@ -8,16 +8,19 @@ an empty reasoning block that later prompts do not have.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from evalharness.agents.base import Agent, EpisodeStart, Said
+from evalharness.agents.react import ReactAgent
 from evalharness.base.errors import UserError
+from evalharness.envs.surface import ActionSurface
 from evalharness.models.completion import TryFailedError
-from evalharness.protocol import react, tools
-from evalharness.protocol.prompt import Message
-from evalharness.protocol.react import ParsedReply
+from evalharness.protocol import tools
+from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.protocol.tools import ToolCall
 from evalharness.records.tokens import common_prefix
 
 if TYPE_CHECKING:
@@ -51,28 +54,41 @@ class Template:
         )
 
 
-def growing_conversations(*, keep_thinking: bool, by_tools: bool = False) -> list[list[list[Message]]]:
-    """Three conversations, each as the model is sent it turn after turn. `by_tools`: it acts by tool calls."""
-    head: list[Message] = [
-        {"role": "system", "content": "You are a household robot."},
-        {"role": "user", "content": "Goal: put a mug on the desk.\nObservation: You are in a room."},
-    ]
-    replies = (
-        ParsedReply("", "", "Thought: The mug may be on shelf 1.\nAction: go to shelf 1", ()),
-        ParsedReply("", "", "**Thought:** Déjà vu …\n\n  Action:\tlook", ()),
-        ParsedReply("", "", "Thought: x\nAction: take mug 1", (), "First the mug.\n\nThen the desk."),
-    )
+_START = EpisodeStart(
+    task_id="template",
+    family="",
+    kind="",
+    goal="put a mug on the desk.",
+    observation="You are in a room.",
+    max_turns=_TURNS,
+    prompt=PromptFile(
+        environment="", system="You are a household robot.", instruction="Find it.", format_rules=""
+    ),
+    actions=ActionSurface({}),
+)
+_REPLIES = (
+    ("Thought: The mug may be on shelf 1.\nAction: go to shelf 1", ""),
+    ("**Thought:** Déjà vu …\n\n  Action:\tlook", ""),
+    ("Thought: x\nAction: take mug 1", "First the mug.\n\nThen the desk."),
+)
+"""(reply, reasoning)"""
+
+
+def growing_conversations(
+    make: Callable[[], Agent] = ReactAgent, *, keep_thinking: bool = False
+) -> list[list[list[Message]]]:
+    """Three conversations, each as such an agent sends it turn after turn."""
+    call = ToolCall("call", tools.NAME, json.dumps({tools.ARGUMENT: "look"}))
     found = []
-    for reply in replies:
-        seen = "On the shelf 1, you see a mug 1.\n\nNothing else.  "
-        if by_tools:
-            call = tools.ToolCall("call", tools.NAME, "")  # its command is the reply's action
-            turn = tools.turn_messages(
-                replace(reply, action="look"), [call], seen, keep_thinking=keep_thinking
-            )
-        else:
-            turn = react.turn_messages(reply, seen, keep_thinking=keep_thinking)
-        found.append([head + number * turn for number in range(_TURNS)])
+    for text, reasoning in _REPLIES:
+        agent = make()
+        agent.start(replace(_START, keep_thinking=keep_thinking))
+        grown = [list(agent.request().messages)]
+        for _ in range(_TURNS - 1):
+            agent.read(Said(text, reasoning, (call,)))
+            agent.observe("On the shelf 1, you see a mug 1.\n\nNothing else.  ")
+            grown.append(list(agent.request().messages))
+        found.append(grown)
     return found
 
 

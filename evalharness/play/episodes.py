@@ -8,10 +8,10 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from evalharness.base.timing import FamilyTimes, Latencies
-from evalharness.config import RunConfig
+from evalharness.config import AgentConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
-from evalharness.models.base import Environment, Player, Policy, Reply
+from evalharness.models.base import Environment, Player, Policy, Reply, RequestForm
 from evalharness.models.template import Template
 from evalharness.models.tries import AbortedError
 from evalharness.play import loop
@@ -39,7 +39,7 @@ class SeatedPlayer(Player):
     job: Job
     budget: Budget | None = None
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         began = time.perf_counter()
         asked: float | None = None
         try:
@@ -47,7 +47,7 @@ class SeatedPlayer(Player):
             try:
                 async with self.budget.asking() if self.budget else nullcontext():
                     asked = time.perf_counter()
-                    reply = await self.player.reply(messages, turn=turn)
+                    reply = await self.player.reply(messages, turn=turn, form=form)
                     seconds = time.perf_counter() - asked
                     if self.budget:
                         self.budget.count(self.job.key, reply)
@@ -69,7 +69,9 @@ class SeatedPlayer(Player):
 class Episodes:
     """Plays the jobs of one session, each in the environment it is given."""
 
-    config: RunConfig
+    agent: AgentConfig
+    scripted: bool
+    """No model answers: nothing waits for a slot, and nothing is learned for forecasts."""
     specs: Mapping[str, EnvSpec]
     prompts: Mapping[str, PromptFile]
     surfaces: Mapping[str, PlayedSurface]
@@ -82,6 +84,8 @@ class Episodes:
     budget: Budget | None = None
     on_tokens: Callable[[str, int, list[TurnTokens | None]], None] = lambda task_id, sample, tokens: None
     """Gets the tokens of an episode's turns, where they are recorded, before the episode itself is kept."""
+    most_format_errors: float | None = None
+    """Share of replies, 0..1, above which the run ends (`--stop-on-format-errors`)."""
     replies: Replies = field(default_factory=lambda: Replies(0))
     expected_hits: ExpectedHits = field(default_factory=ExpectedHits)
     longest_s: float = 0.0
@@ -95,7 +99,7 @@ class Episodes:
         if replies.turns < ENOUGH:
             return
         self.progress.warning = replies.said()
-        most = self.config.limits.stop_on_format_errors
+        most = self.most_format_errors
         if most is not None and replies.share > most:
             why = replies.said() or f"{replies.errors} of {replies.turns} replies are format errors"
             raise AbortedError(f"{why} (--stop-on-format-errors {most:g})")
@@ -107,7 +111,7 @@ class Episodes:
         def player(world: Environment) -> Player:
             own = self.policy.player(task, job.sample, world)
             players.append(own)
-            if self.config.policy.is_scripted:
+            if self.scripted:
                 return own
             return SeatedPlayer(own, self.slots, times, self._latencies, job, self.budget)
 
@@ -131,10 +135,10 @@ class Episodes:
                 player,
                 prompt=self.prompts[task.family],
                 surface=self.surfaces[task.family],
+                agent=self.agent.chosen.make(),
                 sample=job.sample,
-                max_turns=self.config.agent.turn_limit(self.specs[task.family]),
-                keep_thinking=self.config.agent.history_thinking == "keep",
-                acts_by_tools=self.config.agent.acts_by_tools,
+                max_turns=self.agent.turn_limit(self.specs[task.family]),
+                keep_thinking=self.agent.keeps_thinking,
                 on_turn=on_turn,
                 on_reply=lambda reply: tokens.append(reply.tokens),
             )
@@ -148,10 +152,10 @@ class Episodes:
             times.wall_s += time.perf_counter() - began
         if any(tokens):
             self.on_tokens(task.id, job.sample, tokens)
-        self.expected_hits.add(episode, self.template, tokens)
+        self.expected_hits.add(episode, self.template if self.agent.chosen.kind.appends else None, tokens)
         times.episodes += 1
         times.turns += len(episode.turns)
-        if not self.config.policy.is_scripted:
+        if not self.scripted:
             self.history.note_episode(task, len(episode.turns))
             if episode.turns:
                 self.history.note_tokens(episode)

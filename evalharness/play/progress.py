@@ -48,6 +48,8 @@ class Progress:
     engine: Callable[[], str] = lambda: ""
     """One line on the concurrency and on what the model's server says of itself."""
     forecast: Forecast = field(default_factory=Forecast)
+    on_episode: Callable[[Episode], None] = lambda episode: None
+    """Gets each episode that is finished."""
 
     def __post_init__(self) -> None:
         for name, counts in self.families.items():
@@ -77,6 +79,7 @@ class Progress:
     def finish(self, episode: Episode) -> None:
         self.count_episode(episode.family, episode.success, episode.progress)
         self.forecast.finish((episode.task_id, episode.sample), len(episode.turns))
+        self.on_episode(episode)
 
     def give_up(self, family: str, task_id: str, sample: int) -> None:
         self.families[family].failures += 1

@@ -16,7 +16,7 @@ from typing import Any
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.base.machine import usable_cores
-from evalharness.config import RunConfig
+from evalharness.config import AgentConfig, LimitsConfig, PlaceConfig, PolicyConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.opened import Opened, Prepared, Reports
 from evalharness.models.serving.metrics import ServerInsight
@@ -28,14 +28,14 @@ from evalharness.play.episodes import Episodes
 from evalharness.play.history import History, history_path
 from evalharness.play.progress import Progress
 from evalharness.play.scheduler import Job, Scheduler
-from evalharness.play.sizing import make_pools, make_throttle
+from evalharness.play.sizing import make_pools, request_slots
 from evalharness.play.time_limit import NO_LIMIT, TimeLimit
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
 from evalharness.records.format_trouble import Replies
 from evalharness.records.manifest import Manifest
-from evalharness.records.resolved import CONFIG, resolved
+from evalharness.records.resolved import CONFIG
 from evalharness.records.store import RunStore, read_manifest, write_atomically
 from evalharness.records.summary import Event, Server, Timing
 
@@ -44,7 +44,12 @@ from evalharness.records.summary import Event, Server, Timing
 class Work:
     """What a session has to play, and in which words."""
 
-    config: RunConfig
+    policy: PolicyConfig
+    agent: AgentConfig
+    limits: LimitsConfig
+    place: PlaceConfig
+    resolved: str
+    """`config.yaml` of the run's folder."""
     specs: Mapping[str, EnvSpec]
     prompts: Mapping[str, PromptFile]
     surfaces: Mapping[str, PlayedSurface]
@@ -87,10 +92,10 @@ class Session:
         self.progress = progress
         self.history = history
         self.cores = site.cores or usable_cores()
-        self.slots = make_throttle(work.config, len(work.jobs), self.cores)
+        self.slots = request_slots(work.policy, work.place, len(work.jobs), self.cores)
         self.pools = make_pools(
-            work.config, work.specs, work.jobs, history, site, self.cores,
-            data=work.data, log=store.folder / "workers.log",
+            work.place.workers, work.specs, work.jobs, history, site, self.cores,
+            scripted=work.policy.is_scripted, data=work.data, log=store.folder / "workers.log",
         )  # fmt: skip
         self.events: list[Event] = []
         """Deaths and restarts of servers."""
@@ -102,7 +107,7 @@ class Session:
         InfrastructureError where the policy cannot be opened."""
         async with self._opened(prepared) as opened:
             self.store.begin(manifest.opened(opened.facts or {}).to_json())
-            write_atomically(self.store.folder / CONFIG, resolved(self.work.config))
+            write_atomically(self.store.folder / CONFIG, self.work.resolved)
             on_folder(self.store.folder)
             sessions = len(read_manifest(self.store.folder).sessions)
             spent = await self._play_jobs(opened)
@@ -119,7 +124,7 @@ class Session:
         )
         async with AsyncExitStack() as stack:
             stack.push_async_callback(self._close_pools)
-            if not self.work.config.policy.is_scripted and not self.work.config.policy.is_endpoint:
+            if not self.work.policy.is_scripted and not self.work.policy.is_endpoint:
                 # Simulators are imported while the model is loaded.
                 warming = asyncio.gather(*(pool.warm_up() for pool in self.pools.values()))
                 stack.callback(warming.cancel)
@@ -131,7 +136,7 @@ class Session:
 
     async def _close_pools(self) -> None:
         await asyncio.gather(*(pool.close() for pool in self.pools.values()))
-        if self.work.config.policy.is_scripted:
+        if self.work.policy.is_scripted:
             return  # its episodes are not as long as a model's, and its turns cost what an oracle's search costs
         for family, pool in self.pools.items():
             self.history.note_cost(family, pool.cpu_s, pool.times.turns)
@@ -143,7 +148,8 @@ class Session:
             opened.metrics, on_saturated=self.slots.saturated, on_preempted=self.slots.preempted
         )
         episodes = Episodes(
-            work.config,
+            work.agent,
+            work.policy.is_scripted,
             work.specs,
             work.prompts,
             work.surfaces,
@@ -154,7 +160,8 @@ class Session:
             opened.template,
             work.budget,
             self.store.append_tokens,
-            Replies(work.config.policy.max_tokens, work.config.agent.acts_by_tools),
+            work.limits.stop_on_format_errors,
+            Replies(work.policy.max_tokens, work.agent.chosen.kind.calls_tools),
         )
         scheduler = Scheduler(
             pools=self.pools,
@@ -162,7 +169,7 @@ class Session:
             on_episode=self._keep,
             on_failure=self._note_failure,
             slots=self.slots,
-            attempts=work.config.limits.attempts,
+            attempts=work.limits.attempts,
             cores=self.cores,
             policy_alive=opened.failure,
             halted=self._halted,
@@ -183,8 +190,8 @@ class Session:
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
-        if not work.config.policy.is_scripted:
-            self.history.note_pace(work.config.policy.display_name, progress.turns, wall_s)
+        if not work.policy.is_scripted:
+            self.history.note_pace(work.policy.display_name, progress.turns, wall_s)
         server = insight.summary(wall_s, episodes.expected_hits.share)
         return _Spent(stopped, wall_s, cpu_s, allowed_s, episodes.longest_s, down_s, server)
 
@@ -221,7 +228,7 @@ class Session:
         """What the live view says of concurrency and server."""
         slots = self.slots
         parts = [f"{slots.episodes} episodes in flight"]
-        if not self.work.config.policy.is_scripted:
+        if not self.work.policy.is_scripted:
             parts = [f"concurrency {slots.limit} ({slots.state}), {slots.busy} at the model"]
         if (now := insight.now) is not None:
             server = f"server {now.running:.0f} running, {now.waiting:.0f} waiting, KV {now.kv_usage:.0%}"

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evalharness.config import RunConfig
+from evalharness.config import PlaceConfig, PolicyConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency, ceiling
 from evalharness.models.serving.arguments import option_value
@@ -22,30 +22,34 @@ _FEW_ENVIRONMENTS = 8
 """A worker that holds fewer has to wait for the model most of the time, so it may have as many on busy cores, too."""
 
 
-def make_throttle(config: RunConfig, jobs: int, cores: int) -> AdaptiveConcurrency:
-    pinned = config.policy.concurrency
-    if pinned is None and config.policy.is_scripted:
+def request_slots(policy: PolicyConfig, place: PlaceConfig, jobs: int, cores: int) -> AdaptiveConcurrency:
+    pinned = policy.concurrency
+    if pinned is None and policy.is_scripted:
         # Nothing waits for a model: as many episodes as processes can be at work.
-        pinned = max(2 * cores, sum(config.place.workers.values()))
-    most = option_value(shlex.split(config.policy.vllm_args), "max-num-seqs")
-    servers = max(config.policy.replicas, len(config.policy.endpoints))
+        pinned = max(2 * cores, sum(place.workers.values()))
+    most = option_value(shlex.split(policy.vllm_args), "max-num-seqs")
+    servers = max(policy.replicas, len(policy.endpoints))
     return AdaptiveConcurrency(
         pinned, ceiling=ceiling(servers, int(most) if most and most.isdecimal() else None, jobs)
     )
 
 
 def make_pools(
-    config: RunConfig,
+    workers: Mapping[str, int],
     specs: Mapping[str, EnvSpec],
     jobs: Sequence[Job],
     history: History,
     site: WorkerSite,
     cores: int,
     *,
+    scripted: bool,
     data: Path | None,
     log: Path | None,
 ) -> dict[str, EnvironmentPool]:
-    """Family -> its pool, for the families that have jobs. No process is started yet."""
+    """Family -> its pool, for the families that have jobs. No process is started yet.
+
+    `workers`: family -> processes, where the user says. `scripted`: nothing waits for a model, so an environment is
+    busy all the time."""
     expected: dict[str, float] = {}
     count: dict[str, int] = {}
     for job in jobs:
@@ -56,8 +60,8 @@ def make_pools(
     pools = {}
     for family in sorted(count):
         spec = specs[family]
-        pinned = config.place.workers.get(family)
-        per_worker = 1 if config.policy.is_scripted else spec.worker.envs_per_worker
+        pinned = workers.get(family)
+        per_worker = 1 if scripted else spec.worker.envs_per_worker
         most = min(pinned or _WORKERS_PER_CORE * cores, -(-count[family] // per_worker))
         pools[family] = EnvironmentPool(
             spec,

@@ -115,6 +115,11 @@ def _without_reasoning(reply: str) -> tuple[str, str]:
     return reasoning, text
 
 
+def reasoning_in(reply: str) -> str:
+    """Of a `<think>` block in the reply itself; "" without one."""
+    return _without_reasoning(reply)[0]
+
+
 def _without_echo(text: str) -> tuple[str, bool]:
     """A reply that begins with an observation and then thinks and acts: from there on."""
     labels = list(_LABEL.finditer(text))

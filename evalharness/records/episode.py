@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
@@ -41,6 +41,37 @@ class FailedTry:
     """From sending the request to knowing that it had failed."""
     waited: float
     """Seconds of pause before the next try."""
+
+
+@dataclass(frozen=True)
+class FurtherCall:
+    """A model call whose reply was no action: the agent's own (`Agent.read` said so)."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
+
+    purpose: str
+    """`reflect`, `summarise`, ..."""
+    reply: str
+    reasoning: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = "stop"
+    stopped_by: str | None = None
+    """The stop sequence that ended it, where the server told."""
+    prompt_tokens: Count | None = None
+    completion_tokens: Count | None = None
+    cached_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
+    latency_s: Seconds = 0.0
+    failed_tries: tuple[FailedTry, ...] = ()
+    sent: str | None = None
+    """As in a turn."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            **vars(self),
+            "failed_tries": tuple(dict(vars(failed)) for failed in self.failed_tries),
+            "calls": tuple(dict(vars(call)) for call in self.calls),
+        }
 
 
 @dataclass(frozen=True)
@@ -82,13 +113,21 @@ class Turn:
     """Of `completion_tokens`; None where the server counts none."""
     calls: tuple[ToolCall, ...] = ()
     """Of a run that acts by tool calls; the first was carried out, if it was one of `act`."""
+    further: tuple[FurtherCall, ...] = ()
+    """What the agent asked the model before it asked for the action."""
+    valid_actions: tuple[str, ...] | None = None
+    """Those after the observation, as the agent was given them; None where it does not ask for them."""
+    sent: str | None = None
+    """Hash of the messages that were sent (`agents.guard`); None in runs before it was kept."""
 
     def to_json(self) -> dict[str, Any]:
-        return {
+        data = {
             **vars(self),
             "failed_tries": tuple(dict(vars(failed)) for failed in self.failed_tries),
             "calls": tuple(dict(vars(call)) for call in self.calls),
+            "further": tuple(call.to_json() for call in self.further),
         }
+        return _without_unset(data, ("further", "valid_actions", "sent"))
 
 
 @dataclass(frozen=True)
@@ -99,11 +138,35 @@ class Trim:
 
     turn: Index
     dropped: Index
+    call: Index = 0
+    """Before which of the turn's requests."""
+
+    def to_json(self) -> dict[str, Any]:
+        return _without_unset(dict(vars(self)), ("call",))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """An earlier trial at the task, of an agent that tries again after it has reflected."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = STORED
+
+    turns: tuple[Turn, ...]
+    progress: Fraction
+    success: bool
+    solved: bool
+    ended_by: EndedBy
+    trims: tuple[Trim, ...] = ()
+    further: tuple[FurtherCall, ...] = ()
+    """Calls after its last turn: the reflection."""
+
+    def to_json(self) -> dict[str, Any]:
+        return {**vars(self), **_parts(self)}
 
 
 @dataclass(frozen=True)
 class Episode:
-    """A played sample of a task."""
+    """A played sample of a task. Of an agent with several trials, turns and scores are those of the last one."""
 
     __pydantic_config__: ClassVar[ConfigDict] = STORED
 
@@ -136,8 +199,24 @@ class Episode:
     """Name of the known plan that was carried out; None where the policy chose its actions itself."""
     figures: Mapping[str, float] = field(default_factory=dict)
     """Further numbers about the whole episode, of a family that has some (`OwnBenchmark.scores`)."""
+    further: tuple[FurtherCall, ...] = ()
+    """Calls after the last turn, whose turn was never finished."""
+    earlier: tuple[Trial, ...] = ()
+    """The trials before the last one, none of them a success."""
+    first_valid_actions: tuple[str, ...] | None = None
+    """Those after the first observation, where the agent asks for them."""
     outside: Outside | None = None
     """Of an agent from outside (`--agent external`)."""
+
+    @property
+    def model_calls(self) -> Iterator[Turn | FurtherCall]:
+        """All that the model was asked, in order, those of earlier trials included."""
+        parts: list[Trial | Episode] = [*self.earlier, self]
+        for part in parts:
+            for turn in part.turns:
+                yield from turn.further
+                yield turn
+            yield from part.further
 
     @property
     def valid_turns(self) -> int:
@@ -155,23 +234,23 @@ class Episode:
 
     @property
     def prompt_tokens(self) -> int:
-        """Sum over turns; a turn whose server reported none counts as 0."""
-        return sum(turn.prompt_tokens or 0 for turn in self.turns)
+        """Sum over all calls; one whose server reported none counts as 0."""
+        return sum(call.prompt_tokens or 0 for call in self.model_calls)
 
     @property
     def cached_tokens(self) -> int:
         """Of `prompt_tokens`, those that the server found in its cache."""
-        return sum(min(turn.cached_tokens or 0, turn.prompt_tokens or 0) for turn in self.turns)
+        return sum(min(call.cached_tokens or 0, call.prompt_tokens or 0) for call in self.model_calls)
 
     @property
     def completion_tokens(self) -> int:
-        """Sum over turns; a turn whose server reported none counts as 0."""
-        return sum(turn.completion_tokens or 0 for turn in self.turns)
+        """Sum over all calls; one whose server reported none counts as 0."""
+        return sum(call.completion_tokens or 0 for call in self.model_calls)
 
     @property
     def reasoning_tokens(self) -> int:
-        """Sum over turns; a turn whose server counted none counts as 0."""
-        return sum(turn.reasoning_tokens or 0 for turn in self.turns)
+        """Sum over all calls; one whose server counted none counts as 0."""
+        return sum(call.reasoning_tokens or 0 for call in self.model_calls)
 
     @property
     def outcome(self) -> dict[str, Any]:
@@ -194,17 +273,29 @@ class Episode:
         # Not `asdict`: it copies every text and number, 1.2 ms for an episode of 30 turns.
         data = {
             **vars(self),
-            "turns": tuple(turn.to_json() for turn in self.turns),
-            "trims": tuple(dict(vars(trim)) for trim in self.trims),
+            **_parts(self),
             "figures": dict(self.figures),
+            "earlier": tuple(trial.to_json() for trial in self.earlier),
         }
-        if not self.figures:
-            del data["figures"]
-        if self.outside is None:
-            del data["outside"]
-        else:
+        if self.outside is not None:
             data["outside"] = self.outside.to_json()
-        return data
+        return _without_unset(data, ("figures", "further", "earlier", "first_valid_actions", "outside"))
+
+
+def _parts(played: Trial | Episode) -> dict[str, Any]:
+    return {
+        "turns": tuple(turn.to_json() for turn in played.turns),
+        "trims": tuple(trim.to_json() for trim in played.trims),
+        "further": tuple(call.to_json() for call in played.further),
+    }
+
+
+def _without_unset(data: dict[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+    """Keys that few runs have are written where they say something: old lines stay as they were."""
+    for key in keys:
+        if not data[key]:
+            del data[key]
+    return data
 
 
 @cache

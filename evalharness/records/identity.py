@@ -2,7 +2,7 @@
 
 | part | what it tells apart |
 |---|---|
-| `config` | the options that change results (`RunConfig.identity`) |
+| `config` | the options that change results (`config.run`) |
 | `model` | which model answered: a checkpoint's hash, what an endpoint's server says it serves, the name of a script |
 | `tasks_sha256` | the tasks of each family |
 | `prompts_sha256` | the prompt file of each family |
@@ -17,19 +17,19 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evalharness.config import RunConfig
 from evalharness.envs.base import Task, tasks_hash
 
 
 def run_identity(
-    config: RunConfig,
+    config: Mapping[str, Any],
     tasks: Mapping[str, Sequence[Task]],
     prompts: Mapping[str, str],
     model: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """`tasks` and `prompts` (SHA-256 of the file) by family; `model` as in `policy.opened.Prepared.identity`."""
+    """`config`: the options that results depend on. `tasks` and `prompts` (SHA-256 of the file) by family; `model` as
+    in `models.opened.Prepared.identity`."""
     return {
-        "config": config.identity(),
+        "config": dict(config),
         "model": dict(model),
         "tasks_sha256": {family: tasks_hash(listed) for family, listed in tasks.items()},
         "prompts_sha256": dict(prompts),

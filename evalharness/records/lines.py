@@ -64,10 +64,15 @@ class LineFile:
         self._file: IO[bytes] | None = None
 
     def drop_torn_line(self) -> None:
-        """Cut off a last line that was never finished. A whole one that lacks only its newline is kept."""
-        if not self.path.exists():
+        """Cut off a last line that was never finished. A whole one that lacks only its newline is kept.
+
+        Raises UserError where the file cannot be read."""
+        try:
+            data = read_bytes(self.path)
+        except FileNotFoundError:
             return
-        data = read_bytes(self.path)
+        except OSError as error:
+            raise UserError(f"{self.path} is not readable: {error.strerror}") from None
         if not data or data.endswith(b"\n"):
             return
         start = data.rfind(b"\n") + 1

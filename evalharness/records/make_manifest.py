@@ -62,7 +62,7 @@ def make_manifest(
     for task in tasks:
         by_family.setdefault(task.family, []).append(task)
     limits = {family: config.agent.turn_limit(specs[family]) for family in by_family}
-    identity = run_identity(config, by_family, prompts, model)
+    identity = run_identity(config.identity(), by_family, prompts, model)
     if own := {f: limit for f, limit in limits.items() if limit != identity["config"]["max_turns"]}:
         identity["turn_limits"] = own
     return Manifest.of(

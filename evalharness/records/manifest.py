@@ -7,7 +7,21 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
+from evalharness.agents.registry import ChosenAgent, agent_named, agent_recorded
 from evalharness.records.stored import SCHEMA, Count, Counts, Limit, Stored
+
+
+class AgentIdentity(Stored):
+    """Which agent acted."""
+
+    name: str
+    """As its class calls itself."""
+    version: int
+    """What the agent's class says of itself."""
+    options: dict[str, Any]
+    """All of its options, those left at their defaults included."""
+    code_sha256: str | None = None
+    """Of the file that its class is in; not there for agents of the harness."""
 
 
 class RunOptions(Stored):
@@ -27,14 +41,30 @@ class RunOptions(Stored):
     """The perturbation of the action surface."""
     action_interface: str | None = None
     """`tools`; not there, or `react`: actions are a line of text."""
+    agent: AgentIdentity | None = None
+    """Of agents other than `react` and `tools` without options."""
     limit: int | None = None
     """Only so many tasks of each family, the first."""
     sample: int | None = None
     """Only so many tasks of each family, drawn with the suite's seed."""
 
     @property
-    def acts_by_tools(self) -> bool:
-        return self.action_interface == "tools"
+    def agent_name(self) -> str:
+        return self.agent.name if self.agent is not None else self.action_interface or "react"
+
+    @property
+    def chosen_agent(self) -> ChosenAgent | None:
+        """None where the very agent of the run is not here: its messages cannot be made again then."""
+        if self.agent is None:
+            return agent_named(self.action_interface or "react")
+        return agent_recorded(self.agent.name, self.agent.version, self.agent.options, self.agent.code_sha256)
+
+    @property
+    def agent_said(self) -> str:
+        """Name and options, as tables say it."""
+        options = self.agent.options if self.agent is not None else {}
+        said = ", ".join(f"{name}={value}" for name, value in options.items())
+        return f"{self.agent_name} ({said})" if said else self.agent_name
 
 
 class Identity(Stored):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
 from evalharness.base.settings import quoted
-from evalharness.config import SAMPLING, RunConfig
+from evalharness.config import SAMPLING, PolicyConfig
 
 CONFIG = "config.yaml"
 _HEAD = """\
@@ -18,17 +19,15 @@ _HEAD = """\
 _JSON = ("chat_template_kwargs", "extra_body")
 
 
-def resolved(config: RunConfig) -> str:
+def resolved(options: Mapping[str, Any], policy: PolicyConfig) -> str:
     """As YAML. Without the run's folder, which `-o` names, and without what is not set."""
-    data: dict[str, Any] = config.options()
+    data = dict(options)
     del data["output"], data["more_endpoints"]
-    if config.policy.more_endpoints:
-        data["model"] = list(config.policy.endpoints)
-    if config.policy.sampling == "model":  # what is not said is the model's to say
+    if policy.more_endpoints:
+        data["model"] = list(policy.endpoints)
+    if policy.sampling == "model":  # what is not said is the model's to say
         data = {
-            key: value
-            for key, value in data.items()
-            if key not in SAMPLING or key in config.policy.model_fields_set
+            key: value for key, value in data.items() if key not in SAMPLING or key in policy.model_fields_set
         }
     for name in _JSON:
         data[name] = json.loads(data[name] or "{}")

@@ -15,7 +15,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -26,6 +25,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from evalharness.base.errors import DamageWarning, InfrastructureError, UserError
+from evalharness.base.locks import lock, open_lock
 from evalharness.base.paths import write_whole
 from evalharness.base.reading import read_bytes, read_json, read_object
 from evalharness.records.episode import Episode, read_episode
@@ -175,18 +175,16 @@ class RecordFolder:
         path = self.folder / LOCK
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            file = path.open("ab")
+            file = open_lock(path)
         except OSError as error:
             raise UserError(
                 f"cannot write to {self.folder}: {error.strerror}; choose another with -o DIR"
             ) from None
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not lock(file):
             file.close()
             raise UserError(
                 f"another evalharness is writing to {self.folder}; wait for it, or choose another folder with -o DIR"
-            ) from None
+            )
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(os.fstat(file.fileno()), path.stat()):
                 return file

@@ -69,10 +69,14 @@ def refuse_later(path: Path, manifest: object) -> None:
         )
 
 
+_LONGEST_NAME = 80
+
+
 def why(error: ValidationError) -> str:
     """The first of what is wrong, `identity.config.samples: input should be a valid integer`."""
     first = error.errors(include_url=False, include_input=False)[0]
-    key = ".".join(str(part) if str(part).isprintable() else ascii(part) for part in first["loc"])
+    names = (str(part) if str(part).isprintable() else ascii(part) for part in first["loc"])
+    key = ".".join(name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}..." for name in names)
     text = first["msg"].removeprefix("Value error, ")
     text = text[:1].lower() + text[1:]
     return f"{key}: {text}" if key else text

@@ -148,12 +148,6 @@ def comparable_groups(runs: Sequence[ScoredRun]) -> tuple[list[list[int]], dict[
 def require_comparable(runs: list[ScoredRun]) -> None:
     require_same(runs, "suite", lambda r: r.suite, "their tasks are not the same")
     require_same_turns(runs, "run one of them again with the --max-turns of the other")
-    require_same(
-        runs,
-        "action interface",
-        lambda r: r.action_interface,
-        "run one of them again with the --action-interface of the other",
-    )
     for run in runs[1:]:
         for family, labels in runs[0].manifest.labels.items():
             other = run.manifest.labels.get(family, labels)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from evalharness.base.errors import DamageWarning
-from evalharness.base.paths import cache_folder, ranges_folder, write_whole
+from evalharness.base.paths import cache_folder, ranges_folder, real_path, write_whole
 from evalharness.base.version import __version__
 from evalharness.records.files import EPISODES, ERRORS, MANIFEST, SUMMARY
 
@@ -86,7 +86,7 @@ def _write(path: Path, value: dict[str, Any]) -> None:
 
 
 def _file(folder: Path) -> Path:
-    name = hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:32]
+    name = hashlib.sha256(str(real_path(folder)).encode("utf-8", "surrogateescape")).hexdigest()[:32]
     return cache_folder() / "summaries" / f"{name}.json"
 
 

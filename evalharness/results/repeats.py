@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
+from evalharness.base.paths import real_path
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 
 _MAY_DIFFER = ("seed", "samples")
@@ -34,7 +35,7 @@ def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
     first = runs[0]
     if len(runs) == 1:
         return first
-    folders = [run.folder.resolve() for run in runs]
+    folders = [real_path(run.folder) for run in runs]
     for i, run in enumerate(runs):
         if folders[i] in folders[:i]:
             raise UserError(f"{run.folder} is given twice: a run is no repeat of itself")

@@ -27,6 +27,7 @@ _TELLS: Mapping[str, Callable[[Any], str]] = {
     "samples": lambda value: f"{value} samples",
     "max_turns": lambda value: f"at most {value} turns",
     "action_interface": lambda value: str(value or "react"),
+    "agent": lambda value: str(value["name"] if isinstance(value, Mapping) else "react"),
 }
 """Options that tell runs of one model apart, as a person says them, in the order in which they are tried."""
 

@@ -85,9 +85,9 @@ class ScoredRun:
         return self.manifest.user_labels
 
     @property
-    def action_interface(self) -> str:
-        """`react`, or `tools`."""
-        return self.manifest.config.action_interface or "react"
+    def agent(self) -> str:
+        """Its name, and its options where it has some."""
+        return self.manifest.config.agent_said
 
     @property
     def titles(self) -> Mapping[str, str]:

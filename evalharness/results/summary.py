@@ -44,7 +44,7 @@ class Summing:
         self.manifest = read_manifest(folder)
         self.scores: list[EpisodeScore] = []
         config = self.manifest.config
-        self._replies = Replies(config.max_tokens or 0, config.acts_by_tools)
+        self._replies = Replies(config.max_tokens or 0, config.agent_name == "tools")
 
     def add(self, episode: Episode) -> None:
         self.scores.append(EpisodeScore.of(self._replies.seen(episode)))

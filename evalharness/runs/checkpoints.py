@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.config import RunConfig
+from evalharness.config import RunConfig, SelectionConfig
 from evalharness.models.serving.checkpoint import CheckpointError, check_checkpoint
 from evalharness.models.serving.lora import check_adapter, is_adapter
 from evalharness.runs.study import SELECT
@@ -110,7 +110,7 @@ def runs_of(
     return runs
 
 
-def select_seed(text: str | None, config: RunConfig) -> int | None:
+def select_seed(text: str | None, reported: SelectionConfig) -> int | None:
     """The seed in `open:SEED`. Raises UserError where that is the suite of the run itself."""
     if text is None:
         return None
@@ -118,7 +118,7 @@ def select_seed(text: str | None, config: RunConfig) -> int | None:
     if suite != "open" or not (seed or "0").isdecimal():
         raise UserError(f"--select-on {text}: give open:SEED, a seed of the open suite")
     number = int(seed or 0)
-    if (config.selection.suite, config.selection.suite_seed) == ("open", number):
+    if (reported.suite, reported.suite_seed) == ("open", number):
         raise UserError(
             f"--select-on {text} is the suite that is reported; choose on another seed (evalharness suite build "
             "--suite-seed N), or report another suite"

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from evalharness.agents.base import EpisodeStart
 from evalharness.base.errors import UserError
 from evalharness.config import RunConfig
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
 from evalharness.models.served import NoAnswerError
-from evalharness.play import loop
 from evalharness.play.history import History, history_path
 from evalharness.protocol.prompt import Message
 from evalharness.records.identity import changes
@@ -151,15 +151,18 @@ def _first_prompt(config: RunConfig, chosen: Chosen, task: Task, data: Path | No
     environment = spec.make(data)
     try:
         observation, _ = environment.reset(options={"task": task})
-        return loop.opening(
-            task,
-            surface.names(environment.goal),
-            surface.observation(observation),
-            prompt=chosen.prompts[task.family],
-            surface=surface,
-            max_turns=config.agent.turn_limit(spec),
-            acts_by_tools=config.agent.acts_by_tools,
+        agent = config.agent.chosen.make()
+        goal, first = surface.names(environment.goal), surface.observation(observation)
+        valid = (
+            tuple(map(surface.action, environment.valid_actions())) if agent.wants_valid_actions() else None
         )
+        prompt = surface.prompt(chosen.prompts[task.family].for_kind(task.kind))
+        limit = config.agent.turn_limit(spec)
+        start = EpisodeStart(
+            task.id, task.family, task.kind, goal, first, limit, prompt, surface.perturbed, valid
+        )
+        agent.start(start)
+        return agent.request().messages
     except OSError as error:
         raise UserError(f"{spec.title} does not start: {error}; see: evalharness doctor") from None
     finally:

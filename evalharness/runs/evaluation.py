@@ -14,6 +14,7 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.config import RunConfig
 from evalharness.envs import specs as installed_specs
 from evalharness.envs.base import EnvSpec, Task
+from evalharness.models.base import Policy
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
@@ -30,6 +31,7 @@ from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.make_manifest import make_manifest
+from evalharness.records.resolved import resolved
 from evalharness.records.store import MANIFEST, RunStore, read_episodes, read_manifest
 from evalharness.records.summary import Summary
 from evalharness.results.kept_summary import keep_summary
@@ -115,13 +117,14 @@ def evaluate(
     data: Path | None = None,
     watch: Watch = unwatched,
     serve: SharedServers | None = None,
+    person: Policy | None = None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Outcome:
     """Run `config`, or continue it when its folder holds an unfinished run of the same configuration.
 
-    `data` is the user's data folder; `serve` gives the run a model server that outlives it (`prepare`); `on_folder` is
-    given the run's folder once it is there to stay. Raises UserError for what the user can fix; infrastructure failures
-    are recorded, and the outcome says so.
+    `data` is the user's data folder; `serve` gives the run a model server that outlives it, and `person` answers for a
+    `human:NAME` (`prepare`); `on_folder` is given the run's folder once it is there to stay. Raises UserError for what
+    the user can fix; infrastructure failures are recorded, and the outcome says so.
     """
     clock, chosen = TimeLimit(config.limits.time_limit), choose(config, data)
     specs, tasks, prompts, spoken = chosen.specs, chosen.tasks, chosen.prompts, chosen.surfaces
@@ -137,7 +140,7 @@ def evaluate(
     prices = prices_of(config.policy)
 
     with watch(progress):
-        prepared = _prepared(config, specs, set_status, serve)
+        prepared = _prepared(config, specs, set_status, serve, person)
         folder = config.folder(prepared.address)
         with RunStore(folder) as store:
             manifest = make_manifest(
@@ -179,7 +182,10 @@ def evaluate(
                     on_status=set_status,
                     lasting=serve.lasting if serve else None,
                 ) as site:
-                    work = Work(config, specs, prompts, spoken, data, jobs, budget, clock)
+                    work = Work(
+                        config.policy, config.agent, config.limits, config.place,
+                        resolved(config.options(), config.policy), specs, prompts, spoken, data, jobs, budget, clock,
+                    )  # fmt: skip
                     session = Session(work, store, progress, history, site)
                     result = run_to_end(session.play(prepared, manifest, on_folder))
                 stopped = result.stopped
@@ -198,12 +204,14 @@ def _prepared(
     specs: Mapping[str, EnvSpec],
     on_status: Callable[[str], None],
     serve: SharedServers | None,
+    person: Policy | None = None,
 ) -> Prepared:
     """`prepare`; where no server answers, the error names the run that may be there already."""
     try:
         prepared = prepare(
-            config.policy, specs, on_status, agent=config.agent, cluster=config.place.cluster, serve=serve
-        )
+            config.policy, specs, on_status, agent=config.agent, cluster=config.place.cluster, serve=serve,
+            person=person,
+        )  # fmt: skip
         _require_as_telling(config, prepared)
         return prepared
     except NoAnswerError as error:

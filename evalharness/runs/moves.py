@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 from evalharness.base.errors import UserError
+from evalharness.base.paths import real_path
 from evalharness.records.store import EPISODES, MANIFEST, read_manifest
 from evalharness.runs.listing import is_being_written
 from evalharness.runs.study import STUDY, read_study
@@ -73,7 +74,7 @@ def move(folder: Path, target: Path) -> Path:
     if (study := _study_of(folder)) is not None:
         raise UserError(f"{folder} is a part of the study {study}; move that as a whole")
     if target.is_dir() and not ((target / MANIFEST).exists() or (target / STUDY).exists()):
-        target = target / folder.resolve().name
+        target = target / real_path(folder).name
     if target.exists() or target.is_symlink():
         raise UserError(f"{target} is there already; choose another name")
     if target.absolute().is_relative_to(folder.absolute()):

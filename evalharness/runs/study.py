@@ -23,6 +23,8 @@ from evalharness.models.serving.model_server import SharedServers
 from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
 from evalharness.runs.evaluation import Outcome, Watch, evaluate, unwatched
 
+Runs = Mapping[str, RunConfig]
+"""Name -> run, in the order in which they are played."""
 SCHEMA = 1
 STUDY = "study.json"
 SELECT = ".select"
@@ -67,7 +69,7 @@ def study_folder(config: RunConfig, kind: str) -> Path:
 def play(
     kind: str,
     folder: Path,
-    runs: Mapping[str, RunConfig],
+    runs: Runs,
     *,
     elsewhere: Mapping[str, Path] | None = None,
     data: Path | None = None,

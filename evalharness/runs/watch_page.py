@@ -113,9 +113,9 @@ class Viewed:
         for folder, manifest in zip(self.folders, manifests, strict=True):
             self._titles |= manifest.titles
             limits = manifest.turn_limits
-            by_tools = manifest.config.acts_by_tools
+            agent = manifest.config.chosen_agent
             records = RunRecords(
-                self.tasks, self.prompts, max(limits.values()), limits, by_tools, chosen=self.chosen
+                self.tasks, self.prompts, max(limits.values()), limits, agent, chosen=self.chosen
             )
             records.adaptation = Adaptation.of(manifest.options)
             self.feeds.append(Feed(folder, records))

@@ -12,7 +12,7 @@ from pydantic import Field
 from evalharness.base.errors import UserError
 from evalharness.cli import make_parser
 from evalharness.cli.options import add_run_options, help_of, run_options
-from evalharness.cli.reference import page, subcommands
+from evalharness.cli.reference import pages, subcommands
 from evalharness.config import OPTIONS, Option, Part, RunConfig, make_config, option_of
 
 
@@ -83,7 +83,7 @@ def test_the_identity_of_a_run_has_these_options() -> None:
 
 def test_every_field_is_documented_and_every_flag_is_there() -> None:
     flags = run_options(subcommands(make_parser())["run"])
-    options = page().partition("## Options of a run")[2].partition("\n## ")[0]
+    options = pages()["index.md"].partition("## Options of a run")[2].partition("\n## ")[0]
     results, operational = options.split("Results do not depend on these:")
     for name, field in OPTIONS.items():
         assert help_of(field), f"{name} has no docstring"

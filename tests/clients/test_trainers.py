@@ -20,7 +20,7 @@ from command_line import surroundings
 from env_server import COMPASS, EnvServer, serving
 
 from evalharness.envs.base import EnvSpec
-from evalharness.models.base import Player, Reply
+from evalharness.models.base import Player, Reply, RequestForm
 from evalharness.play.loop import play
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
@@ -311,7 +311,9 @@ async def _scored(spec: EnvSpec, task_id: str, said: Sequence[Sequence[str]]) ->
     class Speaker(Player):
         asked: list[Message]
 
-        async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        async def reply(
+            self, messages: list[Message], *, turn: int, form: RequestForm | None = None
+        ) -> Reply:
             self.asked = list(messages)
             text, reason = said[turn - 1]
             return Reply(text, finish_reason=reason)

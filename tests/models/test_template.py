@@ -12,9 +12,11 @@ import pytest
 from chat_server import ChatServer, completion
 from empty_checkpoint import make_empty_checkpoint
 
+from evalharness.agents.tools import ToolsAgent
 from evalharness.base.errors import UserError
 from evalharness.config import RunConfig, make_config
 from evalharness.envs import specs
+from evalharness.models.base import RequestForm
 from evalharness.models.endpoint import ChatEndpoint, Sampling
 from evalharness.models.resolve import prepare
 from evalharness.models.template import Template, growing_conversations, judge
@@ -117,9 +119,9 @@ async def test_a_run_by_tool_calls_is_examined_as_it_is_played() -> None:
         )
 
     async with ChatServer(tokenize=tokenize, detokenize=text_of).running() as server:
-        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), tools=True)
+        endpoint = ChatEndpoint(server.url, "toy", sampling=Sampling(), turn_form=RequestForm(tools=True))
         await endpoint.start()
-        found = await endpoint.examine_template()
+        found = await endpoint.examine_template(ToolsAgent)
         await endpoint.close()
     assert found is not None
     assert not found.append_only

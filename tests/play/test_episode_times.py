@@ -18,7 +18,7 @@ from evalharness.base.timing import CallTimes, FamilyTimes, Latencies
 from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
-from evalharness.models.base import Player, Reply
+from evalharness.models.base import Player, Reply, RequestForm
 from evalharness.play.efficiency import report
 from evalharness.play.episodes import SeatedPlayer
 from evalharness.play.loop import play
@@ -58,7 +58,7 @@ class Busy:
 class Speaker(Player):
     """Says one action, then words without any."""
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         return Reply("Thought: go\nAction: look" if turn == 1 else "hello")
 
 
@@ -106,7 +106,9 @@ def test_shares_of_the_time_add_up_to_one(excess: float) -> None:
 
 async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() -> None:
     class Failing(Player):
-        async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+        async def reply(
+            self, messages: list[Message], *, turn: int, form: RequestForm | None = None
+        ) -> Reply:
             await asyncio.sleep(0)
             raise InfrastructureError("no")
 

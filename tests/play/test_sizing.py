@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from evalharness.config import RunConfig
+from evalharness.config import make_config
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.envs.sciworld import SPEC
 from evalharness.play.cluster import WorkerSite
@@ -21,9 +21,12 @@ from evalharness.play.workers.process import WorkerProcess
 def pool_of(spec: EnvSpec, episodes: int, **options: Any) -> EnvironmentPool:
     """On two cores."""
     jobs = [Job(Task(f"x/{i}", spec.family, "open", i, "g", "easy", "k"), 0) for i in range(episodes)]
-    config = RunConfig.of(**{"model": "http://h/v1", "suite": "open", **options})
+    config = make_config({"model": "http://h/v1", "suite": "open", **options})
     site = WorkerSite(WorkerProcess)
-    pools = make_pools(config, {spec.family: spec}, jobs, History(), site, 2, data=None, log=None)
+    pools = make_pools(
+        config.place.workers, {spec.family: spec}, jobs, History(), site, 2,
+        scripted=config.policy.is_scripted, data=None, log=None,
+    )  # fmt: skip
     return pools[spec.family]
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from typing import Any
 
 from made_runs import made_episode, make_task
 
 from evalharness.protocol.tools import ToolCall
-from evalharness.records.episode import FailedTry, Trim
+from evalharness.records.episode import FailedTry, FurtherCall, Trial, Trim, Turn, read_episode
 
 
 def test_every_field_is_stored_as_it_is() -> None:
@@ -20,9 +21,26 @@ def test_every_field_is_stored_as_it_is() -> None:
         format_errors=("no_action",),
         subgoals_completed=(0, 1),
     )
-    whole = replace(episode, turns=(turn, *episode.turns[1:]), trims=(Trim(3, 2),), figures={"joint": 0.5})
+    further = FurtherCall("summarise", "so far", sent="ab")
+    asked = replace(turn, further=(further,), valid_actions=("look",), sent="cd")
+    trial = Trial((asked,), 0.5, False, False, "turn_limit", (Trim(1, 1, 1),), (further,))
+    whole = replace(
+        episode, turns=(asked, *(replace(t, **vars_of(asked)) for t in episode.turns[1:])), trims=(Trim(3, 2, 1),),
+        figures={"joint": 0.5}, further=(further,), earlier=(trial,), first_valid_actions=("look",),
+    )  # fmt: skip
     assert whole.to_json() == asdict(whole)
     assert json.dumps(whole.to_json()) == json.dumps(asdict(whole))
+    assert read_episode(json.dumps(whole.to_json()).encode()) == whole
+
+
+def vars_of(turn: Turn) -> dict[str, Any]:
+    return {name: getattr(turn, name) for name in ("further", "valid_actions", "sent")}
+
+
+def test_what_few_agents_have_is_stored_where_it_is_there() -> None:
+    plain = made_episode(make_task("babyai", 1)).to_json()
+    assert {"further", "earlier", "first_valid_actions"}.isdisjoint(plain)
+    assert all({"further", "valid_actions"}.isdisjoint(turn) for turn in plain["turns"])
 
 
 def test_figures_are_stored_where_there_are_some() -> None:

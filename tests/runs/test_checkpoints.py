@@ -123,10 +123,10 @@ def test_adapters_are_runs_beside_their_base_and_full_weights_are_not(tmp_path: 
 
 def test_the_suite_that_is_reported_cannot_choose(tmp_path: Path) -> None:
     config = RunConfig.of(model="x", suite="open", suite_seed=3)
-    assert select_seed("open:4", config) == 4
+    assert select_seed("open:4", config.selection) == 4
     for text, complaint in (("open:3", "is the suite that is reported"), ("agentboard", "give open:SEED")):
         with pytest.raises(UserError, match=complaint):
-            select_seed(text, config)
+            select_seed(text, config.selection)
 
 
 def test_a_watch_ends_when_nothing_new_has_come_for_long_enough() -> None:

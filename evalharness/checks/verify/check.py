@@ -16,23 +16,24 @@ from evalharness.checks.verify.findings import Finding, FolderCheck
 from evalharness.checks.verify.options import (
     config_findings,
     config_notes,
-    is_scripted,
     manifest_findings,
     turn_findings,
 )
 from evalharness.checks.verify.remembered import content_key, require_files
 from evalharness.checks.verify.replay import How, replay
 from evalharness.checks.verify.totals import Tables, summary_findings
-from evalharness.config import RunConfig
+from evalharness.config import PlaceConfig, PolicyConfig, is_scripted
 from evalharness.envs import specs as installed_specs
 from evalharness.models.event_loop import run_to_end
 from evalharness.play.cluster import worker_site
 from evalharness.play.history import History
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.scheduler import Job, Scheduler
-from evalharness.play.sizing import make_pools, make_throttle
+from evalharness.play.sizing import make_pools, request_slots
 from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.perturb import PlayedSurface, surfaces
+from evalharness.protocol.played_prompt import played_prompt
+from evalharness.protocol.prompt import Adaptation, PromptFile
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import EPISODES, EpisodeKey, read_failures, read_manifest
@@ -91,7 +92,7 @@ class _Check:
     def read(self) -> None:
         """Every line of `episodes.jsonl`, without replaying it."""
         tables = Tables(self.folder, self.manifest)
-        samples = self.about.config.selection.samples
+        samples = self.about.selection.samples
         for number, offset, episode in self._lines():
             where = f"{EPISODES}, line {number}"
             if isinstance(episode, str):
@@ -140,34 +141,29 @@ class _Check:
 
     def play(self, watch: Watch) -> None:
         families = sorted({job.task.family for job in self._jobs})
-        config = RunConfig.of(
-            model="oracle", suite=self.about.config.selection.suite
-        )  # how many processes, nothing else
-        spoken = surfaces(installed_specs(), families, self.about.config.agent.perturb)
+        spoken = surfaces(installed_specs(), families, self.about.agent.perturb)
         counts = {f: FamilyProgress(sum(job.task.family == f for job in self._jobs)) for f in families}
         progress = Progress(counts)
         progress.expect({(job.task.id, job.sample): job.expected_turns for job in self._jobs})
         if self._jobs:
             with watch(progress):
-                run_to_end(self._replay_all(config, spoken, progress))
+                run_to_end(self._replay_all(spoken, progress))
 
-    async def _replay_all(
-        self, config: RunConfig, spoken: Mapping[str, PlayedSurface], progress: Progress
-    ) -> None:
+    async def _replay_all(self, spoken: Mapping[str, PlayedSurface], progress: Progress) -> None:
         limits = self.manifest.turn_limits
-        scripted = is_scripted(self.manifest.options)
+        scripted = is_scripted(str(self.manifest.options.get("model")))
+        agent = self.manifest.config.chosen_agent
+        keep_thinking = self.manifest.options.get("history_thinking") == "keep"
 
         async def one(job: Job, environment: RemoteEnvironment) -> Episode:
             family = job.task.family
-            how = How(
-                limits[family],
-                self.manifest.config.acts_by_tools,
-                self.manifest.model_text,
-                scripted,
-            )
             progress.families[family].running += 1
             try:
                 recorded = self._episode(job)
+                how = How(
+                    limits[family], agent, self._prompt_of(recorded), keep_thinking,
+                    self.manifest.model_text, scripted,
+                )  # fmt: skip
                 played, findings = await replay(recorded, job.task, environment, spoken[family], how)
             finally:
                 progress.families[family].running -= 1
@@ -188,7 +184,15 @@ class _Check:
         cores = usable_cores()
         with worker_site(None) as site:
             pools = make_pools(
-                config, installed_specs(), self._jobs, History(), site, cores, data=self.data, log=None
+                {},
+                installed_specs(),
+                self._jobs,
+                History(),
+                site,
+                cores,
+                scripted=True,
+                data=self.data,
+                log=None,
             )
             async with AsyncExitStack() as stack:
                 for pool in pools.values():
@@ -198,11 +202,19 @@ class _Check:
                     play=one,
                     on_episode=keep,
                     on_failure=failed,
-                    slots=make_throttle(config, len(self._jobs), cores),
+                    slots=request_slots(PolicyConfig(model="oracle"), PlaceConfig(), len(self._jobs), cores),
                     attempts=_ATTEMPTS,
                     cores=cores,
                 )
                 await scheduler.run(self._jobs)
+
+    def _prompt_of(self, episode: Episode) -> PromptFile | None:
+        """None where no prompt file of the episode's hash is at hand."""
+        found = played_prompt(
+            episode.family, episode.kind, episode.perturbation, episode.prompt_hash,
+            adaptation=Adaptation.of(self.manifest.options),
+        )  # fmt: skip
+        return None if found is None else found[0]
 
     def _episode(self, job: Job) -> Episode:
         with open_file(self.folder / EPISODES) as file:

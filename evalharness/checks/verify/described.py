@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from evalharness.base.errors import UserError
 from evalharness.checks.verify.findings import Finding, same
-from evalharness.config import RunConfig
+from evalharness.config import AgentConfig, SelectionConfig, make_config
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
 from evalharness.protocol.prompt import Adaptation, load_prompt
 from evalharness.records.episode import Episode
@@ -34,7 +34,8 @@ _OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
 class Described:
     """The tasks of a run, and what its manifest says wrongly."""
 
-    config: RunConfig
+    selection: SelectionConfig
+    agent: AgentConfig
     tasks: Mapping[str, Task]
     findings: tuple[Finding, ...]
     notes: tuple[str, ...]
@@ -56,7 +57,7 @@ def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | Non
         if str(given.get("tasks", "")).startswith("@"):
             # A person's option may name a list of tasks; a manifest from elsewhere must not have files read here.
             raise UserError("its configuration is none of a run (tasks: it names a file)")
-        config = RunConfig.of(**{"model": "oracle", **given})
+        config = make_config({"model": "oracle", **given})
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "config"
@@ -78,19 +79,18 @@ def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | Non
         findings.append(
             Finding("manifest", "manifest.json, suite", "another one", manifest.suite, config.selection.suite)
         )
-    fewer, turns = _own_limits(config, manifest.counts, specs), identity.turn_limits
+    fewer, turns = _own_limits(config.agent, manifest.counts, specs), identity.turn_limits
     if turns and turns != fewer:
         findings.append(Finding("manifest", "manifest.json, turn_limits", "other ones", turns, fewer))
     wanted = again.identity.tasks_sha256
     findings += _differences("manifest", "manifest.json, tasks_sha256", identity.tasks_sha256, wanted)
-    return Described(
-        config, {task.id: task for task in chosen}, tuple(findings), tuple(_notes(manifest, specs))
-    )
+    tasks, notes = {task.id: task for task in chosen}, tuple(_notes(manifest, specs))
+    return Described(config.selection, config.agent, tasks, tuple(findings), notes)
 
 
-def _own_limits(config: RunConfig, families: Iterable[str], specs: Mapping[str, EnvSpec]) -> dict[str, int]:
+def _own_limits(agent: AgentConfig, families: Iterable[str], specs: Mapping[str, EnvSpec]) -> dict[str, int]:
     """The turn limits that a manifest names beside the configuration's: those of families that have fewer turns."""
-    if config.agent.max_turns != MAX_TURNS:
+    if agent.max_turns != MAX_TURNS:
         return {}
     limits = {family: min(specs[family].own.max_turns, MAX_TURNS) for family in families}
     return {family: limit for family, limit in limits.items() if limit != MAX_TURNS}

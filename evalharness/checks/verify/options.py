@@ -15,7 +15,7 @@ import yaml
 from evalharness.base.settings import quoted
 from evalharness.base.yaml_lines import read_yaml, syntax_problem
 from evalharness.checks.verify.findings import Finding, same
-from evalharness.config import OPTIONS, SAMPLING, SCRIPTED
+from evalharness.config import OPTIONS, SAMPLING, is_scripted
 from evalharness.config.policy import display_name
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 from evalharness.protocol.prompt import Adaptation, load_prompt
@@ -27,12 +27,6 @@ _ALWAYS = ("model_name", "max_tokens", "max_turns", "seed", "samples", "temperat
 _OF_MODELS = ("system", "shots", *SAMPLING)
 
 
-def is_scripted(config: Mapping[str, Any]) -> bool:
-    """`config` as a manifest's identity holds it."""
-    model = str(config.get("model"))
-    return model in SCRIPTED or model.startswith("replay:")
-
-
 def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[Finding]:
     """Where names, prompts and noted requests do not follow from the run's configuration."""
     identity = manifest.identity
@@ -41,7 +35,7 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
         "model_name": display_name(str(config.get("model")), config.get("model_name"), config.get("lora"))
     }
     found: dict[str, Any] = {"model_name": manifest.model_name}
-    if is_scripted(config):
+    if is_scripted(str(config.get("model"))):
         wanted |= {"identity.model.kind": "scripted", "identity.model.name": str(config["model"])}
     elif config.get("model") == "endpoint":
         wanted |= {"identity.model.kind": "endpoint", "identity.model.name": config.get("model_name")}
@@ -100,7 +94,7 @@ def config_findings(folder: Path, manifest: Manifest) -> list[Finding]:
     model = "endpoint" if first.startswith(("http://", "https://")) else first
     if model != quoted(str(config.get("model"))):
         findings.append(Finding("option", f"{CONFIG}, model", "another one", config.get("model"), model))
-    for name in _ALWAYS if is_scripted(config) else dict.fromkeys((*_ALWAYS, *_OF_MODELS)):
+    for name in _ALWAYS if is_scripted(str(config.get("model"))) else dict.fromkeys((*_ALWAYS, *_OF_MODELS)):
         default = MAX_TURNS if name == "max_turns" else OPTIONS[name].default
         recorded = config.get(name, default)
         if name not in said and recorded is None:
@@ -129,7 +123,7 @@ def turn_findings(episode: Episode, config: Mapping[str, Any]) -> list[Finding]:
     """Turns that the run's options rule out, and times that are not those of these turns: some were cut off."""
     where = f"{episode.task_id}, sample {episode.sample}"
     findings = []
-    scripted, limit = is_scripted(config), config.get("max_tokens")
+    scripted, limit = is_scripted(str(config.get("model"))), config.get("max_tokens")
     for turn in episode.turns:
         if scripted and (turn.prompt_tokens or turn.completion_tokens):
             what = f"a model's reply, and {config['model']} asks none"

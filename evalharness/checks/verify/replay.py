@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from evalharness.agents.guard import AgentFaultError
+from evalharness.agents.registry import ChosenAgent
 from evalharness.checks.verify.findings import Finding, Kind, same
 from evalharness.envs.base import Task
 from evalharness.models.base import Environment
-from evalharness.protocol import react, tools
+from evalharness.protocol import react
 from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import FormatError, ParsedReply
 from evalharness.records.episode import EndedBy, Episode, Turn
+from evalharness.records.rebuilt import NotRebuiltError, RebuiltTurn, episode_start, rebuild
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,11 @@ class How:
     """What of a run's protocol a replay depends on."""
 
     max_turns: int
-    acts_by_tools: bool
+    agent: ChosenAgent | None
+    """None: the run's agent is not here, so its replies are not read again."""
+    prompt: PromptFile | None
+    """Of the episode's kind, in its words; None where no prompt file of that hash is at hand."""
+    keep_thinking: bool
     has_text: bool
     """The folder holds the model's replies; else only the actions that were read from them."""
     scripted: bool
@@ -47,23 +55,35 @@ class _Notes:
             self.findings.append(Finding(kind, f"{self.where}, turn {number}", what, recorded, found))
 
 
-def read_again(turn: Turn, how: How) -> ParsedReply:
-    """The recorded reply, parsed as it was when it was given. Raises ValueError where no such reply can be."""
-    if not how.has_text:
-        return ParsedReply(turn.thought, turn.action, "", tuple(map(FormatError, turn.format_errors)))
-    truncated = turn.finish_reason == "length"
-    if how.acts_by_tools:
-        return tools.parse_calls(turn.reply, turn.calls, reasoning=turn.reasoning, truncated=truncated)
-    parsed = react.parse(turn.reply, reasoning=turn.reasoning, truncated=truncated)
-    if FormatError.INVENTED_OBSERVATION in turn.format_errors and parsed.errors != turn.format_errors:
-        # Which stop sequence ended a reply is not kept; that one did, is.
-        stop = react.STOP_SEQUENCES[0]
-        return react.parse(turn.reply, reasoning=turn.reasoning, stopped_by=stop, truncated=truncated)
-    return parsed
+_NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules="")
 
 
-def _correction(parsed: ParsedReply, how: How) -> str:
-    return tools.correction(parsed) if how.acts_by_tools else react.correction(parsed)
+class _Reading:
+    """The recorded replies, read again by the run's own agent, and what it sent for them."""
+
+    def __init__(self, episode: Episode, surface: PlayedSurface, how: How) -> None:
+        self.how = how
+        self._rebuilt: Iterator[RebuiltTurn] = iter(())
+        self._agent = None if how.agent is None or not how.has_text else how.agent.make()
+        if self._agent is not None:
+            prompt = how.prompt or _NO_PROMPT
+            start = episode_start(
+                episode, prompt, surface.perturbed, how.max_turns, keep_thinking=how.keep_thinking
+            )
+            self._rebuilt = rebuild(self._agent, start, episode)
+
+    def next(self, turn: Turn) -> tuple[ParsedReply, RebuiltTurn | None, str]:
+        """(how the turn's reply reads, what was sent for it, the correction where it has no action). Raises ValueError
+        where no such reply can be."""
+        if self._agent is None:
+            errors = tuple(map(FormatError, turn.format_errors))
+            parsed = ParsedReply(turn.thought, turn.action, "", errors)
+            if self.how.has_text:  # nobody here can say how that agent corrects
+                return parsed, None, turn.observation
+            return parsed, None, react.correction(parsed) if turn.action is None else ""
+        rebuilt = next(self._rebuilt)
+        parsed = rebuilt.parsed
+        return parsed, rebuilt, self._agent.correction(parsed) if parsed.action is None else ""
 
 
 async def replay(
@@ -78,6 +98,7 @@ async def replay(
     notes.differ("task", "goal", recorded.goal, goal)
     notes.differ("task", "first observation", recorded.first_observation, first)
     turns: list[Turn] = []
+    reading = _Reading(recorded, surface, how)
     terminated = False
     for position, turn in enumerate(recorded.turns, start=1):
         if terminated or position > how.max_turns:
@@ -87,11 +108,17 @@ async def replay(
             break
         notes.turn(position, "replay", "its number", turn.turn, position)
         try:
-            parsed = read_again(turn, how)
-            correction = _correction(parsed, how) if parsed.action is None else ""
-        except (ValueError, LookupError):
-            notes.turn(position, "reply", f"no reply has the format errors {', '.join(turn.format_errors)}")
+            parsed, rebuilt, correction = reading.next(turn)
+        except (ValueError, LookupError, StopIteration, AgentFaultError) as error:
+            why = str(error) if isinstance(error, NotRebuiltError | AgentFaultError) else ""
+            found = why or f"no reply has the format errors {', '.join(turn.format_errors)}"
+            notes.turn(position, "reply", found)
             break
+        if rebuilt is not None and how.prompt is not None:
+            recorded_hashes = [*(call.sent for call in turn.further), turn.sent]
+            pairs = zip(recorded_hashes, rebuilt.sent, strict=True)
+            if any(recorded is not None and recorded != made for recorded, made in pairs):
+                notes.turn(position, "reply", "the messages that were sent for it are others")
         notes.turn(position, "reply", "the reply's action", [turn.action], [parsed.action])
         notes.turn(position, "reply", "the reply's thought", [turn.thought], [parsed.thought])
         notes.turn(

@@ -282,7 +282,9 @@ def _context_length(folder: Path, config: dict[str, Any]) -> int | None:
     tokenizer = folder / "tokenizer_config.json"
     if lengths and tokenizer.is_file():
         limit = read_json(tokenizer).get("model_max_length")
-        if isinstance(limit, int | float) and limit > 0:
+        if (
+            isinstance(limit, int | float) and 0 < limit < 1e18
+        ):  # 1e30 stands for none, and Infinity is no length
             lengths.append(int(limit))
     return min(lengths, default=None)
 

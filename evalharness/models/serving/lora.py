@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from evalharness.base.paths import real_path
 from evalharness.base.reading import open_file, parse_json, read_bytes
 from evalharness.models.serving.checkpoint import (
     TOKENIZER_FILES,
@@ -44,7 +45,7 @@ class Adapter:
 
     @property
     def name(self) -> str:
-        return self.path.resolve().name
+        return real_path(self.path).name
 
     @property
     def own_files(self) -> tuple[str, ...]:

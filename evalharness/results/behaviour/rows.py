@@ -171,15 +171,8 @@ def _limits(strata: Sequence[Counts], max_turns: int) -> tuple[Counts, Counts]:
 def difference_rows(baseline: RunBehaviour, run: RunBehaviour) -> list[DifferenceRow]:
     """Every figure that both runs have, over the tasks that both have played.
 
-    Raises UserError where the tasks, the turn limit or the action interface are not the same: most figures depend on
-    them.
+    Raises UserError where the tasks or the turn limit are not the same: most figures depend on them.
     """
-    interfaces = [r.manifest.config.action_interface or "react" for r in (baseline, run)]
-    if interfaces[0] != interfaces[1]:
-        raise UserError(
-            f"{baseline.folder} and {run.folder} differ in action interface ({interfaces[0]} and {interfaces[1]}); "
-            "run one of them again with the --action-interface of the other"
-        )
     limits = [r.manifest.turn_limits for r in (baseline, run)]
     for family in sorted(limits[0].keys() & limits[1].keys()):
         if limits[0][family] != limits[1][family]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from evalharness.agents.base import Agent, EpisodeStart
+from evalharness.agents.react import ReactAgent
+from evalharness.agents.registry import ChosenAgent, agent_named
 from evalharness.envs.base import MAX_TURNS
-from evalharness.protocol import react, tools
+from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.played_prompt import played_prompt
-from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, Message
-from evalharness.records.episode import Episode, Turn
+from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, Message, PromptFile
+from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
+from evalharness.records.rebuilt import episode_start, rebuild
 
 
 @dataclass(frozen=True)
@@ -20,7 +24,8 @@ class Protocol:
     limits: Mapping[str, int] = field(default_factory=dict)
     """Family -> turns of its episodes at most."""
     keep_thinking: bool = False
-    acts_by_tools: bool = False
+    agent: ChosenAgent | None = field(default_factory=lambda: agent_named("react"))
+    """None: the run's agent is not here, and a plain chat stands for what it sent."""
     adaptation: Adaptation = AS_WRITTEN
 
     @classmethod
@@ -28,12 +33,35 @@ class Protocol:
         return cls(
             manifest.turn_limits,
             manifest.options.get("history_thinking") == "keep",
-            manifest.config.acts_by_tools,
+            manifest.config.chosen_agent,
             Adaptation.of(manifest.options),
         )
 
+    @property
+    def calls_tools(self) -> bool:
+        return self.agent is not None and self.agent.kind.calls_tools
+
+    def make_agent(self) -> Agent:
+        return ReactAgent() if self.agent is None else self.agent.make()
+
 
 USUAL = Protocol()
+_NO_PROMPT = PromptFile(environment="", system="", instruction="", format_rules="")
+
+
+def _start(episode: Episode, protocol: Protocol) -> tuple[EpisodeStart, bool]:
+    """What the agent began with, and whether that is whole."""
+    found = played_prompt(
+        episode.family,
+        episode.kind,
+        episode.perturbation,
+        episode.prompt_hash,
+        adaptation=protocol.adaptation,
+    )
+    prompt, actions = (_NO_PROMPT, ActionSurface({})) if found is None else (found[0], found[1].perturbed)
+    limit = protocol.limits.get(episode.family, MAX_TURNS)
+    start = episode_start(episode, prompt, actions, limit, keep_thinking=protocol.keep_thinking)
+    return start, found is not None
 
 
 def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message], bool]:
@@ -42,42 +70,22 @@ def opening(episode: Episode, protocol: Protocol = USUAL) -> tuple[list[Message]
     Run folders keep the hash of a prompt file, not its text: where the file at hand is another one (or the family is
     not installed), only the goal and the first observation are known.
     """
-    found = played_prompt(
-        episode.family,
-        episode.kind,
-        episode.perturbation,
-        episode.prompt_hash,
-        adaptation=protocol.adaptation,
-    )
-    if found is None:
+    start, whole = _start(episode, protocol)
+    if not whole:
         text = f"Goal: {episode.goal}\nObservation: {episode.first_observation}"
         return [{"role": "user", "content": text}], False
-    prompt, surface = found
-    if protocol.acts_by_tools:
-        prompt = prompt.for_tools(tools.FORMAT_RULES)
-    limit = protocol.limits.get(episode.family, MAX_TURNS)
-    goal, observation = episode.goal, episode.first_observation
-    return prompt.messages(surface.perturbed, goal, observation, max_turns=limit), True
-
-
-def _turn_messages(turn: Turn, protocol: Protocol) -> list[Message]:
-    truncated = turn.finish_reason == "length"
-    if protocol.acts_by_tools:
-        parsed = tools.parse_calls(turn.reply, turn.calls, reasoning=turn.reasoning, truncated=truncated)
-    else:
-        parsed = react.parse(turn.reply, truncated=truncated)
-    # The turn's reasoning is that of a block in the reply, too, where there is one: then it must not count twice.
-    parsed, keep = replace(parsed, reasoning=turn.reasoning), protocol.keep_thinking
-    if protocol.acts_by_tools:
-        return tools.turn_messages(parsed, turn.calls, turn.observation, keep_thinking=keep)
-    return react.turn_messages(parsed, turn.observation, keep_thinking=keep)
+    agent = protocol.make_agent()
+    agent.start(start)
+    return list(agent.request().messages), True
 
 
 def conversation(episode: Episode, protocol: Protocol = USUAL) -> list[Message]:
     """Opening, then each reply and the observation that answered it. Turns that a full context dropped are there."""
     messages, _ = opening(episode, protocol)
-    for turn in episode.turns:
-        messages += _turn_messages(turn, protocol)
+    agent = protocol.make_agent()
+    whole = replace(episode, trims=(), earlier=())
+    for rebuilt in rebuild(agent, _start(episode, protocol)[0], whole):
+        messages += agent.turn_messages(rebuilt.parsed, rebuilt.said, rebuilt.turn.observation)
     return messages
 
 

@@ -36,7 +36,7 @@ def document(
     """
     policy = (
         f"default-src 'none'; script-src {_allowed(script)}; style-src {_allowed(style)}; "
-        f"connect-src {connect}; base-uri 'none'; form-action 'none'"
+        f"connect-src {connect}; img-src data:; base-uri 'none'; form-action 'none'"
     )
     yield f"""<!doctype html>
 <html lang="en">

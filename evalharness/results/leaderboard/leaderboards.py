@@ -82,7 +82,6 @@ def require_one_table(runs: Sequence[ScoredRun], published: Benchmark | None) ->
         advice = "one table holds runs of one protocol only"
         require_same(runs, "suite", lambda run: run.suite, advice)
         require_same_turns(runs, advice)
-        require_same(runs, "action interface", lambda run: run.action_interface, advice)
         require_same(runs, "perturbation", lambda run: run.perturbation or "none", advice)
         return
     for run in runs:
@@ -96,8 +95,8 @@ def not_beside_published(run: ScoredRun, published: Benchmark) -> str | None:
         return f"was played on suite {run.suite}, the published rows on {published.suite}"
     if run.max_turns != published.max_turns and not published.own:
         return f"had at most {run.max_turns} turns, the published rows {published.max_turns}"
-    if run.action_interface != "react":
-        return "acts by tool calls, the published rows by lines of text"
+    if run.agent != "react":
+        return f"was played by the agent {run.agent}, the published rows by react"
     if run.perturbation is not None:
         return f"was played under perturbation {run.perturbation}, the published rows under none"
     return None

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evalharness.agents.registry import ChosenAgent
 from evalharness.base.errors import UserError, nearest
+from evalharness.base.paths import real_path
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
@@ -37,6 +39,10 @@ Behaviour = Callable[[RunBehaviour], Sequence[BehaviourRow]]
 EpisodeJudgements = Mapping[EpisodeKey, Judgements]
 JudgementsOf = Callable[[Path], EpisodeJudgements]
 """Run folder -> what judges said of its turns."""
+
+
+PicturesOf = Callable[[Episode], Sequence[str]]
+"""Episode -> SVG documents of the start and of every turn; none where it is not drawn."""
 
 
 def no_judgements(folder: Path) -> EpisodeJudgements:
@@ -108,11 +114,12 @@ class RunRecords:
     max_turns: int
     limits: Mapping[str, int] = field(default_factory=dict)
     """Family -> turns of its episodes at most."""
-    acts_by_tools: bool = False
+    agent: ChosenAgent | None = None
     judged: EpisodeJudgements = field(default_factory=dict)
     chosen: Chosen = field(default_factory=lambda: Chosen())
     rows: list[tuple[float, ...]] = field(default_factory=list)
     adaptation: Adaptation = AS_WRITTEN
+    pictures: PicturesOf = lambda episode: ()
     _closed: list[bytes] = field(default_factory=list)
     _open: list[str] = field(default_factory=list)
     _open_bytes: int = 0
@@ -128,9 +135,10 @@ class RunRecords:
         row = list_row(episode, self.tasks.position(episode), len(self._closed), len(self._open))
         self.rows.append(row)
         limit = self.limits.get(episode.family, self.max_turns)
-        prompt = self.prompts.of(episode, limit, self.acts_by_tools, self.adaptation)
+        prompt = self.prompts.of(episode, limit, self.agent, self.adaptation)
         judged = self.judged.get((episode.task_id, episode.sample))
-        self._open.append(json.dumps(trajectory(episode, prompt, judged), separators=(",", ":")))
+        record = trajectory(episode, prompt, judged, self.pictures(episode))
+        self._open.append(json.dumps(record, separators=(",", ":")))
         self._open_bytes += len(self._open[-1])
         if self._open_bytes >= BLOCK_BYTES:
             self._closed.append(self._packed())
@@ -219,14 +227,13 @@ class ReadRun:
 
 
 def read_comparable(folders: Sequence[Path], behaviour: Behaviour | None) -> list[ReadRun]:
-    """Tables never mix suites or action interfaces. Raises UserError when these do, or when a folder holds no
+    """Tables never mix suites. Raises UserError when these do, or when a folder holds no
     finished episode."""
-    if len({folder.resolve() for folder in folders}) < len(folders):
+    if len({real_path(folder) for folder in folders}) < len(folders):
         raise UserError("the same run folder was given twice")
     read = [ReadRun(folder, behaviour) for folder in folders]
     runs = [each.scored for each in read]
     require_same(runs, "suite", lambda run: run.suite, "make a report of each")
-    require_same(runs, "action interface", lambda run: run.action_interface, "make a report of each")
     return read
 
 
@@ -289,8 +296,11 @@ def load_bundle(
     behaviour: Behaviour | None = None,
     judgements: JudgementsOf = no_judgements,
     chosen: Chosen | None = None,
+    pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
 ) -> Bundle:
-    """Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
+    """`pictures`: how the episodes of a run are drawn.
+
+    Raises UserError when a folder holds no run or no finished episode, or when suites differ."""
     chosen = chosen or Chosen()
     read = read_comparable(folders, behaviour)
     runs = [each.scored for each in read]
@@ -302,10 +312,11 @@ def load_bundle(
     titles: dict[str, str] = {}
     for run, each in zip(runs, read, strict=True):
         titles |= dict(run.titles)
-        by_tools = run.action_interface == "tools"
+        agent = run.manifest.config.chosen_agent
         limits = run.manifest.turn_limits
-        record = RunRecords(tasks, worded, run.max_turns, limits, by_tools, judgements(run.folder), chosen)
+        record = RunRecords(tasks, worded, run.max_turns, limits, agent, judgements(run.folder), chosen)
         record.adaptation = Adaptation.of(run.manifest.options)
+        record.pictures = pictures(run.manifest)
         for episode in episodes_at(run.folder, each.offsets):
             record.add(episode)
         records.append(record)

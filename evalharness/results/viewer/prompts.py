@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from evalharness.agents.base import EpisodeStart
+from evalharness.agents.registry import ChosenAgent
 from evalharness.envs.base import MAX_TURNS
 from evalharness.protocol.played_prompt import played_prompt
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
-from evalharness.protocol.tools import FORMAT_RULES
 from evalharness.records.episode import Episode
 
 GOAL, OBSERVATION = "\ue000", "\ue001"
@@ -29,17 +30,18 @@ class Prompts:
         self,
         episode: Episode,
         max_turns: int = MAX_TURNS,
-        acts_by_tools: bool = False,
+        agent: ChosenAgent | None = None,
         adaptation: Adaptation = AS_WRITTEN,
     ) -> int | None:
-        """Position in `listed`; None where no prompt file of that very hash is at hand."""
+        """Position in `listed`; None where no prompt file of that very hash is at hand, and for an agent that does
+        not begin every request of an episode alike."""
         key = (
             episode.family,
             episode.kind,
             episode.perturbation,
             episode.prompt_hash,
             max_turns,
-            acts_by_tools,
+            agent,
             adaptation,
         )
         if key not in self._known:
@@ -56,13 +58,15 @@ class Prompts:
         perturbation: str | None,
         prompt_hash: str,
         max_turns: int,
-        acts_by_tools: bool,
+        agent: ChosenAgent | None,
         adaptation: Adaptation,
     ) -> list[dict[str, str]] | None:
         found = played_prompt(family, kind, perturbation, prompt_hash, self.folder, adaptation)
         if found is None:
             return None
         prompt, surface = found
-        if acts_by_tools:
-            prompt = prompt.for_tools(FORMAT_RULES)
-        return prompt.messages(surface.perturbed, GOAL, OBSERVATION, max_turns=max_turns)
+        if agent is None or not agent.kind.appends:
+            return None
+        playing = agent.make()
+        playing.start(EpisodeStart("", family, kind, GOAL, OBSERVATION, max_turns, prompt, surface.perturbed))
+        return playing.request().messages

@@ -112,10 +112,15 @@ def _turn(turn: Turn) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key not in usual or value != usual[key]}
 
 
-def trajectory(episode: Episode, prompt: int | None, judged: Judgements | None = None) -> dict[str, Any]:
-    """The whole episode. `prompt`: position of its fixed part in the bundle's prompts."""
+def trajectory(
+    episode: Episode, prompt: int | None, judged: Judgements | None = None, pictures: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The whole episode. `prompt`: position of its fixed part in the bundle's prompts; `pictures`: SVG documents of the
+    start and of every turn."""
     said = judged or {}
-    return {
+    drawn = list(dict.fromkeys(pictures))
+    shown = {"pictures": drawn, "picture_at": [drawn.index(each) for each in pictures]} if drawn else {}
+    return shown | {
         "task_id": episode.task_id,
         "sample": episode.sample,
         "labels": episode.labels,

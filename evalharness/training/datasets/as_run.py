@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.config import RunConfig
+from evalharness.config import make_config
 from evalharness.envs import specs
 from evalharness.envs.base import Actions, EnvSpec, InvalidTaskError, Task, TaskSuites
 from evalharness.protocol import react
@@ -51,12 +51,14 @@ def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
     known = {**specs()}
     for family in {e.family for e in episodes} - known.keys():
         known[family] = _unknown(family)
-    config = RunConfig.of(
-        model="http://127.0.0.1:1/v1",
-        model_name=path.name,
-        suite="open",
-        max_turns=max((len(e.turns) for e in episodes), default=1),
-        samples=max((e.sample + 1 for e in episodes), default=1),
+    config = make_config(
+        {
+            "model": "http://127.0.0.1:1/v1",
+            "model_name": path.name,
+            "suite": "open",
+            "max_turns": max((len(e.turns) for e in episodes), default=1),
+            "samples": max((e.sample + 1 for e in episodes), default=1),
+        }
     )
     manifest = make_manifest(config, list(tasks.values()), known, prompts, {"kind": "training data"})
     folder.mkdir(parents=True)

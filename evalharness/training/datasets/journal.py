@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from evalharness.base.errors import UserError
+from evalharness.base.locks import lock, open_lock
 from evalharness.base.reading import read_object
 from evalharness.records.lines import LineFile, read_lines
 
@@ -41,17 +41,15 @@ class Journal:
 
     def _locked(self) -> IO[bytes]:
         while True:
-            file = self.path.open("ab")
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                # Whoever had it may have finished, and removed it, before the lock was ours.
-                if self.path.exists() and os.path.samestat(os.fstat(file.fileno()), self.path.stat()):
-                    return file
-            except BlockingIOError:
+            file = open_lock(self.path)
+            if not lock(file):
                 file.close()
                 raise UserError(
                     f"another evalharness is making this file (it holds {self.path}); wait for it, or give another -o"
-                ) from None
+                )
+            # Whoever had it may have finished, and removed it, before the lock was ours.
+            if self.path.exists() and os.path.samestat(os.fstat(file.fileno()), self.path.stat()):
+                return file
             file.close()
 
     def add(self, key: str, result: Any) -> None:

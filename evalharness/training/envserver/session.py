@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from evalharness.base.timing import CallTimes
 from evalharness.envs.base import EnvSpec, Task
-from evalharness.models.base import Environment, Player, Reply
+from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.play import loop
 from evalharness.play.workers.process import RemoteEnvironment
 from evalharness.protocol.perturb import PlayedSurface
@@ -110,7 +110,7 @@ class _Client(Player):
     def begin(self, environment: Environment) -> _Client:
         return self
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         self.messages = messages
         self.asked.set()
         return await self.replies.get()

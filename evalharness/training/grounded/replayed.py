@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply
+from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
 from evalharness.play.loop import play
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
@@ -40,7 +40,7 @@ class _Script(Player):
     def begin(self, environment: Environment) -> _Script:
         return self
 
-    async def reply(self, messages: list[Message], *, turn: int) -> Reply:
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
         if turn > len(self.turns):
             raise PolicyStoppedError("the draft is at its end")
         text = self.names(self.written[turn - 1].text)

@@ -163,6 +163,15 @@ def test_context_length_is_the_smallest_that_the_checkpoint_states(
     assert model_context_length(tmp_path) == length
 
 
+@pytest.mark.parametrize("stated", ["Infinity", "-Infinity", "NaN", "1e30", "-1", '"long"'])
+def test_a_tokenizer_that_states_no_length_leaves_that_of_the_model(checkpoint: Path, stated: str) -> None:
+    known = check_checkpoint(checkpoint).max_position_embeddings
+    (checkpoint / "tokenizer_config.json").write_text(
+        f'{{"model_max_length": {stated}, "chat_template": "x"}}'
+    )
+    assert check_checkpoint(checkpoint).max_position_embeddings == known
+
+
 def test_context_length_of_a_hub_id_comes_from_the_cache(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

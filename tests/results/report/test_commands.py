@@ -39,11 +39,9 @@ def test_the_file_is_self_contained_and_the_same_each_time(tmp_path: Path) -> No
 def test_what_cannot_be_one_report_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a = make_run(tmp_path / "a", {"babyai": [SOLVED]})
     b = make_run(tmp_path / "b", {"babyai": [SOLVED]}, suite="open")
-    tools = make_run(tmp_path / "tools", {"babyai": [SOLVED]}, action_interface="tools")
     target = tmp_path / "r.html"
     for runs, why in (
         ([a, b], "make a report of each"),
-        ([a, tools], "differ in action interface (react and tools); make a report of each"),
         ([a, a], "given twice"),
         ([tmp_path], "not a run folder"),
     ):

@@ -131,7 +131,7 @@ def _result(
 def _generation(manifest: Manifest, group: str) -> dict[str, Any]:
     config, limits = manifest.options, manifest.turn_limits
     turns = limits.get(group, max(limits.values()))
-    tools = config.get("action_interface") == "tools"
+    tools = manifest.config.agent_name == "tools"
     given = {key: config.get(key) for key in ("temperature", "top_p", "max_tokens")}
     args: dict[str, Any] = {key: value for key, value in given.items() if value is not None}
     if (config.get("top_k") or -1) > 0:
@@ -150,6 +150,6 @@ def _generation(manifest: Manifest, group: str) -> dict[str, Any]:
         "samples": config["samples"],
         "seed": config.get("seed"),
         "perturbation": config.get("perturb"),
-        "action_interface": config.get("action_interface") or "react",
+        "agent": manifest.config.agent_said,
     }
     return {"generation_args": args, "additional_details": strings(details)}

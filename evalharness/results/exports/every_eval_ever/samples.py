@@ -28,7 +28,7 @@ def samples(episode: Episode, manifest: Manifest, ids: Ids) -> Iterator[dict[str
         "model_id": ids.about.model_id,
         "sample_id": f"{episode.task_id}#{episode.sample}",
         "sample_hash": hashlib.sha256((raw + "".join(reference)).encode(errors="surrogatepass")).hexdigest(),
-        "interaction_type": "agentic" if protocol.acts_by_tools else "multi_turn",
+        "interaction_type": "agentic" if protocol.calls_tools else "multi_turn",
         "input": {"raw": raw, "reference": reference},
         "messages": list(_messages(messages, episode)),
         "answer_attribution": []

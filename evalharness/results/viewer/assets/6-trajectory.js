@@ -102,7 +102,7 @@ class Trajectory {
           this.prompt(),
           h('div.part.observation', {}, h('span.label', {}, 'Start'), longText(record.first_observation))),
         this.steps.map(step => turnCard(step, `turn-${step.number}`)),
-        this.ending())));
+        this.ending()), this.world()));
     if (this.values.turn) this.select(Number(this.values.turn));
     else scrollTo(0, 0);
   }
@@ -174,6 +174,27 @@ class Trajectory {
     return box;
   }
 
+  // The world at the chosen turn. As an image: nothing in it can run, whatever a name holds.
+  world() {
+    const { record } = this;
+    if (!record.pictures) return null;
+    this.image = h('img', { alt: '' });
+    this.caption = h('figcaption.soft', {});
+    this.slider = h('input', { type: 'range', min: 0, max: record.picture_at.length - 1, value: 0, 'aria-label': 'turn shown in the picture',
+      oninput: () => this.draw(Number(this.slider.value)),
+      onchange: () => { if (Number(this.slider.value)) this.select(Number(this.slider.value)); } });
+    this.draw(0);
+    return h('aside.world', {}, h('figure', {}, this.image, this.caption, this.slider));
+  }
+
+  draw(turn) {
+    if (!this.image) return;
+    const { record } = this;
+    this.image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(record.pictures[record.picture_at[turn]])}`;
+    this.image.alt = this.caption.textContent = turn ? `the world after turn ${turn}` : 'the world at the start';
+    this.slider.value = turn;
+  }
+
   rail() {
     this.marks = this.steps.map(step => {
       const fill = h('span.fill', {});
@@ -196,6 +217,7 @@ class Trajectory {
     if (!this.steps || !this.steps.length) return;
     this.turn = Math.max(1, Math.min(this.steps.length, number));
     this.marks.forEach((mark, i) => mark.setAttribute('aria-current', i + 1 === this.turn ? 'step' : 'false'));
+    this.draw(this.turn);
     const card = document.getElementById(`turn-${this.turn}`);
     this.element.querySelectorAll('.turn.current').forEach(other => other.classList.remove('current'));
     card.classList.add('current');

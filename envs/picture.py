@@ -1,0 +1,101 @@
+"""Pictures of worlds as small SVG documents. Every name in them is text: it comes from a task, a story or a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from itertools import pairwise
+
+INK, PAPER, SOFT, HERE = "#24292f", "#ffffff", "#d0d7de", "#f2a93b"
+
+
+def svg(width: float, height: float, parts: Iterable[str]) -> str:
+    """A whole document, `width` by `height` pixels."""
+    size = f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}"'
+    font = 'font-family="system-ui, sans-serif" font-size="11"'
+    paper = rect(0, 0, width, height, PAPER)
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {font}>{paper}{"".join(parts)}</svg>'
+
+
+def rect(
+    x: float, y: float, width: float, height: float, fill: str, stroke: str = "none", round_: float = 0
+) -> str:
+    return (
+        f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{round_:g}" fill="{fill}" '
+        f'stroke="{stroke}"/>'
+    )
+
+
+def circle(x: float, y: float, radius: float, fill: str, stroke: str = "none") -> str:
+    return f'<circle cx="{x:g}" cy="{y:g}" r="{radius:g}" fill="{fill}" stroke="{stroke}"/>'
+
+
+def polygon(points: Iterable[tuple[float, float]], fill: str, stroke: str = "none") -> str:
+    return (
+        f'<polygon points="{" ".join(f"{x:g},{y:g}" for x, y in points)}" fill="{fill}" stroke="{stroke}"/>'
+    )
+
+
+def line(start: tuple[float, float], end: tuple[float, float], stroke: str, width: float = 1) -> str:
+    return (
+        f'<line x1="{start[0]:g}" y1="{start[1]:g}" x2="{end[0]:g}" y2="{end[1]:g}" stroke="{stroke}" '
+        f'stroke-width="{width:g}"/>'
+    )
+
+
+def text(
+    x: float, y: float, said: str, *, anchor: str = "middle", bold: bool = False, longest: int = 24
+) -> str:
+    """`longest`: characters; of a longer text the beginning is shown."""
+    shown = said if len(said) <= longest else said[: longest - 1] + "…"
+    weight = ' font-weight="bold"' if bold else ""
+    return f'<text x="{x:g}" y="{y:g}" fill="{INK}" text-anchor="{anchor}"{weight}>{_written(shown)}</text>'
+
+
+def _written(said: str) -> str:
+    """As XML takes it: no control characters, no half characters."""
+    return escape("".join(c if c.isprintable() else "�" for c in said))
+
+
+_COLUMNS, _WIDTH, _HEIGHT, _ROOM = 3, 118, 26, 20
+
+
+def place_map(walk: Sequence[str]) -> str:
+    """The places of a walk, first to last, in the order in which they were first seen. A line joins places that
+    follow each other, thicker the more often it was walked; a number says how often a place was come to."""
+    places = list(dict.fromkeys(walk))
+    at = {name: _middle(i) for i, name in enumerate(places)}
+    ways = Counter(frozenset(step) for step in pairwise(walk) if step[0] != step[1])
+    visits = Counter(name for i, name in enumerate(walk) if i == 0 or walk[i - 1] != name)
+    drawn = []
+    for way, times in ways.items():
+        one, other = (at[name] for name in sorted(way))
+        drawn.append(line(one, other, SOFT, min(1 + times, 7)))
+    for name, (x, y) in at.items():
+        here = name == walk[-1]
+        drawn.append(
+            rect(
+                x - _WIDTH / 2,
+                y - _HEIGHT / 2,
+                _WIDTH,
+                _HEIGHT,
+                HERE if here else PAPER,
+                INK if here else SOFT,
+                6,
+            )
+        )
+        count = f" ×{visits[name]}" if visits[name] > 1 else ""
+        room = 18 - len(count)
+        shown = name if len(name) <= room else name[: room - 1] + "…"
+        drawn.append(text(x, y + 4, shown + count, bold=here))
+    rows = -(-len(places) // _COLUMNS)
+    return svg(_COLUMNS * (_WIDTH + _ROOM) + _ROOM, rows * (_HEIGHT + _ROOM) + _ROOM, drawn)
+
+
+def _middle(number: int) -> tuple[float, float]:
+    """Rows are walked like a field that is ploughed, so that the next new place is beside the last one."""
+    row, column = divmod(number, _COLUMNS)
+    if row % 2:
+        column = _COLUMNS - 1 - column
+    return _ROOM + _WIDTH / 2 + column * (_WIDTH + _ROOM), _ROOM + _HEIGHT / 2 + row * (_HEIGHT + _ROOM)

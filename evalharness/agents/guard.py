@@ -1,0 +1,157 @@
+"""An agent behind a guard: what it does wrong is said to be its fault, and what it sends is checked and hashed."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import logging
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said, TrialEnd
+from evalharness.base.errors import UserError
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.react import ParsedReply
+
+MOST_CHARACTERS = 16_000_000
+"""Of one request: no model reads as much."""
+_ROLES = ("system", "user", "assistant", "tool")
+_LOG = logging.getLogger("evalharness")
+
+
+class AgentFaultError(UserError):
+    """The agent's own code is wrong. Nothing is counted for the model: the run ends."""
+
+
+class _Printed(io.TextIOBase):
+    """Stands where stdout is while an agent works: stdout belongs to the command's own output."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.said = name, False
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            level = logging.DEBUG if self.said else logging.WARNING
+            _LOG.log(level, f"agent {self.name} prints to stdout: {text.strip()[:200]!r}")
+            self.said = True
+        return len(text)
+
+
+class Guarded:
+    """The same methods as the agent's. Raises AgentFaultError for whatever the agent raises, but ContextFullError."""
+
+    def __init__(self, agent: Agent) -> None:
+        self.agent = agent
+        self.wants_valid_actions = agent.wants_valid_actions()
+        self._place = ""
+        self._options = agent.options.model_copy(deep=True)
+        self._printed = _Printed(agent.name)
+        self._seen: list[Message] = []
+        self._size = 0
+        self._hash = hashlib.blake2b(digest_size=8)
+
+    @property
+    def sent(self) -> str:
+        """Hash of the messages of the last request."""
+        return self._hash.hexdigest()
+
+    def start(self, episode: EpisodeStart) -> None:
+        self._place = episode.task_id
+        with self:
+            self.agent.start(episode)
+
+    def request(self) -> Request:
+        with self:
+            request = self.agent.request()
+        self._check(request)
+        return request
+
+    def read(self, said: Said) -> ParsedReply | None:
+        with self:
+            parsed = self.agent.read(said)
+        if not (parsed is None or isinstance(parsed, ParsedReply)):
+            raise self.fault(f"read() returned {type(parsed).__name__}, not ParsedReply or None")
+        return parsed
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None) -> None:
+        with self:
+            self.agent.observe(observation, valid_actions)
+        if self.agent.options != self._options:
+            raise self.fault(
+                "its options have changed since it was made; they are part of the run's identity"
+            )
+
+    def correction(self, parsed: ParsedReply) -> str:
+        with self:
+            text = self.agent.correction(parsed)
+        if not isinstance(text, str):
+            raise self.fault(f"correction() returned {type(text).__name__}, not text")
+        return text
+
+    def shorten(self) -> int:
+        with self:
+            dropped = self.agent.shorten()
+        if not (isinstance(dropped, int) and dropped > 0):
+            raise self.fault(f"shorten() returned {dropped!r}, not how many turns went")
+        return dropped
+
+    def reflect(self, end: TrialEnd) -> Request | None:
+        with self:
+            request = self.agent.reflect(end)
+        if request is not None:
+            self._check(request)
+        return request
+
+    def __enter__(self) -> Self:
+        self._stdout, sys.stdout = sys.stdout, self._printed
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        sys.stdout = self._stdout
+        if isinstance(error, Exception) and not isinstance(error, ContextFullError | AgentFaultError):
+            frames = traceback.extract_tb(trace)
+            last = frames[-1]
+            said = f"{type(error).__name__}: {error}".strip(": ").splitlines()
+            where = f"{Path(last.filename).name}, line {last.lineno}"
+            raise self.fault(f"{said[0][:300]} ({where})") from error
+
+    def fault(self, what: str) -> AgentFaultError:
+        return AgentFaultError(f"agent {self.agent.name}, {self._place}: {what}")
+
+    def _check(self, request: Any) -> None:
+        """Only what is new since the last request is looked at: a chat that grows is not read whole at every turn."""
+        if not isinstance(request, Request):
+            raise self.fault(f"request() returned {type(request).__name__}, not Request")
+        messages = request.messages
+        if not isinstance(messages, list) or not messages:
+            raise self.fault("request() returned no message")
+        known = len(self._seen)
+        if len(messages) < known or any(map(_other, self._seen, messages)):
+            known, self._size, self._hash = 0, 0, hashlib.blake2b(digest_size=8)
+        for number, message in enumerate(messages[known:], known + 1):
+            if wrong := _wrong(message):
+                raise self.fault(f"message {number} of its request {wrong}")
+            text = json.dumps(message)
+            self._size += len(text)
+            self._hash.update(text.encode() + b"\n")
+        if self._size > MOST_CHARACTERS:
+            raise self.fault(f"its request has {self._size} characters, and {MOST_CHARACTERS} are allowed")
+        self._seen = list(messages)
+
+
+def _other(seen: Message, message: Message) -> bool:
+    return seen is not message
+
+
+def _wrong(message: Any) -> str | None:
+    if not isinstance(message, dict) or message.get("role") not in _ROLES:
+        return f"has no role out of {', '.join(_ROLES)}"
+    if not isinstance(message.get("content"), str):
+        return "has no text as its content"
+    return None

@@ -1,0 +1,169 @@
+"""`--agent`: from a name, `module:Class` or `FILE.py:Class` to an agent with its options."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from evalharness.agents.base import Agent, AgentOptions
+from evalharness.base.errors import UserError, nearest
+
+GROUP = "evalharness.agents"
+"""Entry points of agents that other packages bring along."""
+DEFAULT = "react"
+OURS: Mapping[str, str] = {
+    "react": "evalharness.agents.react:ReactAgent",
+    "tools": "evalharness.agents.tools:ToolsAgent",
+}
+
+
+@dataclass(frozen=True)
+class ChosenAgent:
+    """A class of agents, its options, and what tells it from another one."""
+
+    kind: type[Agent]
+    options: AgentOptions
+    code: str | None = None
+    """SHA-256 of the file that its class is in; None for ours, whose `version` says what changed."""
+
+    @property
+    def name(self) -> str:
+        return self.kind.name
+
+    @property
+    def is_react(self) -> bool:
+        return self.kind.name == DEFAULT and self.code is None
+
+    def make(self) -> Agent:
+        return self.kind(self.options)
+
+    def identity(self) -> dict[str, Any]:
+        """What results depend on."""
+        known = {
+            "name": self.name,
+            "version": self.kind.version,
+            "options": self.options.model_dump(mode="json"),
+        }
+        return known | ({} if self.code is None else {"code_sha256": self.code})
+
+
+def agent_named(said: str, options: Mapping[str, Any] | None = None) -> ChosenAgent:
+    """Raises UserError naming what is wrong, and the agents or options that there are."""
+    kind, code = _class_of(said)
+    try:
+        # Through text: `--agent-option history=2` and a YAML file's `history: 2` are the same.
+        chosen = kind.Options.model_validate(dict(options or {}))
+    except ValidationError as error:
+        raise UserError(_wrong_options(said, kind, error)) from None
+    return ChosenAgent(kind, chosen, code)
+
+
+def agent_recorded(
+    name: str, version: int, options: Mapping[str, Any], code: str | None
+) -> ChosenAgent | None:
+    """The agent that a record names, where that very one is here: ours, or one that an installed package brings. No
+    file is run for it, whatever the record says."""
+    if code is None and name not in OURS:
+        return None
+    try:
+        chosen = agent_named(name, options) if ":" not in name else None
+    except UserError:
+        return None
+    if chosen is None or (chosen.kind.version, chosen.code) != (version, code):
+        return None
+    return chosen
+
+
+def names() -> list[str]:
+    """Of every installed agent, ours first."""
+    others = sorted({point.name for point in entry_points(group=GROUP)} - OURS.keys())
+    return [*OURS, *others]
+
+
+@cache
+def _class_of(said: str) -> tuple[type[Agent], str | None]:
+    place, _, name = _place_of(said).rpartition(":")
+    try:
+        module = _from_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+    except UserError:
+        raise
+    except Exception as error:
+        raise UserError(f"--agent {said}: cannot be imported: {type(error).__name__}: {error}") from None
+    kind = getattr(module, name, None)
+    if kind is None:
+        found = [n for n, value in vars(module).items() if _is_agent(value)]
+        raise UserError(f"--agent {said}: no {name} in {place}; it has {', '.join(found) or 'no agent'}")
+    if not _is_agent(kind):
+        raise UserError(f"--agent {said}: {name} is no class derived from evalharness.agents.base.Agent")
+    if missing := sorted(kind.__abstractmethods__):
+        raise UserError(f"--agent {said}: {name} lacks {', '.join(missing)}")
+    if not isinstance(getattr(kind, "name", None), str) or not kind.name.isprintable():
+        raise UserError(f"--agent {said}: {name} needs a class attribute `name`")
+    if not (isinstance(kind.Options, type) and issubclass(kind.Options, AgentOptions)):
+        raise UserError(f"--agent {said}: {name}.Options is no class derived from AgentOptions")
+    own = kind.__module__.startswith("evalharness.agents.")
+    return kind, None if own else _code(kind)
+
+
+def _place_of(said: str) -> str:
+    """`module:Class` or `FILE.py:Class`."""
+    if said in OURS:
+        return OURS[said]
+    if ":" in said:
+        return said
+    for point in entry_points(group=GROUP, name=said):
+        return point.value
+    known = names()
+    raise UserError(
+        f"--agent {said}: no such agent{nearest(said, known)} (there are {', '.join(known)}); your own: "
+        "--agent module:Class or --agent FILE.py:Class"
+    )
+
+
+def _is_agent(value: object) -> bool:
+    return isinstance(value, type) and issubclass(value, Agent) and value is not Agent
+
+
+def _from_file(path: Path) -> Any:
+    if not path.is_file():
+        raise UserError(f"--agent {path}: no such file")
+    # Two files of one name are two modules.
+    name = f"evalharness_agent_{hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _code(kind: type[Agent]) -> str:
+    return hashlib.sha256(Path(inspect.getfile(kind)).read_bytes()).hexdigest()
+
+
+def _wrong_options(said: str, kind: type[Agent], error: ValidationError) -> str:
+    parts = []
+    for problem in error.errors():
+        name = ".".join(map(str, problem["loc"]))
+        if problem["type"] == "extra_forbidden":
+            parts.append(f"{said} has no option {name!r}{nearest(name, list(kind.Options.model_fields))}")
+        else:
+            parts.append(f"{name}={problem.get('input')}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+    known = ", ".join(f"{name}={field.default}" for name, field in kind.Options.model_fields.items())
+    return f"--agent-option {'; '.join(parts)}; {said} has {known or 'no options'}"

@@ -1,0 +1,147 @@
+"""`evalharness play TASKS --as NAME`: a person's episodes in a run folder, beside those of models."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from evalharness.base.errors import UserError
+from evalharness.base.terminal import make_console
+from evalharness.base.text import printable
+from evalharness.cli.common import chosen_suite, data_folder, titles
+from evalharness.cli.line_editing import LineReader
+from evalharness.config import HUMAN, make_config
+from evalharness.envs.base import Task
+from evalharness.models.base import Environment, Player, Policy, PolicyStoppedError, Reply, RequestForm
+from evalharness.models.tries import AbortedError
+from evalharness.play.progress import Progress
+from evalharness.protocol.prompt import Message
+from evalharness.records.episode import Episode
+from evalharness.results.report.table import print_summary
+from evalharness.runs.evaluation import evaluate
+
+_HELP = "type an action; 'give up' ends the task, 'quit' (or Ctrl-D) leaves: the same command continues"
+_LISTED = "+list"
+"""Ends the name of a person who saw the valid actions."""
+
+
+@dataclass
+class Person(Policy):
+    """Asks at the terminal. One episode at a time."""
+
+    console: Console
+    lists_actions: bool
+    _offered: list[str] = field(default_factory=list)
+    _known: dict[str, set[str]] = field(default_factory=dict)
+    """Family -> paragraphs of its prompt that were shown."""
+
+    def __post_init__(self) -> None:
+        self._lines = LineReader(lambda: [printable(action) for action in self._offered])
+
+    def player(self, task: Task, sample: int, environment: Environment) -> Player:
+        return _AtTheTerminal(self, task, environment)
+
+    async def close(self) -> None:
+        pass
+
+    @contextmanager
+    def watch(self, progress: Progress) -> Iterator[None]:
+        """Of `evaluate`: tells the person how each episode ended."""
+        progress.on_episode = self._say_end
+        yield
+
+    def _say_end(self, episode: Episode) -> None:
+        if episode.turns:
+            self.console.print(Text(printable(episode.turns[-1].observation)))
+        verdict = "solved" if episode.success else "not solved"
+        share = f"progress {100 * episode.progress:.0f} %, {len(episode.turns)} turns"
+        self.console.print(Text(f"{episode.task_id}: {verdict}, {share}", style="bold"))
+
+    def show_opening(self, task: Task, messages: list[Message]) -> None:
+        """What a model reads first; of a family's later tasks only what is new."""
+        paragraphs = "\n\n".join(str(message["content"]) for message in messages).split("\n\n")
+        known = self._known.setdefault(task.family, set())
+        new = [paragraph for paragraph in paragraphs[:-1] if paragraph not in known]
+        known.update(new)
+        self.console.print(Text(f"\n{task.id}", style="bold"))
+        self.console.print(Text(printable("\n\n".join([*new, paragraphs[-1]]))))
+        self.console.print(Text(f"({_HELP})", style="dim"))
+
+    async def ask(self, prompt: str, environment: Environment) -> str:
+        """An action. Raises PolicyStoppedError and AbortedError where the person gives up or leaves."""
+        self._offered = await environment.valid_actions() if self.lists_actions else []
+        while True:
+            try:
+                line = self._read(prompt).strip()
+            except (EOFError, KeyboardInterrupt):
+                self.console.print()
+                line = "quit"
+            if line == "quit":
+                raise AbortedError("you left")
+            if line == "give up":
+                raise PolicyStoppedError("given up")
+            if line:
+                return line
+            text = "\n".join(map(printable, self._offered)) or _HELP
+            self.console.print(Text(text, style="green" if self._offered else "dim"))
+
+    def _read(self, prompt: str) -> str:
+        # The event loop waits meanwhile, and with it its way to hear of Ctrl-C.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return self._lines.ask(prompt)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+
+@dataclass
+class _AtTheTerminal(Player):
+    person: Person
+    task: Task
+    environment: Environment
+
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
+        if turn == 1:
+            self.person.show_opening(self.task, messages)
+        else:
+            self.person.console.print(Text(printable(str(messages[-1]["content"]))))
+        return Reply("Action: " + await self.person.ask(f"[{turn}] > ", self.environment))
+
+
+def play_recorded(args: argparse.Namespace) -> int:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", args.person):
+        raise UserError(f"--as {args.person}: a name of letters, digits, '.', '_' and '-', at most 40")
+    options: dict[str, Any] = {
+        "model": f"{HUMAN}{args.person}{_LISTED if args.list_actions else ''}",
+        "tasks": args.task,
+        "suite": _suite_of(args),
+        "suite_seed": args.suite_seed,
+        "max_turns": args.max_turns,
+        "perturb": args.perturb,
+        "output": args.output,
+        "concurrency": 1,
+    }
+    console = make_console()
+    person = Person(console, args.list_actions)
+    outcome = evaluate(make_config(options), data=data_folder(args), watch=person.watch, person=person)
+    print_summary(console, outcome.summary.model_copy(update={"stopped": None}), titles())
+    if outcome.nothing_to_play:
+        console.print(outcome.nothing_to_play, soft_wrap=True, highlight=False)
+    console.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
+    return 0 if outcome.stopped in (None, "you left") else outcome.exit_status
+
+
+def _suite_of(args: argparse.Namespace) -> str:
+    """`--suite`, else that of a task id, else as `run` chooses."""
+    parts = args.task.split("/")
+    if args.suite is None and len(parts) == 3 and "," not in args.task:
+        return str(parts[1].partition("-")[0])
+    return chosen_suite(args, data_folder(args))

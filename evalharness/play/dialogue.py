@@ -1,0 +1,101 @@
+"""An agent and a model: what is sent, what is said, until there is an action."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from evalharness.agents.base import Request, Said
+from evalharness.agents.guard import Guarded
+from evalharness.models.base import ContextOverflowError, Player, Reply, RequestForm
+from evalharness.protocol.react import ParsedReply
+from evalharness.records.episode import FurtherCall, Trim
+
+MOST_CALLS = 16
+"""Model calls of one turn. An agent that asks for more asks forever."""
+_MOST_TRIMS = 64
+"""Times that one request may be made shorter."""
+
+
+@dataclass(frozen=True)
+class Heard:
+    """The reply that ended a turn's calls."""
+
+    reply: Reply
+    parsed: ParsedReply
+    further: tuple[FurtherCall, ...]
+    sent: str
+    policy_s: float
+    """Of all calls: queueing, failed tries and their pauses included."""
+
+
+@dataclass
+class Dialogue:
+    agent: Guarded
+    player: Player
+    trial: int = 0
+    trims: list[Trim] = field(default_factory=list)
+    further: list[FurtherCall] = field(default_factory=list)
+    """Of the turn that is not finished."""
+
+    async def ask(self, turn: int) -> Heard:
+        """Raises ContextFullError, PolicyStoppedError, AgentFaultError; infrastructure errors pass through."""
+        began = time.perf_counter()
+        for call in range(MOST_CALLS):
+            request, reply = await self._ask(turn, call)
+            parsed = self.agent.read(said(reply))
+            if parsed is not None:
+                further, self.further = tuple(self.further), []
+                return Heard(reply, parsed, further, self.agent.sent, time.perf_counter() - began)
+            self.further.append(self._further(request, reply))
+        raise self.agent.fault(f"turn {turn} asked the model {MOST_CALLS} times and read no action")
+
+    async def reflect(self, request: Request, turn: int) -> None:
+        """Between two trials."""
+        reply = await self._send(request, turn, MOST_CALLS)
+        if self.agent.read(said(reply)) is not None:
+            raise self.agent.fault("read() took the answer to reflect() for an action")
+        self.further.append(self._further(request, reply))
+
+    async def _ask(self, turn: int, call: int) -> tuple[Request, Reply]:
+        for _ in range(_MOST_TRIMS):
+            request = self.agent.request()
+            try:
+                return request, await self._send(request, turn, call)
+            except ContextOverflowError:
+                self.trims.append(Trim(turn, self.agent.shorten(), call))
+        raise self.agent.fault(f"its request of turn {turn} does not become short enough")
+
+    async def _send(self, request: Request, turn: int, call: int) -> Reply:
+        form = RequestForm(
+            stop=request.stop,
+            max_tokens=request.max_tokens,
+            temperature=request.temperature,
+            tools=request.tools,
+            nonce=f"{self.trial}.{call}" if call or self.trial else "",
+        )
+        return await self.player.reply(request.messages, turn=turn, form=form)
+
+    def _further(self, request: Request, reply: Reply) -> FurtherCall:
+        return FurtherCall(
+            purpose=request.purpose,
+            reply=reply.text,
+            reasoning=reply.reasoning,
+            calls=reply.calls,
+            finish_reason=reply.finish_reason,
+            stopped_by=reply.stopped_by,
+            prompt_tokens=reply.prompt_tokens,
+            completion_tokens=reply.completion_tokens,
+            cached_tokens=reply.cached_tokens,
+            reasoning_tokens=reply.reasoning_tokens,
+            latency_s=reply.latency,
+            failed_tries=reply.failed_tries,
+            sent=self.agent.sent,
+        )
+
+
+def said(reply: Reply) -> Said:
+    """What an agent reads of a reply."""
+    return Said(
+        reply.text, reply.reasoning.strip(), reply.calls, reply.stopped_by, reply.finish_reason == "length"
+    )
