@@ -25,6 +25,7 @@ DEFAULT = "react"
 OURS: Mapping[str, str] = {
     "react": "evalharness.agents.react:ReactAgent",
     "tools": "evalharness.agents.tools:ToolsAgent",
+    "external": "evalharness.agents.external:ExternalAgent",
 }
 
 

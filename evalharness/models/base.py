@@ -111,10 +111,13 @@ class Player(Protocol):
         with. Raises UserError where they did not, InfrastructureError where that cannot be known now."""
         return  # a script is what it is
 
-    def ended(self, episode: Episode | None) -> Episode | None:
-        """Called once when the episode is over, however it ended; None: it is void, and started over. The episode as
-        it is kept, with what the policy knows of it beside its replies."""
+    def finished(self, episode: Episode) -> Episode:
+        """Called once at its end. The episode as it is kept, with what the policy alone knows of it."""
         return episode
+
+    def void(self) -> None:
+        """Called instead where infrastructure failed: the episode is started over."""
+        return
 
 
 class Policy(Protocol):

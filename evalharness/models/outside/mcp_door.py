@@ -5,6 +5,8 @@ The SDK's own sessions are not used: its newest protocol has none. The episode i
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -80,8 +82,24 @@ async def mcp_door(hub: Hub) -> AsyncIterator[Handler]:
         _request.set(request)
         return await _through(manager.handle_request, request)
 
-    async with manager.run():
+    ready = asyncio.Event()
+
+    async def at_work() -> None:
+        # In a task of its own: what fails in the run would come out of the SDK's task group as a group of errors.
+        async with manager.run():
+            ready.set()
+            await asyncio.Event().wait()
+
+    running = asyncio.create_task(at_work())
+    waiting = asyncio.create_task(ready.wait())
+    await asyncio.wait({running, waiting}, return_when=asyncio.FIRST_COMPLETED)
+    try:
         yield handle
+    finally:
+        waiting.cancel()
+        running.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await running
 
 
 async def _act(hub: Hub, arguments: dict[str, Any]) -> dict[str, Any]:

@@ -65,17 +65,23 @@ class _OutsidePlayer(Player):
         action = await self.offer.next_action(self.policy.turn_s)
         return Reply(action.text, reasoning=action.thought)
 
-    def ended(self, episode: Episode | None) -> Episode | None:
+    def finished(self, episode: Episode) -> Episode:
+        if self.offer is None:
+            return episode
+        text = episode.turns[-1].observation if episode.turns else episode.first_observation
+        self._end(Observation(text=text, goal=self.offer.opening.goal, turns_left=0))
+        return replace(episode, outside=self.offer.said())
+
+    def void(self) -> None:
+        self._end(None)
+
+    def _end(self, last: Observation | None) -> None:
         if self._watching is not None:
             self._watching.cancel()
         if self.offer is not None:
-            last = None if episode is None else self._last(self.offer, episode)
             self.offer.end(last)
             if self.process is not None and self.policy.started is not None:
                 self.policy.started.end(self.process, self.offer.token or "")
-        if episode is None or self.offer is None:
-            return episode
-        return replace(episode, outside=self.offer.said())
 
     async def _open(self, opening: Observation) -> Offer:
         hub, started = self.policy.hub, self.policy.started
@@ -110,11 +116,6 @@ class _OutsidePlayer(Player):
     async def _watch(self, process: AgentProcess, offer: Offer) -> None:
         await process.wait()
         offer.stop("exited")
-
-    @staticmethod
-    def _last(offer: Offer, episode: Episode) -> Observation:
-        text = episode.turns[-1].observation if episode.turns else episode.first_observation
-        return Observation(text=text, goal=offer.opening.goal, turns_left=0)
 
 
 @dataclass
