@@ -22,8 +22,10 @@ MOST_OUTPUT = 64 << 10
 """Bytes that are kept of what one process prints: the last ones."""
 MOST_LOG = 16 << 20
 """Bytes of the whole log; beyond that only how processes ended is noted."""
+_OWN_END_S = 5.0
+"""For a process to end by itself once its episode is over."""
 _GRACE_S = 2.0
-"""For a process to end by itself once its episode is over, and again after SIGTERM."""
+"""After SIGTERM, before SIGKILL."""
 
 
 def command_of(text: str) -> list[str]:
@@ -99,7 +101,7 @@ class AgentProcess:
     async def end(self) -> None:
         """With everything that it started."""
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._process.wait(), _GRACE_S)
+            await asyncio.wait_for(self._process.wait(), _OWN_END_S)
         await self._process.stop()
         await self._output
         self._log.add(f"{self._about}: exit status {self._process.returncode}", bytes(self._kept), self._lost)

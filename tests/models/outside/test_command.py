@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -12,7 +13,13 @@ import psutil
 import pytest
 from command_line import evalharness, read_records, run_compass
 
+from evalharness.base.errors import UserError
+from evalharness.config import make_config
+from evalharness.models.outside.serve import prepare_outside
+
+EXTERNAL = {"agent": "external", "agent_option": {"name": "mine"}}
 AGENT = Path(__file__).with_name("agent.py")
+PAGE = Path(__file__).parents[3] / "docs" / "external-agents.md"
 
 
 def play(
@@ -46,6 +53,30 @@ def test_its_episodes_stand_under_its_name_and_the_run_verifies(
     again = play(environment, tmp_path / "run", "never asks", "--max-turns", 4)
     assert again.returncode == 2  # another command is another agent
     assert "agent_command" in again.stderr or "agent-command" in again.stderr
+
+
+def documented(block: int) -> str:
+    """A block of Python of the page."""
+    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)[block]
+
+
+@pytest.mark.parametrize("client", ["HTTP", "MCP"])
+def test_the_agents_of_the_documentation_play_five_tasks(
+    environment: dict[str, str], tmp_path: Path, client: str
+) -> None:
+    if client == "MCP":
+        pytest.importorskip("mcp")
+    script = tmp_path / "my_agent.py"
+    script.write_text(documented({"HTTP": 0, "MCP": 2}[client]))
+    done = run_compass(
+        environment, tmp_path / "run", "--agent", "external", "--agent-option", f"name={client}",
+        "--agent-command", shlex.join([sys.executable, str(script)]), "--limit", 5, "--max-turns", 2,
+    )  # fmt: skip
+    log = (tmp_path / "run" / "agent.log").read_text()
+    assert done.returncode == 0, done.stderr + log
+    episodes = read_records(tmp_path / "run" / "episodes.jsonl")
+    assert [(e["ended_by"], len(e["turns"])) for e in episodes] == [("turn_limit", 2)] * 5, log
+    assert "Traceback" not in log
 
 
 def test_a_process_that_ends_in_its_episode_has_failed_at_it(
@@ -85,24 +116,19 @@ def test_everything_that_it_started_is_ended_and_its_output_is_kept_within_limit
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--agent", "external"), "--agent-option name=NAME"),
-        (("--model", "external:mine"), "give --agent external --agent-option name=NAME, and no --model"),
-        (("--model", "oracle", "--agent-command", "x"), "--agent-command is for --agent external"),
-        (
-            ("--agent", "external", "--agent-option", "name=a", "--agent-command", "no-such-program"),
-            "there is no program 'no-such-program'",
-        ),
-        (("--agent", "external", "--agent-option", "name=../a"), "name"),
-        (
-            ("--agent", "external", "--agent-option", "name=a", "--agent-listen", "here"),
-            "give HOST:PORT",
-        ),
+        ({"agent": "external"}, "--agent-option name=NAME"),
+        ({"model": "external:mine"}, "give --agent external --agent-option name=NAME, and no --model"),
+        ({"model": "oracle", "agent_command": "x"}, "--agent-command is for --agent external"),
+        (EXTERNAL | {"model": "oracle"}, "and no --model"),
+        ({"agent": "external", "agent_option": {"name": "../a"}}, "name"),
+        (EXTERNAL | {"agent_listen": "here"}, "give HOST:PORT"),
+        (EXTERNAL | {"agent_command": "no-such-program x"}, "there is no program 'no-such-program'"),
+        (EXTERNAL | {"agent_command": "python 'my"}, "No closing quotation"),
     ],
 )
 def test_options_that_do_not_fit_are_named_before_anything_starts(
-    environment: dict[str, str], tmp_path: Path, options: tuple[str, ...], said: str
+    options: dict[str, object], said: str
 ) -> None:
-    done = run_compass(environment, tmp_path / "run", *options)
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert not (tmp_path / "run").exists()
+    with pytest.raises(UserError, match=re.escape(said)):
+        config = make_config(options)
+        prepare_outside(config.policy.model, config.outside)
