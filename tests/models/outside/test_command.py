@@ -129,6 +129,9 @@ def test_everything_that_it_started_is_ended_and_its_output_is_kept_within_limit
 def test_options_that_do_not_fit_are_named_before_anything_starts(
     options: dict[str, object], said: str
 ) -> None:
-    with pytest.raises(UserError, match=re.escape(said)):
+    def start() -> None:
         config = make_config(options)
         prepare_outside(config.policy.model, config.outside)
+
+    with pytest.raises(UserError, match=re.escape(said)):
+        start()
