@@ -154,7 +154,7 @@ class RunConfig:
         # A limit of 30 that was asked for is another one than none where a family has less of its own.
         asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
         key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
-        if self.agent.agent is not None:
+        if self.agent.agent is not None and not self.policy.is_external:
             name += "-" + folder_name(self.agent.chosen.name, "agent")
         if self.agent.perturb is not None:
             name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.agent.perturb)[:40]

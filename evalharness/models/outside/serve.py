@@ -66,4 +66,8 @@ def prepare_outside(name: str, config: OutsideConfig) -> Prepared:
             if started is None:
                 await asyncio.sleep(_FAREWELL_S)
 
-    return Prepared(identity, opened, lambda: command[0] if command else f"agents at {config.agent_listen}")
+    return Prepared(
+        identity,
+        opened,
+        lambda: f"{command[0]} for each episode" if command else f"agents at {config.agent_listen}",
+    )
