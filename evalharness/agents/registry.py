@@ -29,6 +29,7 @@ OURS: Mapping[str, str] = {
     "window": "evalharness.agents.window:WindowAgent",
     "summary": "evalharness.agents.summary:SummaryAgent",
     "reflexion": "evalharness.agents.reflexion:ReflexionAgent",
+    "external": "evalharness.agents.external:ExternalAgent",
 }
 
 

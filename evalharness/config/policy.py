@@ -16,11 +16,14 @@ from evalharness.config.values import SAMPLING, endpoint_url, read_sampling
 SCRIPTED = ("oracle", "random", "reference")
 HUMAN = "human:"
 """Before a person's name: `evalharness play --as NAME`."""
+EXTERNAL = "external:"
+"""Before the name that the user gives to an agent from outside (`--agent external`)."""
 
 
 def is_scripted(model: str) -> bool:
-    """Whether it answers without a model server: a script, an earlier run's replies, a person."""
-    return model in SCRIPTED or model.startswith(("replay:", HUMAN))
+    """Whether it answers without a model server of ours: a script, an earlier run's replies, a person, an agent from
+    outside."""
+    return model in SCRIPTED or model.startswith(("replay:", HUMAN, EXTERNAL))
 
 
 _OURS = frozenset(
@@ -213,6 +216,11 @@ class PolicyConfig(Part):
     def is_scripted(self) -> bool:
         """Answers without a model server."""
         return is_scripted(self.model)
+
+    @property
+    def is_external(self) -> bool:
+        """Its actions come from an agent from outside, whose model is its own affair."""
+        return self.model.startswith(EXTERNAL)
 
     @property
     def is_ours(self) -> bool:

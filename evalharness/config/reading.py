@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from evalharness.base.errors import UserError
 from evalharness.base.settings import openai_hint, read_config
 from evalharness.config.option import Part
-from evalharness.config.run import RunConfig, problems
+from evalharness.config.run import EXTERNAL_AGENT, RunConfig, problems
 
 P = TypeVar("P", bound=Part)
 
@@ -22,7 +22,9 @@ def make_config(
     """Flags over file over `defaults` over those of the fields. Raises UserError naming the option that is wrong."""
     values = {**(defaults or {}), **(read_config(config_file) if config_file else {})}
     values |= {key: value for key, value in flags.items() if value is not None}
-    if "model" not in values:
+    if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
+        values.pop("model", None)  # one that stands in a file is for other agents
+    elif "model" not in values:
         raise UserError(
             "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"
             + openai_hint()

@@ -19,17 +19,20 @@ from evalharness.base.text import printable
 from evalharness.config.agent import AgentConfig
 from evalharness.config.limits import LimitsConfig
 from evalharness.config.option import Part, option_of
+from evalharness.config.outside import OutsideConfig
 from evalharness.config.place import PlaceConfig
-from evalharness.config.policy import PolicyConfig
+from evalharness.config.policy import EXTERNAL, PolicyConfig
 from evalharness.config.selection import SelectionConfig
 from evalharness.envs.base import MAX_TURNS
 from evalharness.protocol.prompt import Adaptation
 
+EXTERNAL_AGENT = "external"
 PARTS: Mapping[str, type[Part]] = {
     "policy": PolicyConfig,
     "selection": SelectionConfig,
     "agent": AgentConfig,
     "limits": LimitsConfig,
+    "outside": OutsideConfig,
     "place": PlaceConfig,
 }
 OPTIONS: Mapping[str, FieldInfo] = {
@@ -46,10 +49,15 @@ class RunConfig:
     selection: SelectionConfig = field(default_factory=SelectionConfig)
     agent: AgentConfig = field(default_factory=AgentConfig)
     limits: LimitsConfig = field(default_factory=LimitsConfig)
+    outside: OutsideConfig = field(default_factory=OutsideConfig)
     place: PlaceConfig = field(default_factory=PlaceConfig)
 
     def __post_init__(self) -> None:
-        if self.policy.is_scripted and not self.agent.chosen.is_react:
+        if self.policy.is_external != (self.agent.chosen.name == EXTERNAL_AGENT):
+            raise UserError("give --agent external --agent-option name=NAME, and no --model")
+        if self.outside.agent_command is not None and not self.policy.is_external:
+            raise UserError("--agent-command is for --agent external")
+        if self.policy.is_scripted and not (self.policy.is_external or self.agent.chosen.is_react):
             raise UserError(
                 f"--agent {self.agent.chosen.name}: {self.policy.model} is no model and reads nothing"
             )
@@ -67,6 +75,7 @@ class RunConfig:
                     f"no such option {name!r}{nearest(name, sorted(OPTIONS))}" for name in sorted(unknown)
                 )
             )
+        options = _with_policy_of_agent(options)
         parts: dict[str, Any] = {}
         wrong: list[str] = []
         for name, part in PARTS.items():
@@ -115,6 +124,8 @@ class RunConfig:
             del data["questions"]
         if not policy.is_scripted:
             data |= policy.sampling_fields() | self.agent.agent_identity()
+        if policy.is_external:
+            data |= self.agent.agent_identity()
         if policy.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
@@ -143,13 +154,24 @@ class RunConfig:
         # A limit of 30 that was asked for is another one than none where a family has less of its own.
         asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
         key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
-        if self.agent.agent is not None:
+        if self.agent.agent is not None and not self.policy.is_external:
             name += "-" + folder_name(self.agent.chosen.name, "agent")
         if self.agent.perturb is not None:
             name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.agent.perturb)[:40]
         return (
             Path("results") / f"{name}-{self.selection.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
         )
+
+
+def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
+    """An agent from outside brings whatever answers it: its name stands for a model's."""
+    if options.get("agent") != EXTERNAL_AGENT:
+        return options
+    given = options.get("agent_option") or {}
+    name = given.get("name") if isinstance(given, Mapping) else None
+    if name is None:
+        raise UserError("--agent external needs a name for its tables: --agent-option name=NAME")
+    return {"model": f"{EXTERNAL}{name}"} | options
 
 
 _LONGEST_SHOWN = 300

@@ -11,7 +11,7 @@ from evalharness.base.timing import CallTimes
 from evalharness.envs.base import Task
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.tools import ToolCall
-from evalharness.records.episode import FailedTry
+from evalharness.records.episode import Episode, FailedTry
 from evalharness.records.tokens import TurnTokens
 
 
@@ -110,6 +110,14 @@ class Player(Protocol):
         """Called once after the last reply: return when it is known that all came from the policy that the run began
         with. Raises UserError where they did not, InfrastructureError where that cannot be known now."""
         return  # a script is what it is
+
+    def finished(self, episode: Episode) -> Episode:
+        """Called once at its end. The episode as it is kept, with what the policy alone knows of it."""
+        return episode
+
+    def void(self) -> None:
+        """Called instead where infrastructure failed: the episode is started over."""
+        return
 
 
 class Policy(Protocol):

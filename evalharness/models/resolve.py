@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from evalharness.agents.registry import DEFAULT
 from evalharness.base.errors import UserError
 from evalharness.config import HUMAN, AgentConfig, PolicyConfig
+from evalharness.config.outside import OutsideConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.api_key import read_key
 from evalharness.models.base import Policy
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from evalharness.models.serving.model_server import SharedServers
 
 _DEFAULT_AGENT = AgentConfig()
+_DEFAULT_OUTSIDE = OutsideConfig()
 
 
 _LOG = logging.getLogger("evalharness")
@@ -48,15 +50,21 @@ def prepare(
     on_status: Status,
     *,
     agent: AgentConfig = _DEFAULT_AGENT,
+    outside: OutsideConfig = _DEFAULT_OUTSIDE,
     cluster: str | None = None,
     serve: SharedServers | None = None,
     person: Policy | None = None,
 ) -> Prepared:
     """Find out what `config.model` means. Raises UserError for what can be seen to be wrong beforehand.
 
-    `agent` says how it is talked to, `cluster` where its servers are started. `serve` gives the model's servers, where
-    some are needed; without it the run gets servers of its own. `person` answers where the model is `human:NAME`.
+    `agent` says how it is talked to, `outside` how an agent from outside is, `cluster` where its servers are started.
+    `serve` gives the model's servers, where some are needed; without it the run gets servers of its own. `person`
+    answers where the model is `human:NAME`.
     """
+    if config.is_external:
+        from evalharness.models.outside.serve import prepare_outside
+
+        return prepare_outside(config.model, outside)
     if config.is_scripted:
         return _scripted(config, specs, person)
     if config.is_endpoint:

@@ -116,7 +116,6 @@ class Episodes:
             return SeatedPlayer(own, self.slots, times, self._latencies, job, self.budget)
 
         players: list[Player] = []
-
         key, whole = job.key, False
 
         def on_turn(turn: Turn) -> None:
@@ -144,8 +143,13 @@ class Episodes:
             )
             for own in players:
                 await own.confirm()
+            for own in players:
+                episode = own.finished(episode)
             whole = True
         finally:
+            if not whole:
+                for own in players:
+                    own.void()
             if self.budget:
                 self.budget.end(key, whole=whole)
             self.progress.end_episode(task.family, key)

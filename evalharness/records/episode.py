@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from evalharness.base.reading import read_object
 from evalharness.protocol.tools import ToolCall
+from evalharness.records.outside import Outside
 from evalharness.records.stored import why
 
 EndedBy = Literal["success", "environment", "turn_limit", "policy_stopped", "context_full"]
@@ -204,6 +205,8 @@ class Episode:
     """The trials before the last one, none of them a success."""
     first_valid_actions: tuple[str, ...] | None = None
     """Those after the first observation, where the agent asks for them."""
+    outside: Outside | None = None
+    """Of an agent from outside (`--agent external`)."""
 
     @property
     def all_turns(self) -> tuple[Turn, ...]:
@@ -279,7 +282,9 @@ class Episode:
             "figures": dict(self.figures),
             "earlier": tuple(trial.to_json() for trial in self.earlier),
         }
-        return _without_unset(data, ("figures", "further", "earlier", "first_valid_actions"))
+        if self.outside is not None:
+            data["outside"] = self.outside.to_json()
+        return _without_unset(data, ("figures", "further", "earlier", "first_valid_actions", "outside"))
 
 
 def _parts(played: Trial | Episode) -> dict[str, Any]:

@@ -7,6 +7,7 @@
 | `episodes.jsonl` | one finished episode a line, flushed and synced before the next |
 | `errors.jsonl` | infrastructure failures, each try |
 | `server.log`, `workers.log` | what the model server and the simulators printed |
+| `handouts.jsonl`, `agent.log` | of agents from outside: each hand-out, and what their processes printed |
 | `summary.json` | the scores |
 | `episodes.parquet`, `turns.parquet` | the same episodes for analysis |
 | `tokens.jsonl`, `tokens.parquet` | every token of prompts and replies, with `--record-tokens` |

@@ -159,6 +159,23 @@ class FormatTrouble(Stored):
     """One line for the person at the terminal."""
 
 
+class OutsideAgent(Stored):
+    """What agents from outside did beside acting, and what they say of themselves, which nothing checks."""
+
+    stopped: dict[str, Count] = Field(default={})
+    """How an agent ended an episode before its end -> episodes; each counts as its failure."""
+    handed_out_again: Count = 0
+    """Episodes that were given to an agent more than once, after a failure of infrastructure."""
+    said_models: list[str] = Field(default=[])
+    """Names of the models that they say they used."""
+    said_prompt_tokens: int | None = None
+    """Sum; None where none was said, as in the two below."""
+    said_completion_tokens: int | None = None
+    """Sum."""
+    said_cost: float | None = None
+    """Sum, in their currency."""
+
+
 class Server(Stored):
     """What the model's servers said of themselves while the run was played."""
 
@@ -340,6 +357,8 @@ class Summary(Timing, RunScores):
     """Where prices were given."""
     format_trouble: FormatTrouble | None = None
     """Where nearly every reply is a format error."""
+    outside: OutsideAgent | None = None
+    """Of agents from outside."""
 
     @property
     def is_complete(self) -> bool:

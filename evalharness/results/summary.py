@@ -17,8 +17,9 @@ from evalharness.records.cost import Tokens, cost_of
 from evalharness.records.episode import Episode
 from evalharness.records.format_trouble import Replies
 from evalharness.records.manifest import Manifest
+from evalharness.records.outside import Outside
 from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
-from evalharness.records.summary import SCHEMA, FamilyRow, Summary, Timing, TokenCounts
+from evalharness.records.summary import SCHEMA, FamilyRow, OutsideAgent, Summary, Timing, TokenCounts
 from evalharness.results.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.results.task_range import TaskRange, family_range, load_ranges
 
@@ -44,16 +45,39 @@ class Summing:
         self.manifest = read_manifest(folder)
         self.scores: list[EpisodeScore] = []
         config = self.manifest.config
+        self._outside: list[Outside] = []
         self._replies = Replies(config.max_tokens or 0, config.agent_name == "tools")
 
     def add(self, episode: Episode) -> None:
         self.scores.append(EpisodeScore.of(self._replies.seen(episode)))
+        if episode.outside is not None:
+            self._outside.append(episode.outside)
 
     def summary(self, timing: Timing = NOT_TIMED) -> Summary:
         """Of all that were added. `timing`: what only the running session knows."""
         found = summary_of(self.folder, self.manifest, self.scores, timing)
         trouble = self._replies.trouble()
-        return found.model_copy(update={"format_trouble": trouble}) if trouble else found
+        more = {"format_trouble": trouble, "outside": outside_agent(self._outside)}
+        return found.model_copy(update={name: value for name, value in more.items() if value})
+
+
+def outside_agent(episodes: Sequence[Outside]) -> OutsideAgent | None:
+    """Of all episodes that agents from outside played; None where there are none."""
+    if not episodes:
+        return None
+
+    def total(name: str) -> Any:
+        said = [value for each in episodes if (value := getattr(each, name)) is not None]
+        return sum(said) if said else None
+
+    return OutsideAgent(
+        stopped=dict(sorted(Counter(each.stopped for each in episodes if each.stopped).items())),
+        handed_out_again=sum(each.handed_out > 1 for each in episodes),
+        said_models=sorted({each.model for each in episodes if each.model}),
+        said_prompt_tokens=total("prompt_tokens"),
+        said_completion_tokens=total("completion_tokens"),
+        said_cost=total("cost"),
+    )
 
 
 def summarize(folder: Path, timing: Timing = NOT_TIMED) -> Summary:

@@ -95,7 +95,7 @@ def _prepared(
         prepared = prepare(config.policy, specs, on_status, agent=config.agent, cluster=config.place.cluster)
     except NoAnswerError as error:
         return None, str(error)
-    if config.policy.is_scripted:
+    if config.policy.is_scripted and not config.policy.is_external:
         return prepared, "none: the policy is a script"
     return prepared, prepared.server()
 

@@ -209,8 +209,8 @@ def _prepared(
     """`prepare`; where no server answers, the error names the run that may be there already."""
     try:
         prepared = prepare(
-            config.policy, specs, on_status, agent=config.agent, cluster=config.place.cluster, serve=serve,
-            person=person,
+            config.policy, specs, on_status, agent=config.agent, outside=config.outside,
+            cluster=config.place.cluster, serve=serve, person=person,
         )  # fmt: skip
         _require_as_telling(config, prepared)
         return prepared

@@ -13,10 +13,7 @@ from evalharness.cli import COMMANDS, main
 NO_RUN = "nowhere is not a run folder: it has no manifest.json"
 NO_FAMILY = "unknown family 'babyia'; did you mean 'babyai'?"
 REFUSED = [
-    (
-        "agents windw",
-        "--agent windw: no such agent; did you mean 'window'? (there are react, tools, act, window, summary, reflexion)",
-    ),
+    ("agents windw", "--agent windw: no such agent; did you mean 'window'? (there are react, tools, act, "),
     ("agreement RUN", "agreement needs two raters; see: evalharness agreement --help"),
     ("analyze RUN --family babyia", "did you mean 'babyai'?"),
     ("analyze nowhere", NO_RUN),

@@ -15,7 +15,7 @@ import yaml
 from evalharness.base.settings import quoted
 from evalharness.base.yaml_lines import read_yaml, syntax_problem
 from evalharness.checks.verify.findings import Finding, same
-from evalharness.config import OPTIONS, SAMPLING, is_scripted
+from evalharness.config import EXTERNAL, OPTIONS, SAMPLING, is_scripted
 from evalharness.config.policy import display_name
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 from evalharness.protocol.prompt import Adaptation, load_prompt
@@ -36,7 +36,8 @@ def manifest_findings(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[
     }
     found: dict[str, Any] = {"model_name": manifest.model_name}
     if is_scripted(str(config.get("model"))):
-        wanted |= {"identity.model.kind": "scripted", "identity.model.name": str(config["model"])}
+        kind = "external" if str(config["model"]).startswith(EXTERNAL) else "scripted"
+        wanted |= {"identity.model.kind": kind, "identity.model.name": str(config["model"])}
     elif config.get("model") == "endpoint":
         wanted |= {"identity.model.kind": "endpoint", "identity.model.name": config.get("model_name")}
     elif model.get("kind") in ("scripted", "endpoint"):

@@ -35,6 +35,7 @@ if (
     import asyncio
     from collections.abc import Mapping, Sequence
     from pathlib import Path
+    from typing import BinaryIO
 
     from evalharness.base.errors import InfrastructureError
 
@@ -71,17 +72,23 @@ class SupervisedProcess:
 
     @classmethod
     async def start(
-        cls, argv: Sequence[str], *, env: Mapping[str, str], log: Path, scratch: Path, grace: float = 8.0
+        cls,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        log: Path | BinaryIO,
+        scratch: Path,
+        grace: float = 8.0,
     ) -> SupervisedProcess:
-        """Run `argv` with its output appended to `log`. On `stop` it has `grace` seconds before SIGKILL, or a second if
-        it is not `at_work` yet.
+        """Run `argv` with its output appended to `log`; of a pipe the writing end, which is closed here. On `stop` it
+        has `grace` seconds before SIGKILL, or a second if it is not `at_work` yet.
 
         The folder `scratch` is removed when everything has ended. Raises `InfrastructureError`.
         """
         # Both ends are close-on-exec: only the supervisor gets its own, so end-of-file cannot be held up.
         ours, theirs = socket.socketpair()
         try:
-            with theirs, log.open("ab") as output:
+            with theirs, log.open("ab") if isinstance(log, Path) else log as output:
                 supervisor = subprocess.Popen(  # noqa: ASYNC220  (milliseconds; works on any event loop)
                     [
                         sys.executable,
@@ -103,7 +110,7 @@ class SupervisedProcess:
             reader, writer = await asyncio.open_connection(sock=ours)
         except OSError as error:
             ours.close()
-            raise InfrastructureError(f"the server cannot be started: {error}") from error
+            raise InfrastructureError(f"{argv[0]} could not be started: {error}") from error
         except BaseException:
             ours.close()
             raise

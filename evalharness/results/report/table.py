@@ -40,6 +40,7 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     found += _figures(summary, titles)
     found += _trials(summary, titles)
     found += format_error_lines(summary)
+    found += _outside_lines(summary)
     if summary.trimmed_episodes:
         found.append(f"{summary.trimmed_episodes} episodes outgrew the model's context and lost old turns")
     if summary.tells_stop is False:
@@ -59,6 +60,25 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     if not summary.held_out and len(summary.families) > 1:
         found.append(f"held-out score withheld: {summary.held_out_withheld}")
     return found
+
+
+def _outside_lines(summary: Summary) -> list[str]:
+    """What agents from outside say of themselves, marked as that, and how they ended episodes."""
+    if (agent := summary.outside) is None:
+        return []
+    models = agent.said_models
+    more = f" and {len(models) - 3} more" if len(models) > 3 else ""
+    said = [f"model {', '.join(models[:3])}{more}"] if models else []
+    for what, count in (("prompt", agent.said_prompt_tokens), ("completion", agent.said_completion_tokens)):
+        said += [] if count is None else [f"{count:,} {what} tokens"]
+    said += [] if agent.said_cost is None else [f"cost {agent.said_cost:.4g}"]
+    lines = [f"said by the agent, not measured: {', '.join(said)}"] if said else []
+    if agent.stopped:
+        ways = ", ".join(f"{way.replace('_', ' ')} {count}" for way, count in agent.stopped.items())
+        lines.append(f"episodes that the agent ended itself, which count: {ways}")
+    if again := agent.handed_out_again:
+        lines.append(f"{again} episodes were given to an agent again after a failure of infrastructure")
+    return [printable(line, single_line=True) for line in lines]
 
 
 def format_error_lines(summary: Summary) -> list[str]:

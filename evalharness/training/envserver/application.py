@@ -3,119 +3,44 @@
 from __future__ import annotations
 
 import asyncio
-import hmac
-import ipaddress
-import json
-import logging
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
-from aiohttp import ClientError, WSCloseCode, WSMsgType, web
-from pydantic import BaseModel, ValidationError
+from aiohttp import WSCloseCode, web
 
-from evalharness.base.errors import EvalharnessError
 from evalharness.base.version import __version__
+from evalharness.openenv.door import Door
+from evalharness.openenv.gate import Gate
+from evalharness.openenv.wire import (
+    MOST_BYTES,
+    RefusedError,
+    body,
+    converse,
+    guarded,
+    open_socket,
+    parsed,
+    unknown_type,
+)
 from evalharness.training.envserver import messages
-from evalharness.training.envserver.gate import FullError, Gate
 from evalharness.training.envserver.pools import BusyError
 from evalharness.training.envserver.service import ClientSession, Service
 from evalharness.training.envserver.session import NoEpisodeOpenError
 from evalharness.training.envserver.tasks import UnknownTaskError
 
-MOST_BYTES = 1 << 20
-"""Of one message: replies are text. Beyond that a connection is closed with code 1009, a request refused with 413."""
-_PING_S = 600.0
-"""Half of it is waited for the answer: a client whose machine is gone gives none, one that is busy with a training
-step gives it late. A connection that is closed ends its session at once."""
-_LOG = logging.getLogger("evalharness")
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@dataclass(frozen=True)
-class Door:
-    """Who may come in."""
-
-    gate: Gate
-    token: str | None = None
-    """None: whoever is on this machine."""
-
-    def refusal(self, request: web.Request) -> web.HTTPException | None:
-        """The reason why a request is turned away."""
-        # A page in somebody's browser can send requests to 127.0.0.1; it cannot hide where it comes from.
-        if "Origin" in request.headers:
-            return web.HTTPForbidden(text="requests of web pages are not answered")
-        if request.path == "/health":
-            return None
-        if self.token is None:
-            if not is_loopback(_host(request)):
-                return web.HTTPForbidden(text="this server answers to the addresses of this machine only")
-            return None
-        given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-        if not hmac.compare_digest(given.encode(errors="replace"), self.token.encode()):
-            return web.HTTPUnauthorized(
-                text="give the token that the server printed: Authorization: Bearer TOKEN",
-                headers={"WWW-Authenticate": "Bearer"},
-            )
-        return None
-
-
-def is_loopback(host: str) -> bool:
-    """Of a name, `localhost` alone: any other is resolved by somebody else."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _host(request: web.Request) -> str:
-    host = request.host
-    bare = host if host.endswith("]") else host.rsplit(":", 1)[0]
-    return bare.removeprefix("[").removesuffix("]")
-
-
-class RefusedError(Exception):
-    """An error as the client gets it: one of OpenEnv's codes, what is wrong, and the status over HTTP."""
-
-    def __init__(self, code: str, text: str, status: int) -> None:
-        super().__init__(text)
-        self.code, self.status = code, status
-
-
-def _refused(error: Exception) -> RefusedError:
+def _refused(error: Exception) -> RefusedError | None:
     match error:
-        case RefusedError():
-            return error
-        case ValidationError():
-            # Not pydantic's own text: that repeats the input, which can be a megabyte.
-            wrong = [f"{'.'.join(map(str, e['loc'])) or 'message'}: {e['msg']}" for e in error.errors()[:5]]
-            return RefusedError("VALIDATION_ERROR", "; ".join(wrong), 422)
         case UnknownTaskError():
             return RefusedError("VALIDATION_ERROR", str(error), 400)
         case NoEpisodeOpenError():
             return RefusedError("EXECUTION_ERROR", str(error), 409)
-        case BusyError() | FullError():
+        case BusyError():
             return RefusedError("CAPACITY_REACHED", str(error), 429)
-        case EvalharnessError():
-            return RefusedError("EXECUTION_ERROR", f"{error}; the episode is void: reset", 500)
-    _LOG.error("a session failed: %s: %s", type(error).__name__, error)
-    return RefusedError("EXECUTION_ERROR", f"the session failed ({type(error).__name__}): reset", 500)
-
-
-def _parsed(raw: str | bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise RefusedError("INVALID_JSON", f"not JSON: {str(error)[:200]}", 400) from None
-    if not isinstance(value, dict):
-        raise RefusedError("INVALID_JSON", "a message is a JSON object", 400)
-    return value
+    return None
 
 
 async def _answer(session: ClientSession, raw: str) -> dict[str, Any] | None:
     """The response to one message; None when the client takes its leave."""
-    message = _parsed(raw)
+    message = parsed(raw)
     kind, data = message.get("type"), message.get("data", {})
     match kind:
         case "reset":
@@ -128,49 +53,11 @@ async def _answer(session: ClientSession, raw: str) -> dict[str, Any] | None:
             return {"type": "state", "data": session.state()}
         case "close":
             return None
-    raise RefusedError("UNKNOWN_TYPE", f"unknown message type {str(kind)[:40]!r}", 400)
+    raise unknown_type(kind)
 
 
-def _error(refused: RefusedError) -> dict[str, Any]:
-    return {"type": "error", "data": {"message": str(refused), "code": refused.code}}
-
-
-async def _converse(socket: web.WebSocketResponse, session: ClientSession) -> None:
-    async for message in socket:
-        try:
-            if message.type is not WSMsgType.TEXT:
-                raise RefusedError("INVALID_JSON", "a message is text, not binary", 400)
-            answer = await _answer(session, message.data)
-        except Exception as error:
-            answer = _error(_refused(error))
-        if answer is None:
-            return
-        await socket.send_str(json.dumps(answer))
-
-
-def application(service: Service, door: Door) -> web.Application:
+def application(service: Service, door: Door, gate: Gate) -> web.Application:
     sockets: set[web.WebSocketResponse] = set()
-
-    @web.middleware
-    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        if (refusal := door.refusal(request)) is not None:
-            raise refusal
-        try:
-            return await handler(request)
-        except (web.HTTPException, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            refused = _refused(error)
-            headers = {"Retry-After": "1"} if refused.status == 429 else {}
-            body = {"detail": str(refused), "code": refused.code}
-            return web.json_response(body, status=refused.status, headers=headers)
-
-    async def body(request: web.Request, model: type[BaseModel]) -> Any:
-        try:
-            raw = await request.read()
-        except (ClientError, OSError):  # not worth a line of the log: a stranger could fill it
-            raise RefusedError("INVALID_JSON", "the request ended before its end", 400) from None
-        return model.model_validate(_parsed(raw) if raw else {})
 
     def named(request: web.Request) -> None:
         if request.match_info["env"].lower() != service.name:
@@ -181,13 +68,13 @@ def application(service: Service, door: Door) -> web.Application:
             raise web.HTTPForbidden(
                 text="a session belongs to the connection that opened it; there are no ids"
             )
-        async with door.gate.session():
-            socket = web.WebSocketResponse(max_msg_size=MOST_BYTES, heartbeat=_PING_S, compress=False)
+        async with gate.session():
+            socket = open_socket()
             await socket.prepare(request)
             session = service.open()
             sockets.add(socket)
             try:
-                await _converse(socket, session)
+                await converse(socket, lambda raw: _answer(session, raw), _refused)
             except ConnectionError:
                 pass  # the client is gone
             finally:
@@ -198,7 +85,7 @@ def application(service: Service, door: Door) -> web.Application:
 
     async def reset(request: web.Request) -> web.Response:
         asked = await body(request, messages.ResetRequest)
-        async with door.gate.session():
+        async with gate.session():
             session = service.open()
             try:
                 return web.json_response(await session.reset(asked))
@@ -258,7 +145,7 @@ def application(service: Service, door: Door) -> web.Application:
         closing = (socket.close(code=WSCloseCode.GOING_AWAY) for socket in list(sockets))
         await asyncio.gather(*closing, return_exceptions=True)
 
-    app = web.Application(middlewares=[guard], client_max_size=MOST_BYTES)
+    app = web.Application(middlewares=[guarded(door, _refused)], client_max_size=MOST_BYTES)
     app.on_shutdown.append(leave)
     app.add_routes(
         [

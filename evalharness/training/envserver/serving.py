@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-import os
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aiohttp import web
-from aiohttp.http_exceptions import BadHttpMessage
-
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
+from evalharness.openenv.door import Door, is_loopback, is_one_of, token_of
+from evalharness.openenv.gate import Gate
+from evalharness.openenv.listening import listening
 from evalharness.protocol.perturb import surfaces
 from evalharness.protocol.prompt import load_prompts
 from evalharness.suites.selection import families_of_all
-from evalharness.training.envserver.application import Door, application, is_loopback
-from evalharness.training.envserver.gate import Gate
+from evalharness.training.envserver.application import application
 from evalharness.training.envserver.pools import Pools
 from evalharness.training.envserver.service import Service
 from evalharness.training.envserver.session import Reward, Rules
@@ -68,14 +64,6 @@ def chosen_families(specs: Mapping[str, EnvSpec], name: str, suite: Suite) -> li
     return [known[name]]
 
 
-def needed_token(host: str) -> str | None:
-    """The one of the environment variable; a new one where others than this machine can connect."""
-    given = os.environ.get(TOKEN, "").strip()
-    if given and len(given) < 16:
-        raise UserError(f"{TOKEN} has {len(given)} characters; give at least 16, or none and one is made")
-    return given or (None if is_loopback(host) else secrets.token_urlsafe(24))
-
-
 def make_service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, note: Note) -> Service:
     """Everything that can be wrong is found here, before anything is started. Raises UserError."""
     families = chosen_families(specs, options.families, options.suite)
@@ -97,36 +85,26 @@ def make_service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path
     return Service(options.families, table, pools, rules, options.reward)
 
 
-def _http_log() -> logging.Logger:
-    """What is no HTTP was answered with status 400; a stranger must not fill the log with it."""
-    log = logging.getLogger("evalharness.http")
-    log.filters = [lambda record: not (record.exc_info and isinstance(record.exc_info[1], BadHttpMessage))]
-    return log
-
-
 async def serve(service: Service, options: ServeOptions, ready: Callable[[Ready], None]) -> None:
     """Until cancelled; `ready` hears of the address. Raises UserError when the port is taken."""
-    token = needed_token(options.host)
-    door = Door(Gate(options.sessions, options.waiting), token)
-    runner = web.AppRunner(
-        application(service, door), access_log=None, logger=_http_log(), shutdown_timeout=5.0
-    )
-    await runner.setup()
+    token = token_of(TOKEN, needed=not is_loopback(options.host))
+    door = Door() if token is None else Door(lambda given: is_one_of(given, [token]))
+    gate = Gate(options.sessions, options.waiting)
+    # As many as may wait may also knock at the same moment.
+    backlog = options.sessions + options.waiting
     try:
-        # As many as may wait may also knock at the same moment.
-        backlog = options.sessions + options.waiting
-        await web.TCPSite(runner, options.host, options.port, backlog=backlog).start()
-        host = f"[{options.host}]" if ":" in options.host else options.host
-        warming = asyncio.ensure_future(service.pools.warm_up())
-        ready(Ready(f"http://{host}:{runner.addresses[0][1]}", token, service.table))
-        try:
-            await asyncio.Event().wait()
-        finally:
-            warming.cancel()
-    except OSError as error:
-        raise UserError(
-            f"cannot listen on {options.host}:{options.port}: {error.strerror}; choose another --port or --host"
-        ) from None
+        async with listening(
+            application(service, door, gate),
+            options.host,
+            options.port,
+            backlog=backlog,
+            flags="--port or --host",
+        ) as url:
+            warming = asyncio.ensure_future(service.pools.warm_up())
+            ready(Ready(url, token, service.table))
+            try:
+                await asyncio.Event().wait()
+            finally:
+                warming.cancel()
     finally:
-        await runner.cleanup()
         await service.pools.close()

@@ -1,0 +1,38 @@
+"""How agents from outside are reached, and how long they may take (`--agent external`)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, field_validator
+
+from evalharness.config.option import Option, Part
+
+
+class OutsideConfig(Part):
+    agent_command: Annotated[str | None, Option("COMMAND", later=True)] = None
+    """command that is started for each episode of --agent external: 'python my_agent.py'. The address and the token
+    are in its environment"""
+    turn_time_limit: Annotated[float, Option("S", later=True)] = Field(
+        default=300.0, gt=0, allow_inf_nan=False
+    )
+    """seconds that an agent from outside has for a turn; then its episode ends and counts"""
+    agent_wait: Annotated[float, Option("S", operational=True)] = Field(
+        default=600.0, gt=0, allow_inf_nan=False
+    )
+    """seconds to wait for an agent from outside that asks for an episode"""
+    agent_listen: Annotated[str, Option("HOST:PORT", operational=True)] = "127.0.0.1:0"
+    """where agents from outside connect; port 0: a free one, which is printed"""
+
+    @field_validator("agent_listen")
+    @classmethod
+    def _address(cls, given: str) -> str:
+        host, _, port = given.rpartition(":")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            raise ValueError("give HOST:PORT, such as 127.0.0.1:8100")
+        return given
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.agent_listen.rpartition(":")
+        return host.removeprefix("[").removesuffix("]"), int(port)

@@ -1,0 +1,1 @@
+"""Agents from outside: each episode is served as a session to whatever acts."""

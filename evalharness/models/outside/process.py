@@ -1,0 +1,121 @@
+"""`--agent-command`: one process an episode, ended with all that it started; its output is kept within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shlex
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+from evalharness.base.errors import UserError
+from evalharness.base.text import printable
+from evalharness.models.serving.supervisor import SupervisedProcess
+
+URL, TOKEN = "EVALHARNESS_AGENT_URL", "EVALHARNESS_AGENT_TOKEN"
+"""Variables with the server's address and what opens it."""
+MOST_OUTPUT = 64 << 10
+"""Bytes that are kept of what one process prints: the last ones."""
+MOST_LOG = 16 << 20
+"""Bytes of the whole log; beyond that only how processes ended is noted."""
+_OWN_END_S = 5.0
+"""For a process to end by itself once its episode is over."""
+_GRACE_S = 2.0
+"""After SIGTERM, before SIGKILL."""
+
+
+def command_of(text: str) -> list[str]:
+    """Raises UserError for what cannot be started."""
+    try:
+        words = shlex.split(text)
+    except ValueError as error:
+        raise UserError(f"--agent-command {text!r}: {error}") from None
+    if not words:
+        raise UserError("--agent-command is empty: give a command, such as 'python my_agent.py'")
+    if shutil.which(words[0]) is None:
+        raise UserError(f"--agent-command: there is no program {words[0]!r} on the PATH")
+    return words
+
+
+class AgentLog:
+    """`agent.log` of a run folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def add(self, about: str, output: bytes, lost: int) -> None:
+        size = self._path.stat().st_size if self._path.exists() else 0
+        note = f", its first {lost} bytes are left out" if lost else ""
+        if size > MOST_LOG:
+            output, note = b"", ", what it printed is left out: this log is full"
+        # What a stranger's program prints must not steer the terminal of whoever reads the log.
+        lines = output.decode(errors="backslashreplace").splitlines()
+        with self._path.open("a", encoding="utf-8") as log:
+            log.writelines(f"{line}\n" for line in (f"== {about}{note}", *map(printable, lines)))
+
+
+class AgentProcess:
+    """Of one episode. Made by `start`."""
+
+    def __init__(self, about: str, log: AgentLog, process: SupervisedProcess, reading: BinaryIO) -> None:
+        self._about, self._log, self._process = about, log, process
+        self._kept, self._lost = bytearray(), 0
+        self._output = asyncio.create_task(self._read(reading))
+
+    @classmethod
+    async def start(
+        cls, command: Sequence[str], about: str, log: AgentLog, *, url: str, token: str
+    ) -> AgentProcess:
+        """Raises InfrastructureError."""
+        reading, writing = os.pipe()
+        output = os.fdopen(reading, "rb", buffering=0)
+        try:
+            process = await SupervisedProcess.start(
+                command,
+                env={**os.environ, URL: url, TOKEN: token, "PYTHONUNBUFFERED": "1"},
+                log=os.fdopen(writing, "wb", buffering=0),
+                scratch=Path(tempfile.mkdtemp(prefix="evalharness-agent-")),
+                grace=_GRACE_S,
+            )
+        except BaseException:
+            output.close()
+            raise
+        process.at_work()  # it may have something to write down when it is asked to end
+        return cls(about, log, process, output)
+
+    async def wait(self) -> int:
+        """Until it has ended by itself; its exit status."""
+        return await self._process.wait()
+
+    @property
+    def last_words(self) -> str:
+        """The last line that it printed, for an error's one line."""
+        lines = bytes(self._kept).decode(errors="backslashreplace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
+        return printable(last)[:300]
+
+    async def end(self) -> None:
+        """With everything that it started."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._process.wait(), _OWN_END_S)
+        await self._process.stop()
+        await self._output
+        self._log.add(f"{self._about}: exit status {self._process.returncode}", bytes(self._kept), self._lost)
+
+    async def _read(self, output: BinaryIO) -> None:
+        reader = asyncio.StreamReader(limit=MOST_OUTPUT)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), output
+        )
+        try:
+            while chunk := await reader.read(1 << 16):
+                self._kept += chunk
+                if (too_much := len(self._kept) - MOST_OUTPUT) > 0:
+                    del self._kept[:too_much]
+                    self._lost += too_much
+        finally:
+            transport.close()

@@ -1,0 +1,39 @@
+"""A server at its address, from the first request to the last."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from aiohttp.http_exceptions import BadHttpMessage
+
+from evalharness.base.errors import UserError
+
+
+def _http_log() -> logging.Logger:
+    """What is no HTTP was answered with status 400; a stranger must not fill the log with it."""
+    log = logging.getLogger("evalharness.http")
+    log.filters = [lambda record: not (record.exc_info and isinstance(record.exc_info[1], BadHttpMessage))]
+    return log
+
+
+@asynccontextmanager
+async def listening(
+    application: web.Application, host: str, port: int, *, backlog: int, flags: str
+) -> AsyncIterator[str]:
+    """The server's URL. Raises UserError when the port is taken; `flags` are those that name another one."""
+    runner = web.AppRunner(application, access_log=None, logger=_http_log(), shutdown_timeout=5.0)
+    await runner.setup()
+    try:
+        try:
+            await web.TCPSite(runner, host, port, backlog=backlog).start()
+        except OSError as error:
+            raise UserError(
+                f"cannot listen on {host}:{port}: {error.strerror}; choose another {flags}"
+            ) from None
+        shown = f"[{host}]" if ":" in host else host
+        yield f"http://{shown}:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,125 @@
+"""Messages and errors on their way: JSON over HTTP and WebSocket, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from aiohttp import ClientError, WSMsgType, web
+from pydantic import BaseModel, ValidationError
+
+from evalharness.base.errors import EvalharnessError
+from evalharness.openenv.door import Door
+from evalharness.openenv.gate import FullError
+
+MOST_BYTES = 1 << 20
+"""Of one message: replies are text. Beyond that a connection is closed with code 1009, a request refused with 413."""
+PING_S = 600.0
+"""Half of it is waited for the answer: a client whose machine is gone gives none, one that is busy with a training
+step gives it late. A connection that is closed ends its session at once."""
+_LOG = logging.getLogger("evalharness")
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Answer = Callable[[str], Awaitable[dict[str, Any] | None]]
+"""The response to one message; None when the client takes its leave."""
+Refuse = Callable[[Exception], "RefusedError | None"]
+"""What one server alone knows of its own errors."""
+
+
+class RefusedError(Exception):
+    """An error as the client gets it: one of OpenEnv's codes, what is wrong, and the status over HTTP."""
+
+    def __init__(self, code: str, text: str, status: int) -> None:
+        super().__init__(text)
+        self.code, self.status = code, status
+
+    @property
+    def message(self) -> dict[str, Any]:
+        """Over the WebSocket."""
+        return {"type": "error", "data": {"message": str(self), "code": self.code}}
+
+    @property
+    def response(self) -> web.Response:
+        headers = {"Retry-After": "1"} if self.status == 429 else {}
+        body = {"detail": str(self), "code": self.code}
+        return web.json_response(body, status=self.status, headers=headers)
+
+
+def refused(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
+    match error:
+        case RefusedError():
+            return error
+        case ValidationError():
+            # Not pydantic's own text: that repeats the input, which can be a megabyte.
+            wrong = [f"{'.'.join(map(str, e['loc'])) or 'message'}: {e['msg']}" for e in error.errors()[:5]]
+            return RefusedError("VALIDATION_ERROR", "; ".join(wrong), 422)
+        case FullError():
+            return RefusedError("CAPACITY_REACHED", str(error), 429)
+    if (known := own(error)) is not None:
+        return known
+    if isinstance(error, EvalharnessError):
+        return RefusedError("EXECUTION_ERROR", f"{error}; the episode is void: reset", 500)
+    _LOG.error("a session failed: %s: %s", type(error).__name__, error)
+    return RefusedError("EXECUTION_ERROR", f"the session failed ({type(error).__name__}): reset", 500)
+
+
+def parsed(raw: str | bytes) -> dict[str, Any]:
+    """Raises RefusedError for what is no JSON object."""
+    try:
+        value = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise RefusedError("INVALID_JSON", f"not JSON: {str(error)[:200]}", 400) from None
+    if not isinstance(value, dict):
+        raise RefusedError("INVALID_JSON", "a message is a JSON object", 400)
+    return value
+
+
+async def body(request: web.Request, model: type[BaseModel]) -> Any:
+    """Raises RefusedError, ValidationError."""
+    try:
+        raw = await request.read()
+    except (ClientError, OSError):  # not worth a line of the log: a stranger could fill it
+        raise RefusedError("INVALID_JSON", "the request ended before its end", 400) from None
+    return model.model_validate(parsed(raw) if raw else {})
+
+
+def unknown_type(kind: object) -> RefusedError:
+    return RefusedError("UNKNOWN_TYPE", f"unknown message type {str(kind)[:40]!r}", 400)
+
+
+def open_socket() -> web.WebSocketResponse:
+    return web.WebSocketResponse(max_msg_size=MOST_BYTES, heartbeat=PING_S, compress=False)
+
+
+async def converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse = lambda error: None) -> None:
+    """Until one of the two leaves."""
+    async for message in socket:
+        try:
+            if message.type is not WSMsgType.TEXT:
+                raise RefusedError("INVALID_JSON", "a message is text, not binary", 400)
+            said = await answer(message.data)
+        except Exception as error:
+            said = refused(error, own).message
+        if said is None:
+            return
+        await socket.send_str(json.dumps(said))
+
+
+def guarded(door: Door, own: Refuse = lambda error: None) -> Any:
+    """A middleware: strangers are turned away, and every error becomes an answer."""
+
+    @web.middleware
+    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+        if (refusal := door.refusal(request)) is not None:
+            raise refusal
+        try:
+            return await handler(request)
+        except (web.HTTPException, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            return refused(error, own).response
+
+    return guard

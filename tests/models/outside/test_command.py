@@ -1,0 +1,137 @@
+"""`--agent-command`: a process an episode, in whole runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from command_line import evalharness, read_records, run_compass
+
+from evalharness.base.errors import UserError
+from evalharness.config import make_config
+from evalharness.models.outside.serve import prepare_outside
+
+EXTERNAL = {"agent": "external", "agent_option": {"name": "mine"}}
+AGENT = Path(__file__).with_name("agent.py")
+PAGE = Path(__file__).parents[3] / "docs" / "external-agents.md"
+
+
+def play(
+    environment: dict[str, str], folder: Path, how: str, *more: object
+) -> subprocess.CompletedProcess[str]:
+    command = shlex.join([sys.executable, str(AGENT), how, str(folder.parent)])
+    return run_compass(
+        environment, folder, "--agent", "external", "--agent-option", "name=mine",
+        "--agent-command", command, "--limit", 1, *more,
+    )  # fmt: skip
+
+
+def test_its_episodes_stand_under_its_name_and_the_run_verifies(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    done = play(environment, tmp_path / "run", "asks again", "--max-turns", 4)
+    assert done.returncode == 0, done.stderr
+    assert "model external:mine" in done.stdout
+    assert "said by the agent, not measured: cost 1" in done.stdout
+    (episode,) = read_records(tmp_path / "run" / "episodes.jsonl")
+    assert (episode["success"], episode["outside"]) == (True, {"handed_out": 1, "cost": 1.0})
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert manifest["identity"]["model"] == {"kind": "external", "name": "external:mine"}
+    assert (tmp_path / "run" / "agent.log").read_text().splitlines() == [
+        "== compass/open/000, sample 0: exit status 0",
+        "RUN_OVER",
+    ]
+    assert json.loads((tmp_path / "run" / "summary.json").read_text())["outside"]["said_cost"] == 1.0
+    verified = evalharness(environment, "verify", tmp_path / "run")
+    assert verified.returncode == 0, verified.stdout + verified.stderr
+    again = play(environment, tmp_path / "run", "never asks", "--max-turns", 4)
+    assert again.returncode == 2  # another command is another agent
+    assert "agent_command" in again.stderr or "agent-command" in again.stderr
+
+
+def documented(block: int) -> str:
+    """A block of Python of the page."""
+    return re.findall(r"^```python\n(.*?)^```", PAGE.read_text(), re.DOTALL | re.MULTILINE)[block]
+
+
+@pytest.mark.parametrize("client", ["HTTP", "MCP"])
+def test_the_agents_of_the_documentation_play_five_tasks(
+    environment: dict[str, str], tmp_path: Path, client: str
+) -> None:
+    if client == "MCP":
+        pytest.importorskip("mcp")
+    script = tmp_path / "my_agent.py"
+    script.write_text(documented({"HTTP": 0, "MCP": 2}[client]))
+    done = run_compass(
+        environment, tmp_path / "run", "--agent", "external", "--agent-option", f"name={client}",
+        "--agent-command", shlex.join([sys.executable, str(script)]), "--limit", 5, "--max-turns", 2,
+    )  # fmt: skip
+    log = (tmp_path / "run" / "agent.log").read_text()
+    assert done.returncode == 0, done.stderr + log
+    episodes = read_records(tmp_path / "run" / "episodes.jsonl")
+    assert [(e["ended_by"], len(e["turns"])) for e in episodes] == [("turn_limit", 2)] * 5, log
+    assert "Traceback" not in log
+
+
+def test_a_process_that_ends_in_its_episode_has_failed_at_it(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    done = play(environment, tmp_path / "run", "exits")
+    assert done.returncode == 0, done.stderr
+    (episode,) = read_records(tmp_path / "run" / "episodes.jsonl")
+    assert (episode["ended_by"], episode["outside"]["stopped"]) == ("policy_stopped", "exited")
+    assert evalharness(environment, "verify", tmp_path / "run").returncode == 0
+
+
+def test_a_process_that_never_asks_is_no_failure_of_the_agent_and_ends_the_run(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    done = play(environment, tmp_path / "run", "never asks")
+    assert done.returncode == 3
+    assert "ended with status 7 before it asked for its episode: no key is set" in done.stderr
+    assert not read_records(tmp_path / "run" / "episodes.jsonl")
+    (failure,) = read_records(tmp_path / "run" / "errors.jsonl")
+    assert failure["kind"] == "NeverAskedError"
+
+
+def test_everything_that_it_started_is_ended_and_its_output_is_kept_within_limits(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    assert play(environment, tmp_path / "one", "leaves a process behind").returncode == 0
+    assert not psutil.pid_exists(int((tmp_path / "left.pid").read_text()))
+    assert play(environment, tmp_path / "two", "floods").returncode == 0
+    log = (tmp_path / "two" / "agent.log").read_text()
+    assert "bytes are left out" in log.splitlines()[0]
+    assert log.endswith("last\n")
+    assert "\x1b" not in log
+    assert 60_000 < len(log) < 70_000
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"agent": "external"}, "--agent-option name=NAME"),
+        ({"model": "external:mine"}, "give --agent external --agent-option name=NAME, and no --model"),
+        ({"model": "oracle", "agent_command": "x"}, "--agent-command is for --agent external"),
+        (EXTERNAL | {"model": "oracle"}, "and no --model"),
+        ({"agent": "external", "agent_option": {"name": "../a"}}, "name"),
+        (EXTERNAL | {"agent_listen": "here"}, "give HOST:PORT"),
+        (EXTERNAL | {"agent_command": "no-such-program x"}, "there is no program 'no-such-program'"),
+        (EXTERNAL | {"agent_command": "python 'my"}, "No closing quotation"),
+    ],
+)
+def test_options_that_do_not_fit_are_named_before_anything_starts(
+    options: dict[str, object], said: str
+) -> None:
+    def start() -> None:
+        config = make_config(options)
+        prepare_outside(config.policy.model, config.outside)
+
+    with pytest.raises(UserError, match=re.escape(said)):
+        start()
