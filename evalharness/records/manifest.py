@@ -73,7 +73,8 @@ class Identity(Stored):
     config: RunOptions
     """The options that results depend on."""
     model: dict[str, Any]
-    """Which model answered: `kind` (`vllm`, `endpoint`, `scripted`, `external`), and what tells models of that kind apart."""
+    """Which model answered: `kind` (`vllm`, `endpoint`, `scripted`, `external`), and what tells models of that kind
+    apart."""
     tasks_sha256: dict[str, str]
     """Family -> SHA-256 of its tasks."""
     prompts_sha256: dict[str, str]
