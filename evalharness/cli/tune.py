@@ -69,9 +69,10 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
 def _add_how(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument(
-        "--preset", choices=("small", "paper"), default="small",
+        "--preset", choices=("small", "paper", "paper-70b"), default="small",
         help="small: LoRA for a small machine; paper: all weights, lr 5e-6, cosine without warm-up, batch 64, "
-        "10 epochs, 8192 tokens (default: small)",
+        "10 epochs, 8192 tokens, one conversation at a time, gradient checkpointing; paper-70b: the same with 4096 "
+        "tokens (default: small)",
     )  # fmt: skip
     how.add_argument("--method", choices=_METHODS, help="train an adapter or all weights (default: lora)")
     how.add_argument("--lora-rank", type=int, metavar="R", help="of every linear layer (default: 16)")
@@ -92,14 +93,10 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         help="conversations at a time, of the batch (default: chosen)",
     )  # fmt: skip
     how.add_argument("--seed", type=int, metavar="N", help="of order and first adapter weights (default: 0)")
-    how.add_argument(
-        "--share-prefix", action=argparse.BooleanOptionalAction,
-        help="compute what conversations begin with once a micro-batch (default: in one process without packing)",
-    )  # fmt: skip
     how.add_argument("--packing", action="store_true", default=None, help="several conversations a row")
     how.add_argument(
-        "--gradient-checkpointing", action="store_true", default=None,
-        help="less memory, a third more computation",
+        "--gradient-checkpointing", action=argparse.BooleanOptionalAction,
+        help="less memory, a third more computation (default: with the paper's presets)",
     )  # fmt: skip
     how.add_argument(
         "--dtype", choices=("bfloat16", "float32"), help="(default: what the machine is fast in)"
@@ -120,8 +117,11 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument(
         "--accelerate-config", type=Path, metavar="FILE",
-        help="several processes: what `accelerate config` wrote (FSDP, DeepSpeed, several machines)",
+        help="several processes: fsdp2, zero3 (ours), or a file that `accelerate config` wrote",
     )  # fmt: skip
+    where.add_argument(
+        "--processes", type=int, metavar="N", help="of the configuration (default: as it says)"
+    )
     where.add_argument(
         "--prepare",
         action="store_true",
@@ -187,6 +187,7 @@ def _tune(args: argparse.Namespace) -> int:
     from evalharness.training.tune.bars import watch_training
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.plan import plan, read_manifest
+    from evalharness.training.tune.processes import read_launch
     from evalharness.training.tune.progress import TuningProgress
     from evalharness.training.tune.training import alone_in, prepare, train
 
@@ -206,7 +207,7 @@ def _tune(args: argparse.Namespace) -> int:
     with alone_in(args.output):
         planned = plan(
             _base(args.model), args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
-            dtype=args.dtype, cpu=args.cpu, accelerate_config=args.accelerate_config,
+            dtype=args.dtype, cpu=args.cpu, launch=read_launch(args.accelerate_config, args.processes),
             on_line=lambda line: say(f"evalharness: {line}"),
         )  # fmt: skip
         if planned is None:

@@ -10,14 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.locks import locked
 from evalharness.base.machine import usable_cores
 from evalharness.base.paths import write_whole
 from evalharness.base.version import __version__
-from evalharness.base.yaml_lines import read_yaml, syntax_problem
 from evalharness.models.serving.checkpoint import TOKENIZER_FILES
 from evalharness.runs.folders import TRAINING
 from evalharness.training.tune.estimate import stored_dtype
@@ -62,43 +59,16 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         "cpu": planned.cpu,
         "resume": None if resume is None else str(resume.resolve()),
         "listen": listen,
-        "launched": planned.accelerate_config is not None,
+        "fsdp": planned.launch.fsdp if planned.launch is not None else {},
         "tokenizer_files": list(TOKENIZER_FILES),
     }
 
 
 def command_of(planned: Plan) -> list[str]:
-    job = str(planned.folder.resolve() / JOB)
-    python = [str(planned.install.python), "-I"]
-    if planned.accelerate_config is None:
-        return [*python, str(TRAINER), job]
-    config = str(planned.accelerate_config.resolve())
-    if (processes := _cpu_processes(planned.accelerate_config)) > 1:
-        # Of several CPU processes accelerate starts one alone where there is no MPI; torch starts them over gloo.
-        launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-        return [*python, "-m", *launcher, str(TRAINER), job]
-    return [*python, "-m", "accelerate.commands.launch", "--config_file", config, str(TRAINER), job]
-
-
-def _cpu_processes(config: Path) -> int:
-    """How many processes a file of `accelerate config` wants on the CPUs of this machine; 1 where it is another kind.
-
-    Raises UserError.
-    """
-    try:
-        found = read_yaml(config)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"--accelerate-config {config} cannot be read: {syntax_problem(error)}") from None
-    if not isinstance(found, dict):
-        raise UserError(f"--accelerate-config {config} is no file of `accelerate config`")
-    try:
-        machines, processes = (int(found.get(key) or 1) for key in ("num_machines", "num_processes"))
-    except (TypeError, ValueError):
-        raise UserError(
-            f"--accelerate-config {config}: num_machines and num_processes are whole numbers"
-        ) from None
-    alone = found.get("distributed_type") == "MULTI_CPU" and machines == 1
-    return processes if alone and not found.get("mpirun_config") else 1
+    python, script = [str(planned.install.python), "-I"], [str(TRAINER), str(planned.folder.resolve() / JOB)]
+    if planned.launch is None:
+        return [*python, *script]
+    return planned.launch.words(python, script, cpu=not planned.gpu, bf16=planned.dtype == "bfloat16")
 
 
 def prepare(planned: Plan) -> list[str]:
