@@ -123,6 +123,14 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
         "--processes", type=int, metavar="N", help="of the configuration (default: as it says)"
     )
     where.add_argument(
+        "--dry-run", action="store_true",
+        help="state the memory of each process, from the model's config, and train nothing; without --data for "
+        "conversations of --max-length",
+    )  # fmt: skip
+    where.add_argument(
+        "--gpu-memory", type=float, metavar="GB", help="of each GPU, for --dry-run without one (default: 80)"
+    )
+    where.add_argument(
         "--prepare",
         action="store_true",
         help="write what the training needs, show its command, train nothing",
@@ -191,6 +199,8 @@ def _tune(args: argparse.Namespace) -> int:
     from evalharness.training.tune.progress import TuningProgress
     from evalharness.training.tune.training import alone_in, prepare, train
 
+    if args.dry_run:
+        return _dry_run(args)
     missing = [
         name
         for name, value in (("--model", args.model), ("--data", args.data), ("-o", args.output))
@@ -232,6 +242,39 @@ def _tune(args: argparse.Namespace) -> int:
     return 0 if ended == "done" else 130
 
 
+def _dry_run(args: argparse.Namespace) -> int:
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console, say
+    from evalharness.training.tune.dry_run import dry_run
+    from evalharness.training.tune.install import require_tune_install
+    from evalharness.training.tune.processes import read_launch
+
+    if args.model is None:
+        raise UserError("evalharness tune --dry-run wants --model")
+    if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
+        raise UserError("--gpu-memory is above 0, in GB")
+    found = dry_run(
+        _base(args.model), args.data or [], _settings(args), read_launch(args.accelerate_config, args.processes),
+        gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
+        server=require_tune_install().server if args.data else None,
+        on_line=lambda line: say(f"evalharness: {line}"),
+    )  # fmt: skip
+    use = found.use
+    out = make_console(stderr=args.json == "-")
+    _say(
+        out,
+        f"{found.shape.parameters / 1e6:,.0f} million parameters, {use.processes} {'GPU' if use.gpu else 'process'}"
+        f"{'s' * (use.processes > 1) if use.gpu else 'es' * (use.processes > 1)}"
+        f"{', sharded' if use.shards else ''}, {use.micro_batch} x {use.tokens:,} tokens at a time",
+    )
+    for name, size in found.memory.to_json().items():
+        _say(out, f"  {name:<12}{size / 1e9:8.2f} GB")
+    _say(out, f"  {'of':<12}{found.limit / 1e9:8.2f} GB")
+    write_json(args.json, found.to_json())
+    found.require_fit()
+    return 0
+
+
 def _make_folder(folder: Path) -> None:
     from evalharness.base.errors import UserError
 
@@ -259,7 +302,8 @@ def _say_plan(out: Any, planned: Plan) -> None:
         *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
         f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "
         f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
-        f"about {found.memory_bytes / 1e9:.1f} GB of memory on a CPU, {found.disk_bytes / 1e9:.1f} GB on the disk",
+        f"about {found.memory.total / 1e9:.1f} GB of memory a process (--dry-run: of what), "
+        f"{found.disk_bytes / 1e9:.1f} GB on the disk",
     ]
     for line in lines:
         _say(out, line)

@@ -14,7 +14,7 @@ from evalharness.models.serving.checkpoint import CheckpointInfo, check_checkpoi
 from evalharness.models.serving.find import nvidia_gpu
 from evalharness.runs.folders import TRAINING
 from evalharness.training.tune.data import Made, data_sha256, make_rows
-from evalharness.training.tune.estimate import Estimate, estimate, require_room
+from evalharness.training.tune.estimate import Estimate, estimate, require_room, use_of
 from evalharness.training.tune.install import TuneInstall
 from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
@@ -107,10 +107,15 @@ def plan(
         save_every = math.ceil(steps / _FEW_CHECKPOINTS) if settings.method == "lora" else 0
     number = math.ceil(steps / save_every) if save_every else math.ceil(settings.epochs)
     number = min(number, keep) if keep else number
-    found = estimate(
-        base, settings, longest=made.longest, most_trained=made.most_trained, bf16=chosen == "bfloat16",
-        checkpoints=number,
-    )  # fmt: skip
+    use = use_of(
+        settings,
+        launch,
+        longest=made.longest,
+        most_trained=made.most_trained,
+        bf16=chosen == "bfloat16",
+        gpu=gpu,
+    )
+    found = estimate(base, use, checkpoints=number)
     warning = require_room(found, folder, gpu=gpu)
     return Plan(
         base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu,
