@@ -25,6 +25,8 @@ from evalharness.training.tune.progress import TuningProgress
 LOG, TALK, JOB = "log.jsonl", "tune.log", "job.json"
 RECORD = "evalharness_tune.json"
 """In a checkpoint that is whole: as in `trainer/saving.py`."""
+PIECES = "pytorch_model_fsdp_0"
+"""In a checkpoint that FSDP2 made: accelerate's name for the pieces of the weights."""
 TRAINER = Path(__file__).parent / "trainer" / "train.py"
 _ENDS = {7: "not finite", 8: "no memory", 9: "refused"}
 """Status in the manifest, by the exit status (`trainer/events.py`)."""
@@ -71,9 +73,22 @@ def command_of(planned: Plan) -> list[str]:
     return planned.launch.words(python, script, cpu=not planned.gpu, bf16=planned.dtype == "bfloat16")
 
 
+def _require_same_pieces(planned: Plan, resume: Path | None) -> None:
+    """Raises UserError where a checkpoint in pieces meets a training in one, or the other way round."""
+    if resume is None:
+        return
+    before, now = (resume / PIECES).is_dir(), planned.launch is not None and bool(planned.launch.fsdp)
+    if before != now:
+        raise UserError(
+            f"{resume} was made {'with' if before else 'without'} FSDP: continue it "
+            f"{'with' if before else 'without'} --accelerate-config fsdp2, or choose another folder with -o DIR"
+        )
+
+
 def prepare(planned: Plan) -> list[str]:
     """Write what other machines need to start the training by themselves; the command that starts it."""
     resume = latest_checkpoint(planned.folder)
+    _require_same_pieces(planned, resume)
     write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume, listen=False), indent=2) + "\n")
     _write_manifest(planned, TuningProgress(steps=planned.steps), "prepared", [])
     return command_of(planned)
@@ -102,6 +117,7 @@ def train(
     training died of something else.
     """
     resume = latest_checkpoint(planned.folder)
+    _require_same_pieces(planned, resume)
     _continue_log(planned.folder, 0 if resume is None else int(resume.name.rpartition("-")[2]), progress)
     progress.steps = planned.steps
     write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume), indent=2) + "\n")

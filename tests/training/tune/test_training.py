@@ -305,6 +305,9 @@ def test_a_sharded_training_is_that_of_one_process_also_interrupted_and_leaves_a
     (killed / "manifest.json").write_text(json.dumps({**manifest, "status": "started"}))
     # Each process goes on from its own piece, not from the plain copy, which is in bfloat16.
     assert (killed / "checkpoint-2" / "pytorch_model_fsdp_0" / "__1_0.distcp").is_file()
+    with command(*options, "--gradient-checkpointing", "-o", killed) as process:
+        assert "continue it with --accelerate-config fsdp2" in process.communicate()[0]
+        assert process.returncode == 2
     trained(*sharded, "-o", killed)
     assert [row["loss"] for row in steps(killed)] == [row["loss"] for row in whole]
     weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "killed")]
