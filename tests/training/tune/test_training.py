@@ -319,3 +319,32 @@ def test_a_sharded_training_is_that_of_one_process_also_interrupted_and_leaves_a
         found = check_checkpoint(folder)
         assert found.architecture == base.architecture
         assert found.weight_bytes == pytest.approx(base.weight_bytes, rel=0.01)
+
+
+def test_ctrl_c_ends_a_sharded_training_after_the_step_with_a_checkpoint(
+    tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    """Although one process alone reads that it shall end."""
+    options = ["--model", tiny_checkpoint, "--data", data, "--batch", "4", "--max-steps", "100000", "--cpu"]
+    options += [
+        "--save-every",
+        "100000",
+        "--accelerate-config",
+        "fsdp2",
+        "--processes",
+        "2",
+        "-o",
+        tmp_path / "out",
+    ]
+    with command(*options) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("step "):
+                break
+        process.send_signal(signal.SIGINT)
+        talk, _ = process.communicate()
+    assert process.returncode == 130, talk
+    kept = latest_checkpoint(tmp_path / "out")
+    assert kept is not None
+    assert (kept / "pytorch_model_fsdp_0").is_dir()
+    assert check_adapter(kept).rank == 16

@@ -114,7 +114,8 @@ class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self.seconds = now
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self.wish.stop:
+        # One of the processes has read the line; they all end after the same step.
+        if _summed(self.trainer, int(self.wish.stop))[0]:
             control.should_save = True
             control.should_training_stop = True
 
