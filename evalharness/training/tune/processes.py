@@ -73,6 +73,8 @@ def read_launch(config: Path | None, processes: int | None) -> Launch | None:
         raise UserError(
             f"--accelerate-config {path}: num_machines and num_processes are whole numbers"
         ) from None
+    if (processes is not None and processes < 1) or number < 1:
+        raise UserError("--processes is at least 1")
     fsdp = found.get("fsdp_config")
     return Launch(
         path,

@@ -131,6 +131,22 @@ def test_a_70b_model_takes_more_gpus_and_how_many_is_said(
     assert "1 x 4,096 tokens" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--processes", "8"), "--processes wants --accelerate-config (FILE, fsdp2, zero3)"),
+        (("--accelerate-config", "fsdp2", "--processes", "0"), "--processes is at least 1"),
+        (("--accelerate-config", "fsdp3"), "no such file (ours: fsdp2, zero3"),
+        (("--accelerate-config", "fsdp2", "--batch", "12"), "cannot be divided over 8 processes"),
+    ],
+)
+def test_processes_that_cannot_be_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    assert dry_run(tmp_path / "8b", LLAMA_8B, *words) == 2
+    assert said in capsys.readouterr().err
+
+
 def test_the_logits_of_a_large_vocabulary_do_not_decide_memory() -> None:
     """Of an 8B model in eight pieces: less than the optimiser, and less than one float32 copy of them all (4.2 GB)."""
     use = Use(make_settings("paper", {}), 8192, 8192, bf16=True, gpu=True, processes=8, shards=True)
