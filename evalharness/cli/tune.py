@@ -69,9 +69,10 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
 def _add_how(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
     how.add_argument(
-        "--preset", choices=("small", "paper"), default="small",
+        "--preset", choices=("small", "paper", "paper-70b"), default="small",
         help="small: LoRA for a small machine; paper: all weights, lr 5e-6, cosine without warm-up, batch 64, "
-        "10 epochs, 8192 tokens (default: small)",
+        "10 epochs, 8192 tokens, one conversation at a time, gradient checkpointing; paper-70b: the same with 4096 "
+        "tokens (default: small)",
     )  # fmt: skip
     how.add_argument("--method", choices=_METHODS, help="train an adapter or all weights (default: lora)")
     how.add_argument("--lora-rank", type=int, metavar="R", help="of every linear layer (default: 16)")
@@ -92,14 +93,10 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
         help="conversations at a time, of the batch (default: chosen)",
     )  # fmt: skip
     how.add_argument("--seed", type=int, metavar="N", help="of order and first adapter weights (default: 0)")
-    how.add_argument(
-        "--share-prefix", action=argparse.BooleanOptionalAction,
-        help="compute what conversations begin with once a micro-batch (default: in one process without packing)",
-    )  # fmt: skip
     how.add_argument("--packing", action="store_true", default=None, help="several conversations a row")
     how.add_argument(
-        "--gradient-checkpointing", action="store_true", default=None,
-        help="less memory, a third more computation",
+        "--gradient-checkpointing", action=argparse.BooleanOptionalAction,
+        help="less memory, a third more computation (default: with the paper's presets)",
     )  # fmt: skip
     how.add_argument(
         "--dtype", choices=("bfloat16", "float32"), help="(default: what the machine is fast in)"
@@ -120,8 +117,19 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument(
         "--accelerate-config", type=Path, metavar="FILE",
-        help="several processes: what `accelerate config` wrote (FSDP, DeepSpeed, several machines)",
+        help="several processes: fsdp2, zero3 (ours), or a file that `accelerate config` wrote",
     )  # fmt: skip
+    where.add_argument(
+        "--processes", type=int, metavar="N", help="of the configuration (default: as it says)"
+    )
+    where.add_argument(
+        "--dry-run", action="store_true",
+        help="state the memory of each process, from the model's config, and train nothing; without --data for "
+        "conversations of --max-length",
+    )  # fmt: skip
+    where.add_argument(
+        "--gpu-memory", type=float, metavar="GB", help="of each GPU, for --dry-run without one (default: 80)"
+    )
     where.add_argument(
         "--prepare",
         action="store_true",
@@ -187,9 +195,12 @@ def _tune(args: argparse.Namespace) -> int:
     from evalharness.training.tune.bars import watch_training
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.plan import plan, read_manifest
+    from evalharness.training.tune.processes import read_launch
     from evalharness.training.tune.progress import TuningProgress
     from evalharness.training.tune.training import alone_in, prepare, train
 
+    if args.dry_run:
+        return _dry_run(args)
     missing = [
         name
         for name, value in (("--model", args.model), ("--data", args.data), ("-o", args.output))
@@ -206,7 +217,7 @@ def _tune(args: argparse.Namespace) -> int:
     with alone_in(args.output):
         planned = plan(
             _base(args.model), args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
-            dtype=args.dtype, cpu=args.cpu, accelerate_config=args.accelerate_config,
+            dtype=args.dtype, cpu=args.cpu, launch=read_launch(args.accelerate_config, args.processes),
             on_line=lambda line: say(f"evalharness: {line}"),
         )  # fmt: skip
         if planned is None:
@@ -229,6 +240,39 @@ def _tune(args: argparse.Namespace) -> int:
     _say_end(out, planned, progress, ended)
     write_json(args.json, read_manifest(args.output))
     return 0 if ended == "done" else 130
+
+
+def _dry_run(args: argparse.Namespace) -> int:
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console, say
+    from evalharness.training.tune.dry_run import dry_run
+    from evalharness.training.tune.install import require_tune_install
+    from evalharness.training.tune.processes import read_launch
+
+    if args.model is None:
+        raise UserError("evalharness tune --dry-run wants --model")
+    if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
+        raise UserError("--gpu-memory is above 0, in GB")
+    found = dry_run(
+        _base(args.model), args.data or [], _settings(args), read_launch(args.accelerate_config, args.processes),
+        gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
+        server=require_tune_install().server if args.data else None,
+        on_line=lambda line: say(f"evalharness: {line}"),
+    )  # fmt: skip
+    use = found.use
+    out = make_console(stderr=args.json == "-")
+    _say(
+        out,
+        f"{found.shape.parameters / 1e6:,.0f} million parameters, {use.processes} {'GPU' if use.gpu else 'process'}"
+        f"{'s' * (use.processes > 1) if use.gpu else 'es' * (use.processes > 1)}"
+        f"{', sharded' if use.shards else ''}, {use.micro_batch} x {use.tokens:,} tokens at a time",
+    )
+    for name, size in found.memory.to_json().items():
+        _say(out, f"  {name:<12}{size / 1e9:8.2f} GB")
+    _say(out, f"  {'of':<12}{found.limit / 1e9:8.2f} GB")
+    write_json(args.json, found.to_json())
+    found.require_fit()
+    return 0
 
 
 def _make_folder(folder: Path) -> None:
@@ -258,7 +302,8 @@ def _say_plan(out: Any, planned: Plan) -> None:
         *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
         f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "
         f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
-        f"about {found.memory_bytes / 1e9:.1f} GB of memory on a CPU, {found.disk_bytes / 1e9:.1f} GB on the disk",
+        f"about {found.memory.total / 1e9:.1f} GB of memory a process (--dry-run: of what), "
+        f"{found.disk_bytes / 1e9:.1f} GB on the disk",
     ]
     for line in lines:
         _say(out, line)

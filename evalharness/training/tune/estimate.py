@@ -13,30 +13,42 @@ from evalharness.base.errors import UserError
 from evalharness.models.serving.arguments import memory_bytes
 from evalharness.models.serving.checkpoint import CheckpointInfo, read_json
 from evalharness.models.serving.lora import tensor_shapes
+from evalharness.training.tune.memory import Memory, Use, memory, shape_of
+from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
-
-AT_ONCE = 1024
-"""As in `trainer/choices.py`."""
+from evalharness.training.tune.trainer.choices import RefusedError, micro_batch
 
 
 @dataclass(frozen=True)
 class Estimate:
     parameters: int
     trained_parameters: int
-    memory_bytes: int
-    """While it trains, on a CPU."""
+    memory: Memory
+    """Of one process."""
+    processes: int
     checkpoint_bytes: int
     """Each."""
     disk_bytes: int
     """All checkpoints and the finished model."""
 
     def to_json(self) -> dict[str, Any]:
-        return dict(vars(self))
+        return {**vars(self), "memory": self.memory.to_json()}
 
 
-def estimate(
-    base: CheckpointInfo, settings: Settings, *, longest: int, most_trained: int, bf16: bool, checkpoints: int
-) -> Estimate:
+def use_of(
+    settings: Settings, launch: Launch | None, *, longest: int, most_trained: int, bf16: bool, gpu: bool
+) -> Use:
+    """Raises UserError where the batch cannot be divided over the processes."""
+    processes = 1 if launch is None else launch.processes
+    try:
+        at_once = micro_batch(settings.to_json(), processes, cuda=gpu)
+    except RefusedError as why:
+        raise UserError(f"{why}; choose another --batch, --micro-batch or --processes") from None
+    shards = launch is not None and launch.shards
+    return Use(settings, longest, most_trained, bf16, gpu, processes, shards, at_once)
+
+
+def estimate(base: CheckpointInfo, use: Use, *, checkpoints: int) -> Estimate:
     shapes = [
         (name, shape)
         for file in base.weight_files
@@ -46,34 +58,18 @@ def estimate(
     sizes = {name: _product(shape) for name, shape in shapes}
     parameters = sum(sizes.values()) or base.weight_bytes // 2
     # Of the rank's two matrices, for every linear layer but the embeddings and the output.
-    adapter = settings.lora_rank * sum(
+    adapter = use.settings.lora_rank * sum(
         sum(shape)
         for name, shape in shapes
         if len(shape) == 2 and "embed" not in name and "lm_head" not in name
     )
-    lora = settings.method == "lora"
-    trained = adapter if lora else parameters
-    # Weight, gradient and Adam's two averages of what is trained, in float32.
-    weights = parameters * (2 if bf16 else 4) + 16 * trained if lora else 16 * trained
-    config = read_json(base.path / "config.json")
-    text = config.get("text_config", config)
-    layers, hidden = int(text.get("num_hidden_layers", 0)), int(text.get("hidden_size", 0))
-    inner = int(text.get("intermediate_size") or 4 * hidden)
-    # Intermediate results that the way back needs, of each token: measured with SmolLM2-135M (2 MB, bf16 and LoRA).
-    per_token = layers * (40 * hidden + 26 * inner) * (1 if bf16 else 2)
-    if settings.gradient_checkpointing:
-        per_token //= 8
-    at_once = longest + AT_ONCE
-    logits = min(most_trained, at_once) * int(text.get("vocab_size", 0)) * 12
-    one_gib = 2**30  # the libraries themselves
-    checkpoint = 12 * trained
-    finished = (2 if bf16 else 4) * trained
+    trained = adapter if use.settings.method == "lora" else parameters
+    # Weight and Adam's two averages in float32. Of a sharded model a plain copy lies beside them.
+    finished = (2 if use.bf16 else 4) * trained
+    checkpoint = 12 * trained + (finished if use.shards else 0)
+    found = memory(shape_of(read_json(base.path / "config.json")), use, parameters, trained)
     return Estimate(
-        parameters,
-        trained,
-        weights + at_once * per_token + logits + one_gib,
-        checkpoint,
-        checkpoint * checkpoints + finished,
+        parameters, trained, found, use.processes, checkpoint, checkpoint * checkpoints + finished
     )
 
 
@@ -95,11 +91,12 @@ def require_room(found: Estimate, folder: Path, *, gpu: bool) -> str | None:
     if gpu:
         return None
     total, available = memory_bytes(), psutil.virtual_memory().available
-    needed = f"the training will take about {found.memory_bytes / 1e9:.1f} GB of memory"
+    whole = found.memory.total * found.processes
+    needed = f"the training will take about {whole / 1e9:.1f} GB of memory"
     smaller = "--max-length, --too-long drop, --gradient-checkpointing or LoRA take less"
-    if found.memory_bytes > total:
+    if whole > total:
         raise UserError(f"{needed}, this machine has {total / 1e9:.1f}: {smaller}")
-    if found.memory_bytes > available:
+    if whole > available:
         return f"{needed}, and {available / 1e9:.1f} GB are free now: {smaller}"
     return None
 

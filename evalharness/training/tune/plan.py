@@ -14,8 +14,9 @@ from evalharness.models.serving.checkpoint import CheckpointInfo, check_checkpoi
 from evalharness.models.serving.find import nvidia_gpu
 from evalharness.runs.folders import TRAINING
 from evalharness.training.tune.data import Made, data_sha256, make_rows
-from evalharness.training.tune.estimate import Estimate, estimate, require_room
+from evalharness.training.tune.estimate import Estimate, estimate, require_room, use_of
 from evalharness.training.tune.install import TuneInstall
+from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
 
 MANIFEST, ROWS = "manifest.json", "tokens.parquet"
@@ -42,7 +43,8 @@ class Plan:
     save_every: int
     keep: int
     cpu: bool
-    accelerate_config: Path | None = None
+    gpu: bool
+    launch: Launch | None = None
     warning: str | None = None
 
     @property
@@ -72,7 +74,7 @@ def plan(
     keep: int = 0,
     dtype: str | None = None,
     cpu: bool = False,
-    accelerate_config: Path | None = None,
+    launch: Launch | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Plan | None:
     """Check everything, make the tokens, estimate; None where this training is finished already.
@@ -83,10 +85,6 @@ def plan(
     if base.max_position_embeddings is not None and settings.max_length > base.max_position_embeddings:
         raise UserError(
             f"--max-length {settings.max_length} is more than {model} takes ({base.max_position_embeddings})"
-        )
-    if accelerate_config is not None and not accelerate_config.is_file():
-        raise UserError(
-            f"--accelerate-config {accelerate_config}: no such file (make one: accelerate config)"
         )
     gpu = nvidia_gpu() and not cpu
     chosen = dtype or ("bfloat16" if has_bf16(gpu=gpu) else "float32")
@@ -109,14 +107,19 @@ def plan(
         save_every = math.ceil(steps / _FEW_CHECKPOINTS) if settings.method == "lora" else 0
     number = math.ceil(steps / save_every) if save_every else math.ceil(settings.epochs)
     number = min(number, keep) if keep else number
-    found = estimate(
-        base, settings, longest=made.longest, most_trained=made.most_trained, bf16=chosen == "bfloat16",
-        checkpoints=number,
-    )  # fmt: skip
+    use = use_of(
+        settings,
+        launch,
+        longest=made.longest,
+        most_trained=made.most_trained,
+        bf16=chosen == "bfloat16",
+        gpu=gpu,
+    )
+    found = estimate(base, use, checkpoints=number)
     warning = require_room(found, folder, gpu=gpu)
     return Plan(
         base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu,
-        accelerate_config, warning,
+        gpu, launch, warning,
     )  # fmt: skip
 
 

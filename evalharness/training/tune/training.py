@@ -10,14 +10,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.locks import locked
 from evalharness.base.machine import usable_cores
 from evalharness.base.paths import write_whole
 from evalharness.base.version import __version__
-from evalharness.base.yaml_lines import read_yaml, syntax_problem
 from evalharness.models.serving.checkpoint import TOKENIZER_FILES
 from evalharness.runs.folders import TRAINING
 from evalharness.training.tune.estimate import stored_dtype
@@ -28,6 +25,8 @@ from evalharness.training.tune.progress import TuningProgress
 LOG, TALK, JOB = "log.jsonl", "tune.log", "job.json"
 RECORD = "evalharness_tune.json"
 """In a checkpoint that is whole: as in `trainer/saving.py`."""
+PIECES = "pytorch_model_fsdp_0"
+"""In a checkpoint that FSDP2 made: accelerate's name for the pieces of the weights."""
 TRAINER = Path(__file__).parent / "trainer" / "train.py"
 _ENDS = {7: "not finite", 8: "no memory", 9: "refused"}
 """Status in the manifest, by the exit status (`trainer/events.py`)."""
@@ -62,48 +61,34 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         "cpu": planned.cpu,
         "resume": None if resume is None else str(resume.resolve()),
         "listen": listen,
-        "launched": planned.accelerate_config is not None,
+        "fsdp": planned.launch.fsdp if planned.launch is not None else {},
         "tokenizer_files": list(TOKENIZER_FILES),
     }
 
 
 def command_of(planned: Plan) -> list[str]:
-    job = str(planned.folder.resolve() / JOB)
-    python = [str(planned.install.python), "-I"]
-    if planned.accelerate_config is None:
-        return [*python, str(TRAINER), job]
-    config = str(planned.accelerate_config.resolve())
-    if (processes := _cpu_processes(planned.accelerate_config)) > 1:
-        # Of several CPU processes accelerate starts one alone where there is no MPI; torch starts them over gloo.
-        launcher = ["torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)]
-        return [*python, "-m", *launcher, str(TRAINER), job]
-    return [*python, "-m", "accelerate.commands.launch", "--config_file", config, str(TRAINER), job]
+    python, script = [str(planned.install.python), "-I"], [str(TRAINER), str(planned.folder.resolve() / JOB)]
+    if planned.launch is None:
+        return [*python, *script]
+    return planned.launch.words(python, script, cpu=not planned.gpu, bf16=planned.dtype == "bfloat16")
 
 
-def _cpu_processes(config: Path) -> int:
-    """How many processes a file of `accelerate config` wants on the CPUs of this machine; 1 where it is another kind.
-
-    Raises UserError.
-    """
-    try:
-        found = read_yaml(config)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"--accelerate-config {config} cannot be read: {syntax_problem(error)}") from None
-    if not isinstance(found, dict):
-        raise UserError(f"--accelerate-config {config} is no file of `accelerate config`")
-    try:
-        machines, processes = (int(found.get(key) or 1) for key in ("num_machines", "num_processes"))
-    except (TypeError, ValueError):
+def _require_same_pieces(planned: Plan, resume: Path | None) -> None:
+    """Raises UserError where a checkpoint in pieces meets a training in one, or the other way round."""
+    if resume is None:
+        return
+    before, now = (resume / PIECES).is_dir(), planned.launch is not None and bool(planned.launch.fsdp)
+    if before != now:
         raise UserError(
-            f"--accelerate-config {config}: num_machines and num_processes are whole numbers"
-        ) from None
-    alone = found.get("distributed_type") == "MULTI_CPU" and machines == 1
-    return processes if alone and not found.get("mpirun_config") else 1
+            f"{resume} was made {'with' if before else 'without'} FSDP: continue it "
+            f"{'with' if before else 'without'} --accelerate-config fsdp2, or choose another folder with -o DIR"
+        )
 
 
 def prepare(planned: Plan) -> list[str]:
     """Write what other machines need to start the training by themselves; the command that starts it."""
     resume = latest_checkpoint(planned.folder)
+    _require_same_pieces(planned, resume)
     write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume, listen=False), indent=2) + "\n")
     _write_manifest(planned, TuningProgress(steps=planned.steps), "prepared", [])
     return command_of(planned)
@@ -132,6 +117,7 @@ def train(
     training died of something else.
     """
     resume = latest_checkpoint(planned.folder)
+    _require_same_pieces(planned, resume)
     _continue_log(planned.folder, 0 if resume is None else int(resume.name.rpartition("-")[2]), progress)
     progress.steps = planned.steps
     write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume), indent=2) + "\n")

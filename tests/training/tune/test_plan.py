@@ -20,6 +20,7 @@ from evalharness.training.tune.install import (
     require_tune_install,
     uninstall_tune,
 )
+from evalharness.training.tune.memory import Memory, Use
 from evalharness.training.tune.plan import MANIFEST, plan
 from evalharness.training.tune.settings import make_settings
 from evalharness.training.tune.training import alone_in, latest_checkpoint
@@ -43,33 +44,22 @@ def base(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(("method", "trained"), [("lora", 4 * 16), ("full", 872)])
 def test_what_is_trained_is_counted_from_the_weights_headers(base: Path, method: str, trained: int) -> None:
     settings = make_settings("small", {"method": method, "lora_rank": 4})
-    found = estimate(check_checkpoint(base), settings, longest=50, most_trained=10, bf16=False, checkpoints=3)
+    use = Use(settings, 50, 10, bf16=False, gpu=False)
+    found = estimate(check_checkpoint(base), use, checkpoints=3)
     assert (found.parameters, found.trained_parameters) == (872, trained)
     # Weight and Adam's two averages in float32, three times; the finished model once.
     assert found.disk_bytes == 3 * 12 * trained + 4 * trained
-
-
-def test_a_longer_conversation_takes_more_memory(base: Path) -> None:
-    (base / "config.json").write_text(
-        json.dumps(
-            {**json.loads((base / "config.json").read_text()), "num_hidden_layers": 2, "hidden_size": 64}
-        )
-    )
-    checkpoint, settings = check_checkpoint(base), make_settings("small", {})
-    short, long = (
-        estimate(checkpoint, settings, longest=tokens, most_trained=9, bf16=True, checkpoints=1).memory_bytes
-        for tokens in (100, 1000)
-    )
-    assert long > short
 
 
 @pytest.mark.parametrize(
     ("memory", "disk", "said"), [(10**18, 0, "this machine has.*--max-length"), (0, 10**18, "--keep N")]
 )
 def test_what_cannot_fit_is_refused(tmp_path: Path, memory: int, disk: int, said: str) -> None:
+    parts = Memory(memory, 0, 0, 0, 0, 0)
     with pytest.raises(UserError, match=said):
-        require_room(Estimate(1, 1, memory, 0, disk), tmp_path, gpu=False)
-    assert require_room(Estimate(1, 1, 0, 0, 0), tmp_path, gpu=False) is None
+        require_room(Estimate(1, 1, parts, 1, 0, disk), tmp_path, gpu=False)
+    nothing = Memory(0, 0, 0, 0, 0, 0)
+    assert require_room(Estimate(1, 1, nothing, 1, 0, 0), tmp_path, gpu=False) is None
 
 
 def test_a_checkpoint_that_a_kill_left_half_written_is_removed(tmp_path: Path) -> None:

@@ -31,7 +31,6 @@ def test_what_is_given_counts_over_the_preset() -> None:
         ({"batch": 0}, "--batch is at least 1"),
         ({"warmup": 1.0}, "--warmup is a share"),
         ({"batch": 8, "micro_batch": 3}, "no multiple of --micro-batch 3"),
-        ({"share_prefix": True, "packing": True}, "exclude each other"),
         ({"max_steps": -1}, "--max-steps is 0 or more"),
     ],
 )

@@ -13,7 +13,6 @@ from typing import Any
 import torch  # type: ignore[import-not-found, unused-ignore]
 from batches import order  # type: ignore[import-not-found, unused-ignore]
 from events import NotFiniteError, Wish, say  # type: ignore[import-not-found, unused-ignore]
-from losses import add_gradients, plain_loss  # type: ignore[import-not-found, unused-ignore]
 from saving import RECORD, tidy, write  # type: ignore[import-not-found, unused-ignore]
 from transformers import TrainerCallback  # type: ignore[import-not-found, unused-ignore]
 from trl import SFTTrainer  # type: ignore[import-not-found, unused-ignore]
@@ -22,8 +21,8 @@ from trl import SFTTrainer  # type: ignore[import-not-found, unused-ignore]
 class Order:
     """A sampler: every conversation once an epoch, in batches drawn at random."""
 
-    def __init__(self, families: list[list[int]], lengths: list[int], job: dict[str, Any]) -> None:
-        self.families, self.lengths, self.job = families, lengths, job
+    def __init__(self, lengths: list[int], job: dict[str, Any]) -> None:
+        self.lengths, self.job = lengths, job
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
@@ -33,14 +32,14 @@ class Order:
         return len(self.lengths)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(order(self.families, self.lengths, self.job["batch"], self.job["seed"], self.epoch))
+        return iter(order(self.lengths, self.job["batch"], self.job["seed"], self.epoch))
 
 
 class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
-    """SFTTrainer with our order, and on a CPU with our loss: there TRL's computes the logits of every position."""
+    """SFTTrainer with our order. Its loss never holds the logits of a whole conversation: it is computed tile by tile,
+    forwards and again on the way back."""
 
     job: dict[str, Any]
-    families: list[list[int]]
     tokens = 0
     trained_tokens = 0
 
@@ -50,56 +49,20 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         if self.job["packing"]:
             return super()._get_train_sampler(train_dataset)
-        lengths = [len(ids) for ids in self.train_dataset["input_ids"]]
-        return Order(self.families, lengths, self.job)
+        return Order([len(ids) for ids in self.train_dataset["input_ids"]], self.job)
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
-        """On one CPU: conversation by conversation, each with its own way back."""
-        lengths = inputs["attention_mask"].sum(1).tolist() if "attention_mask" in inputs else None
-        self.tokens += int(inputs["input_ids"].numel() if lengths is None else sum(lengths))
-        trained = int((inputs["labels"][..., 1:] != -100).sum())
-        self.trained_tokens += trained
-        if lengths is None or not self.by_conversation:
-            return super().training_step(model, inputs, num_items_in_batch)
-        model.train()
-        inputs = self._prepare_inputs(inputs)
-        count = max(1, int(trained if num_items_in_batch is None else num_items_in_batch))
-        arguments = (model, self.output_layer(model), inputs["input_ids"], inputs["labels"], lengths)
-        loss = add_gradients(
-            *arguments, scale=1 / count, share=self.job["share_prefix"], at_once=self.job["at_once"],
-            check=self.require_finite,
-        )  # fmt: skip
-        return torch.tensor(loss, device=self.args.device)
+        mask = inputs.get("attention_mask")
+        self.tokens += int(inputs["input_ids"].numel() if mask is None else mask.sum())
+        self.trained_tokens += int((inputs["labels"][..., 1:] != -100).sum())
+        return super().training_step(model, inputs, num_items_in_batch)
 
-    @property
-    def by_conversation(self) -> bool:
-        return bool(self.job["loss"] == "by conversation" and not self.aux_loss_enabled)
-
-    def output_layer(self, model: Any) -> Any:
-        return self.accelerator.unwrap_model(model).get_output_embeddings()
-
-    @staticmethod
-    def require_finite(loss: Any) -> None:
-        if not torch.isfinite(loss):
+    def compute_loss(self, *args: Any, **kwargs: Any) -> Any:
+        answer = super().compute_loss(*args, **kwargs)
+        loss = answer[0] if isinstance(answer, tuple) else answer
+        if not torch.isfinite(loss.detach()):
             raise NotFiniteError("the loss")
-
-    def compute_loss(
-        self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
-    ) -> Any:
-        if self.job["loss"] == "trl" or self.aux_loss_enabled or return_outputs:
-            answer = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
-            self.require_finite((answer[0] if return_outputs else answer).detach())
-            return answer
-        labels = inputs["labels"]
-        # Packed: positions say where a conversation begins.
-        given = {"position_ids": inputs["position_ids"]} if "position_ids" in inputs else {}
-        total = plain_loss(model, self.output_layer(model), inputs["input_ids"], labels, **given)
-        count = (labels[..., 1:] != -100).sum() if num_items_in_batch is None else num_items_in_batch
-        loss = total / torch.as_tensor(count, device=total.device).clamp(min=1)
-        self.require_finite(loss.detach())
-        # DDP averages over the processes what the count, which is over all of them, has divided already.
-        averaged = self.args.average_tokens_across_devices and num_items_in_batch is not None
-        return loss * self.accelerator.num_processes if averaged else loss
+        return answer
 
     def _clip_grad_norm(self, model: Any) -> Any:
         norm = super()._clip_grad_norm(model)
@@ -107,6 +70,20 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
         if value is not None and not torch.isfinite(torch.as_tensor(value)).all():
             raise NotFiniteError("a gradient")
         return norm
+
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """A plain folder, also of a model that lies in pieces on several devices: what `run` and `checkpoints` take.
+        The pieces in float32, from which a training continues, are beside it."""
+        if not self.is_fsdp_enabled:
+            super().save_model(output_dir, _internal_call)
+            return
+        whole = self.accelerator.get_state_dict(self.model)
+        if self.args.should_save:
+            stored = getattr(torch, self.job["stored"])
+            # Put together, weights that are one and the same are no longer seen to be.
+            twice = getattr(self.model, "all_tied_weights_keys", None) or {}
+            kept = {name: value.to(stored) for name, value in whole.items() if name not in twice}
+            self._save(output_dir, state_dict=kept)
 
 
 class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
@@ -137,11 +114,14 @@ class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
         self.seconds = now
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        if self.wish.stop:
+        # One of the processes has read the line; they all end after the same step.
+        if _summed(self.trainer, int(self.wish.stop))[0]:
             control.should_save = True
             control.should_training_stop = True
 
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        # The others may still be writing their parts.
+        self.trainer.accelerator.wait_for_everyone()
         if state.is_world_process_zero:
             folder = Path(args.output_dir, f"checkpoint-{state.global_step}")
             tidy(folder, self.job)

@@ -18,7 +18,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).parent))  # also under -I
 
-from choices import RefusedError, choose  # type: ignore[import-not-found, unused-ignore]
+from choices import RefusedError, micro_batch  # type: ignore[import-not-found, unused-ignore]
 from events import (  # type: ignore[import-not-found, unused-ignore]
     NO_MEMORY,
     NOT_FINITE,
@@ -28,16 +28,19 @@ from events import (  # type: ignore[import-not-found, unused-ignore]
     say,
 )
 from saving import rounded, tidy  # type: ignore[import-not-found, unused-ignore]
+from sharding import (  # type: ignore[import-not-found, unused-ignore]
+    ask_for,
+    is_sharded,
+    set_precision,
+    shard_on_cpu,
+)
 
 
 def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
-    import attention  # type: ignore[import-not-found, unused-ignore]
     import pyarrow.parquet  # type: ignore[import-not-found, unused-ignore]
     import torch  # type: ignore[import-not-found, unused-ignore]
-    from batches import alike, context_length, packed  # type: ignore[import-not-found, unused-ignore]
     from datasets import Dataset  # type: ignore[import-not-found, unused-ignore]
     from following import Trainer, Watcher  # type: ignore[import-not-found, unused-ignore]
-    from losses import unshareable  # type: ignore[import-not-found, unused-ignore]
     from transformers import (  # type: ignore[import-not-found, unused-ignore]
         AutoModelForCausalLM,
         AutoTokenizer,
@@ -48,27 +51,12 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     if not cuda and job["threads"]:
         torch.set_num_threads(max(1, job["threads"] // processes))
-    job.update(choose(job, processes, cuda=cuda))
+    job["micro_batch"] = micro_batch(job, processes, cuda=cuda)
+    if job["fsdp"] and not cuda:
+        ask_for(job["fsdp"])
 
-    table = pyarrow.parquet.read_table(job["data"], columns=["input_ids", "labels"])
-    data = Dataset(table)
-    families = alike([packed(row["input_ids"][: context_length(row["labels"])]) for row in data])
-
+    data = Dataset(pyarrow.parquet.read_table(job["data"], columns=["input_ids", "labels"]))
     bf16 = job["dtype"] == "bfloat16"
-    # Weights that are trained are kept in float32: steps of 5e-6 are less than bfloat16 can tell apart.
-    kept = torch.bfloat16 if bf16 and job["method"] == "lora" else torch.float32
-    # Rows that go their own way back are padded at their end alone, and hold one conversation each.
-    blocks = not cuda and job["loss"] == "by conversation" and not job["packing"]
-    model = AutoModelForCausalLM.from_pretrained(
-        job["model"],
-        dtype=kept,
-        local_files_only=True,
-        attn_implementation=attention.register() if blocks else None,
-    )
-    if job["share_prefix"] and (kind := unshareable(model)):
-        say("notice", text=f"beginnings are not shared: this model keeps {kind}")
-        job["share_prefix"] = False
-    tokenizer = AutoTokenizer.from_pretrained(job["model"], local_files_only=True)
     settings = SFTConfig(
         output_dir=job["out"],
         per_device_train_batch_size=job["micro_batch"],
@@ -98,7 +86,18 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
         max_length=job["max_length"] if job["packing"] else None,
         packing=job["packing"],
         shuffle_dataset=False,
+        # Between micro-batches gradients stay in pieces: whole ones would take as much as the whole model, on each GPU.
+        accelerator_config={"gradient_accumulation_kwargs": {"sync_each_batch": True}}
+        if is_sharded()
+        else None,
     )
+    if is_sharded() and not cuda:
+        shard_on_cpu(bf16)
+    # Weights that are trained are kept in float32: steps of 5e-6 are less than bfloat16 can tell apart.
+    kept = torch.bfloat16 if bf16 and job["method"] == "lora" else torch.float32
+    # After SFTConfig, which makes the processes known to each other: so that with FSDP one of them reads the weights.
+    model = AutoModelForCausalLM.from_pretrained(job["model"], dtype=kept, local_files_only=True)
+    tokenizer = AutoTokenizer.from_pretrained(job["model"], local_files_only=True)
     lora = None
     if job["method"] == "lora":
         from peft import LoraConfig  # type: ignore[import-not-found, unused-ignore]
@@ -109,12 +108,14 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
         )  # fmt: skip
     watch = Watcher(job, wish)
     # Attributes of a class: the trainer asks for them while it is made.
-    made = type("Trainer", (Trainer,), {"job": job, "families": families})
+    made = type("Trainer", (Trainer,), {"job": job})
     trainer = made(
         model=model, args=settings, train_dataset=data, processing_class=tokenizer, peft_config=lora,
         callbacks=[watch],
     )  # fmt: skip
     watch.trainer = trainer
+    if trainer.is_fsdp_enabled:
+        set_precision(trainer.accelerator.state.fsdp_plugin, bf16=bf16)
     for module in trainer.model.modules():
         # Under autocast peft turns each input into float32, and autocast turns it back.
         if bf16 and hasattr(module, "cast_input_dtype_enabled"):
@@ -122,8 +123,7 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     parameters = [(p.numel(), p.requires_grad) for p in trainer.model.parameters()]
     say(
         "ready", parameters=sum(n for n, _ in parameters), trained_parameters=sum(n for n, t in parameters if t),
-        families=len(families), share_prefix=job["share_prefix"], micro_batch=job["micro_batch"], loss=job["loss"],
-        device="cuda" if cuda else "cpu",
+        micro_batch=job["micro_batch"], sharded=is_sharded(), device="cuda" if cuda else "cpu",
         processes=processes, threads=torch.get_num_threads(), rows=len(trainer.train_dataset),
     )  # fmt: skip
     return trainer

@@ -1,0 +1,94 @@
+"""Whether a training fits, and into what: from the model's config, before anything is written or fetched."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import read_json
+from evalharness.models.serving.arguments import memory_bytes
+from evalharness.models.serving.find import nvidia_gpu
+from evalharness.training.tune.data import make_rows
+from evalharness.training.tune.estimate import use_of
+from evalharness.training.tune.memory import Memory, Shape, Use, fitting, memory, shape_of
+from evalharness.training.tune.plan import has_bf16
+from evalharness.training.tune.processes import Launch
+from evalharness.training.tune.settings import Settings
+
+
+@dataclass(frozen=True)
+class DryRun:
+    shape: Shape
+    use: Use
+    memory: Memory
+    """Of one process."""
+    limit: int
+    """Bytes that one process has."""
+
+    @property
+    def fits(self) -> bool:
+        return self.memory.total <= self.limit
+
+    def require_fit(self) -> None:
+        """Raises UserError with the options that make it fit."""
+        if self.fits:
+            return
+        what = "GPU" if self.use.gpu else "process"
+        options = fitting(self.shape, self.use, self.limit)
+        raise UserError(
+            f"the training takes about {self.memory.total / 1e9:.1f} GB a {what}, and each has "
+            f"{self.limit / 1e9:.1f}: " + (f"it fits with {options}" if options else "no option makes it fit")
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "parameters": self.shape.parameters,
+            "processes": self.use.processes,
+            "sharded": self.use.shards,
+            "micro_batch": self.use.micro_batch,
+            "longest_conversation_tokens": self.use.tokens,
+            "memory_bytes": self.memory.to_json(),
+            "limit_bytes": self.limit,
+            "fits": self.fits,
+        }
+
+
+def dry_run(
+    model: Path,
+    files: Sequence[Path],
+    settings: Settings,
+    launch: Launch | None,
+    *,
+    gpu_memory: int | None,
+    dtype: str | None,
+    cpu: bool,
+    server: Path | None,
+    on_line: Callable[[str], None] = lambda line: None,
+) -> DryRun:
+    """Without `files`, for conversations of the greatest length all of whose tokens are trained. `gpu_memory`: bytes of
+    each GPU, also where there is none now. Raises UserError."""
+    try:
+        config = read_json(model / "config.json")
+    except (OSError, ValueError) as error:
+        raise UserError(f"{model / 'config.json'} cannot be read: {error}") from None
+    shape = shape_of(config if isinstance(config, dict) else {})
+    if not (shape.layers and shape.hidden and shape.vocabulary):
+        raise UserError(f"{model / 'config.json'} names no num_hidden_layers, hidden_size and vocab_size")
+    gpu = gpu_memory is not None or (nvidia_gpu() and not cpu)
+    bf16 = (dtype or ("bfloat16" if has_bf16(gpu=gpu) else "float32")) == "bfloat16"
+    longest = most_trained = settings.max_length
+    if files:
+        assert server is not None
+        with tempfile.TemporaryDirectory(prefix="evalharness-tune-") as folder:
+            made = make_rows(
+                files, model, Path(folder) / "tokens.parquet", mode=settings.mode, max_length=settings.max_length,
+                too_long=settings.too_long, python=server, on_line=on_line,
+            )  # fmt: skip
+        longest, most_trained = made.longest, made.most_trained
+    use = use_of(settings, launch, longest=longest, most_trained=most_trained, bf16=bf16, gpu=gpu)
+    limit = gpu_memory or (80_000_000_000 if gpu else memory_bytes() // use.processes)
+    return DryRun(shape, use, memory(shape, use), limit)

@@ -1,0 +1,176 @@
+"""What a training takes, said before it starts: against what real trainings take, and for the paper's models."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from evalharness.cli import main
+from evalharness.training.tune.install import TuneInstall
+from evalharness.training.tune.memory import Use, memory, shape_of
+from evalharness.training.tune.processes import SHIPPED, read_launch, shipped
+from evalharness.training.tune.settings import make_settings
+from evalharness.training.tune.training import TRAINER
+
+LLAMA_8B = {
+    "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+    "num_key_value_heads": 8, "vocab_size": 128256,
+}  # fmt: skip
+LLAMA_70B = {
+    **LLAMA_8B, "hidden_size": 8192, "intermediate_size": 28672, "num_hidden_layers": 80, "num_attention_heads": 64,
+}  # fmt: skip
+
+
+def tiny(hidden: int, inner: int, layers: int, heads: int, key_values: int, words: int) -> dict[str, int]:
+    return {
+        "hidden_size": hidden, "intermediate_size": inner, "num_hidden_layers": layers, "num_attention_heads": heads,
+        "num_key_value_heads": key_values, "vocab_size": words, "max_position_embeddings": 2048, "bos_token_id": 0,
+        "eos_token_id": 1, "pad_token_id": 2,
+    }  # fmt: skip
+
+
+SIZES = {
+    "small": (tiny(64, 192, 2, 2, 1, 800), 700),
+    "middle": (tiny(192, 512, 5, 6, 3, 6000), 400),
+    "large": (tiny(320, 896, 8, 5, 5, 3000), 800),
+}
+"""Others than those that the constants were taken from, and tokens of a conversation."""
+WAYS: dict[str, dict[str, Any]] = {
+    "all weights": {"method": "full"},
+    "all weights, bfloat16": {"method": "full", "dtype": "bfloat16"},
+    "all weights, bfloat16, checkpointing": {
+        "method": "full",
+        "dtype": "bfloat16",
+        "gradient_checkpointing": True,
+    },
+    "LoRA, bfloat16": {"method": "lora", "dtype": "bfloat16"},
+}
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_the_estimate_is_what_trainings_of_three_sizes_take(
+    tuning: TuneInstall, tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    """Weights, gradients, optimiser, activations and logits together, within 15 %."""
+    jobs, estimated = {}, {}
+    for size, (shape, tokens) in SIZES.items():
+        rows = tmp_path / f"{size}.parquet"
+        ids = [[3 + (7 * place + row) % 500 for place in range(tokens)] for row in range(4)]
+        labels = [[-100] * (tokens // 2) + row[tokens // 2 :] for row in ids]
+        pyarrow.parquet.write_table(pyarrow.table({"input_ids": ids, "labels": labels}), rows)
+        for way, chosen in WAYS.items():
+            given = {key: value for key, value in chosen.items() if key != "dtype"}
+            settings = make_settings("small", {**given, "batch": 2, "epochs": 1.0})
+            dtype = chosen.get("dtype", "float32")
+            path = tmp_path / f"job {size} {way}.json"
+            path.write_text(
+                json.dumps(
+                    {
+                        **settings.to_json(), "shape": shape, "model": str(tmp_path / size), "data": str(rows),
+                        "out": str(tmp_path / "out"), "dtype": dtype, "stored": "float32", "save_every": 100, "keep": 1,
+                        "threads": 1, "cpu": True, "resume": None, "fsdp": {}, "tokenizer_files": [],
+                    }
+                )
+            )  # fmt: skip
+            jobs[size, way] = path
+            use = Use(settings, tokens, tokens // 2, bf16=dtype == "bfloat16", gpu=False)
+            found = memory(shape_of(shape), use)
+            estimated[size, way] = found.total - found.libraries
+    done = subprocess.run(
+        [
+            tuning.python,
+            "-I",
+            Path(__file__).with_name("measure.py"),
+            TRAINER.parent,
+            tiny_checkpoint,
+            *jobs.values(),
+        ],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    answers = [line for line in done.stdout.splitlines() if line.startswith("answer: ")]
+    assert answers, done.stderr[-3000:]
+    measured = json.loads(answers[0].removeprefix("answer: "))
+    off = {key: estimated[key] / peak - 1 for key, peak in zip(jobs, measured, strict=True)}
+    print(*(f"{size}, {way}: {value:+.1%}" for (size, way), value in off.items()), sep="\n")
+    assert max(abs(value) for value in off.values()) < 0.15, off
+
+
+def dry_run(folder: Path, config: dict[str, int], *words: str) -> int:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(json.dumps(config))
+    return main(["tune", "--dry-run", "--model", str(folder), "--gpu-memory", "80", *words])
+
+
+def test_eight_gpus_take_an_8b_model_sharded_and_one_does_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    paper = ("--preset", "paper")
+    assert dry_run(tmp_path / "8b", LLAMA_8B, *paper) == 2
+    assert "it fits with --accelerate-config fsdp2" in capsys.readouterr().err
+    assert dry_run(tmp_path / "8b", LLAMA_8B, *paper, "--accelerate-config", "fsdp2") == 0
+    said = capsys.readouterr().out
+    assert "8,030 million parameters, 8 GPUs, sharded, 1 x 8,192 tokens" in said
+    for part in ("weights", "gradients", "optimizer", "activations", "logits"):
+        assert part in said
+
+
+def test_a_70b_model_takes_more_gpus_and_how_many_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--preset", "paper-70b", "--accelerate-config", "zero3")
+    assert dry_run(tmp_path / "70b", LLAMA_70B, *words) == 2
+    assert "it fits with --processes 32" in capsys.readouterr().err
+    assert dry_run(tmp_path / "70b", LLAMA_70B, *words, "--processes", "32") == 0
+    assert "1 x 4,096 tokens" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--processes", "8"), "--processes wants --accelerate-config (FILE, fsdp2, zero3)"),
+        (("--accelerate-config", "fsdp2", "--processes", "0"), "--processes is at least 1"),
+        (("--accelerate-config", "fsdp3"), "no such file (ours: fsdp2, zero3"),
+        (("--accelerate-config", "fsdp2", "--batch", "12"), "cannot be divided over 8 processes"),
+    ],
+)
+def test_processes_that_cannot_be_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    assert dry_run(tmp_path / "8b", LLAMA_8B, *words) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_the_logits_of_a_large_vocabulary_do_not_decide_memory() -> None:
+    """Of an 8B model in eight pieces: less than the optimiser, and less than one float32 copy of them all (4.2 GB)."""
+    use = Use(make_settings("paper", {}), 8192, 8192, bf16=True, gpu=True, processes=8, shards=True)
+    found = memory(shape_of(LLAMA_8B), use)
+    assert found.logits < min(found.optimizer, 8192 * 128256 * 4)
+
+
+@pytest.mark.vllm
+@pytest.mark.slow
+def test_accelerate_reads_the_configurations_that_are_shipped(tuning: TuneInstall) -> None:
+    """An unknown key is an error there."""
+    assert shipped() == ("fsdp2", "zero3")
+    program = (
+        "import sys; from accelerate.commands.config.config_args import load_config_from_file as load\n"
+        "for name in sys.argv[1:]: found = load(name); print(found.distributed_type.value, found.num_processes)"
+    )
+    files = sorted(SHIPPED.glob("*.yaml"))
+    done = subprocess.run(
+        [tuning.python, "-I", "-c", program, *files], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["FSDP", "8", "DEEPSPEED", "8"]
+    for name in shipped():
+        launch = read_launch(Path(name), None)
+        assert launch is not None
+        assert launch.shards
+        words = launch.words(["python"], ["train.py"], cpu=False, bf16=True)
+        assert words[:4] == ["python", "-m", "accelerate.commands.launch", "--config_file"]
