@@ -64,6 +64,8 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         "listen": listen,
         "launched": planned.accelerate_config is not None,
         "tokenizer_files": list(TOKENIZER_FILES),
+        "chat_template": None if planned.template is None else planned.template.read_text(encoding="utf-8"),
+        "end_ids": sorted(planned.made.counts.end_ids),
     }
 
 

@@ -69,6 +69,8 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
         say("notice", text=f"beginnings are not shared: this model keeps {kind}")
         job["share_prefix"] = False
     tokenizer = AutoTokenizer.from_pretrained(job["model"], local_files_only=True)
+    ends = [tokenizer.convert_ids_to_tokens(token) for token in job["end_ids"]]
+    job["end_token"] = ends[0] if len(ends) == 1 else None
     settings = SFTConfig(
         output_dir=job["out"],
         per_device_train_batch_size=job["micro_batch"],
