@@ -50,12 +50,15 @@ def places(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tupl
 def _walked(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
     found = []
     cursor = 0
-    for gap, content in zip(gaps, contents):  # noqa: B905  (Python 3.9 runs this, too)
+    for gap, content, after in zip(gaps, contents, gaps[1:]):  # noqa: B905  (Python 3.9 runs this, too)
         if not text.startswith(gap, cursor):
             return []
         cursor += len(gap)
-        there = content if text.startswith(content, cursor) else content.strip()
-        if not text.startswith(there, cursor):
+        # With what follows: a blank that the template adds could be the last of a content that it has stripped.
+        there = next(
+            (form for form in (content, content.strip()) if text.startswith(form + after, cursor)), None
+        )
+        if there is None:
             return []
         found.append((cursor, cursor + len(there)))
         cursor += len(there)

@@ -125,7 +125,7 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
     )
     samples = {
         f"{mode}-{sample.id}": (mode, changed)
-        for sample in conversations(60, reasoning=template == "dropping")
+        for sample in conversations(40, reasoning=template == "dropping")
         for mode in ("full", "no_refine_loss", "no_refine_data", "all_turns")
         if (changed := in_mode(sample, mode)) is not None and any(m.trained for m in changed.messages)
     }
