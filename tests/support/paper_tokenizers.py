@@ -38,8 +38,8 @@ if kind == "llama3":
 elif kind == "tekken":
     from transformers import PreTrainedTokenizerFast
     from transformers.integrations.mistral import convert_tekken_tokenizer
-    fast = convert_tekken_tokenizer(source)
-    fast = PreTrainedTokenizerFast(tokenizer_object=fast._tokenizer, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
+    made = convert_tekken_tokenizer(source)._tokenizer
+    fast = PreTrainedTokenizerFast(tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
 else:
     import shutil
     from transformers import LlamaTokenizerFast

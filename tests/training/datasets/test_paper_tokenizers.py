@@ -42,7 +42,7 @@ TEMPLATES = {
 }
 FITTING = {"llama3": "llama3", **dict.fromkeys(NAMES[1:], "mistral")}
 _PIECES = (
-    "go to", "box 1", " ", "  ", "\n", "\n\n", "\t", "é", "日本", "😀", "🧑‍🚀", "Ωß", "\u00a0", "x", "?!", "Action:",  # noqa: RUF001
+    "go to", "box 1", " ", "  ", "\n", "\n\n", "\t", "é", "日本", "😀", "🧑‍🚀", "Ωß", "\u00a0", "x", "?!", "Action:",
     "[INST", "<|im", "'s", "0123", "assistant", "a", ".",
 )  # fmt: skip
 

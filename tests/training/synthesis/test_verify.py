@@ -65,7 +65,8 @@ def test_each_signal_says_what_is_kept_and_the_rest_completes_it(
     mistake: str, signal: str, kept: int
 ) -> None:
     assert verify(wrong(mistake)) == (signal, kept)
-    assert verify(reply(TRAJECTORY[kept:]), kept) == ("OK", 29)
+    if signal != "TOO_FEW":  # that one is begun anew
+        assert verify(reply(TRAJECTORY[kept:]), kept) == ("OK", 29)
 
 
 @pytest.mark.parametrize("excuse", ["any", "parameter"])
