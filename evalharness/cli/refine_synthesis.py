@@ -72,6 +72,13 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         default="all",
         help="error turns are counted over kept and new turns, or over those of the last call (default: all)",
     )
+    readings.add_argument(
+        "--last-turn",
+        choices=("drop", "keep"),
+        default="drop",
+        help="what happens to the last turn of a game that ended without success: drop (algorithm 1) or keep it "
+        "(section 3.1) (default: drop)",
+    )
     add_late(trajectories, _add_synthesis_options)
     trajectories.set_defaults(run=_trajectories)
 
@@ -148,7 +155,7 @@ def _trajectories(args: argparse.Namespace) -> int:
     from evalharness.training.synthesis import Readings, make_trajectories
 
     what = _synthesis(args)
-    readings = Readings(args.excuse, args.least_errors, args.count_errors)
+    readings = Readings(args.excuse, args.least_errors, args.count_errors, args.last_turn)
     return _make(args, lambda watch: make_trajectories(what, args.scripts, args.n, readings, watch=watch))
 
 

@@ -59,6 +59,10 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--data", type=Path, nargs="+", metavar="FILE", help="data sets (evalharness refine)")
     what.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the training")
     add_mode(what)
+    what.add_argument(
+        "--chat-template", metavar="NAME|FILE",
+        help="llama3, mistral, chatml, or a Jinja file; for base models (default: the model's own)",
+    )  # fmt: skip
     what.add_argument("--max-length", type=int, metavar="N", help="tokens of a conversation (default: 4096)")
     what.add_argument(
         "--too-long", choices=("refuse", "drop"),
@@ -197,6 +201,7 @@ def _tune(args: argparse.Namespace) -> int:
     from evalharness.training.tune.plan import plan, read_manifest
     from evalharness.training.tune.processes import read_launch
     from evalharness.training.tune.progress import TuningProgress
+    from evalharness.training.tune.settings import with_template
     from evalharness.training.tune.training import alone_in, prepare, train
 
     if args.dry_run:
@@ -210,13 +215,14 @@ def _tune(args: argparse.Namespace) -> int:
         raise UserError(f"evalharness tune wants {', '.join(missing)} (see: evalharness tune --help)")
     if args.keep < 0 or (args.save_every is not None and args.save_every < 1):
         raise UserError("--keep is at least 0, --save-every at least 1")
-    settings = _settings(args)
+    base = _base(args.model)
+    settings = with_template(_settings(args), base, args.preset)
     install = require_tune_install()
     out = make_console(stderr=args.json == "-")
     _make_folder(args.output)
     with alone_in(args.output):
         planned = plan(
-            _base(args.model), args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
+            base, args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
             dtype=args.dtype, cpu=args.cpu, launch=read_launch(args.accelerate_config, args.processes),
             on_line=lambda line: say(f"evalharness: {line}"),
         )  # fmt: skip
@@ -302,6 +308,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
         f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "
         f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
+        f"chat template: {settings.chat_template or 'of the base model'}",
         f"about {found.memory.total / 1e9:.1f} GB of memory a process (--dry-run: of what), "
         f"{found.disk_bytes / 1e9:.1f} GB on the disk",
     ]

@@ -93,6 +93,8 @@ def load_turns(folder: Path) -> JudgedRun:
     """Raises UserError when `folder` holds no run."""
     manifest = read_manifest(folder)
     turns: Sequence[DrawnTurn] = [
-        DrawnTurn(episode, turn.turn) for episode in sorted_episodes(folder) for turn in episode.turns
+        DrawnTurn(episode, number)
+        for episode in sorted_episodes(folder)
+        for number in range(1, len(episode.turns) + 1)
     ]
     return JudgedRun(folder, manifest, {turn.key: turn for turn in turns})

@@ -19,6 +19,9 @@ from typing import Any
 
 from evalharness.envs.base import Task, tasks_hash
 
+_LONGEST = 300
+"""Characters of a value that a message repeats: a manifest can hold anything."""
+
 
 def run_identity(
     config: Mapping[str, Any],
@@ -54,8 +57,13 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], prefix: str = ""
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             lines += differences(before, after, f"{prefix}{key}.")
         elif before != after:
-            lines.append(f"{prefix}{key}: {json.dumps(before)} there, {json.dumps(after)} now")
+            lines.append(f"{prefix}{key}: {_shown(before)} there, {_shown(after)} now")
     return lines
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _with_more_samples(earlier: Mapping[str, Any], now: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -103,10 +103,18 @@ def _told_apart(runs: Sequence[NamedRun], label: str) -> list[str]:
         differing = [key for key in _TELLS if len({str(run.config.get(key)) for run in runs}) > 1]
         chosen = [(key,) for key in differing] + [tuple(differing[:2])]
         for keys in chosen:
-            said = [", ".join(_TELLS[key](run.config.get(key)) for key in keys) for run in runs]
+            said = [", ".join(_said(key, run.config.get(key)) for key in keys) for run in runs]
             if len(set(said)) == len(runs):
                 return [f"{label} ({text})" for text in said]
     return [f"{label} ({tail})" for tail in _tails([run.folder for run in runs])]
+
+
+def _said(key: str, value: Any) -> str:
+    """A manifest from elsewhere can hold anything under these names."""
+    try:
+        return _TELLS[key](value)
+    except (TypeError, ValueError, KeyError):
+        return f"{key} {value}"[:80]
 
 
 def _tails(folders: Sequence[Path]) -> list[str]:

@@ -94,7 +94,7 @@ def answer(request: dict[str, Any]) -> str:
         return wrong_script(mistake if len(messages) == 2 else "none", label)
     if go_on := re.search(r"Go on with turn (\d+)", last):
         return reply(TRAJECTORY[int(go_on[1]) :])
-    return wrong("OK" if "An earlier attempt" in first else label.split("/")[1])
+    return wrong("OK" if "An earlier attempt" in last else label.split("/")[1])
 
 
 def persona(script_mistake: str, mistake: str) -> str:

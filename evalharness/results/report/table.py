@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     """What the numbers are of; plain sentences."""
     found = [
-        f"model {printable(summary.model['name'], single_line=True)} · suite {summary.suite} · "
+        f"model {printable(str(summary.model.get('name')), single_line=True)} · suite {summary.suite} · "
         + (f"agent {printable(summary.agent, single_line=True)} · " if summary.agent else "")
         + (f"perturbation {summary.perturbation} · " if summary.perturbation else "")
         + f"{_at_most(summary)} · {summary.turns} turns played"

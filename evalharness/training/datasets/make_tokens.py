@@ -1,13 +1,15 @@
 """Conversations -> token ids and the tokens that are trained. Run by the server environment's Python, which has
 transformers; needs nothing of this package.
 
-python -I make_tokens.py MODEL IN OUT MAX_LENGTH      (MAX_LENGTH 0: no limit)
+python -I make_tokens.py MODEL IN OUT MAX_LENGTH [TEMPLATE]      (MAX_LENGTH 0: no limit)
+
+TEMPLATE is a file with a chat template, instead of the model's own.
 
 IN has a line a conversation, `{"id", "messages": [{"role", "content", "loss"}]}`, OUT gets a line each:
-`{"id", "input_ids", "spans": [[first token, token after the last], ...], "cut": turns that did not fit}` or
-`{"id", "refused": why}`. Each conversation is rendered once, whole, and turns are found in the text by their content:
-tokenised message by message, Qwen3's template gives other tokens than it does in use. A trained turn's end-of-turn
-token is trained.
+`{"id", "input_ids", "spans": [[first token, token after the last], ...], "cut": turns that did not fit, "ended": spans
+that end with an end-of-turn token, "end_ids": those tokens}` or `{"id", "refused": why}`. Each conversation is rendered
+once, whole, and turns are found in the text by their content: tokenised message by message, Qwen3's template gives
+other tokens than it does in use. A trained turn's end-of-turn token is trained.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ _TURN_ENDS = (
 )  # fmt: skip
 """Tokens with which common templates end a turn, beside those that the model itself names."""
 
+
+_PROBE = "[[evalharness]]"
 
 Render = Callable[[list[dict[str, str]]], str]
 Encode = Callable[[str], tuple[list[int], list[tuple[int, int]]]]
@@ -46,12 +50,15 @@ def places(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tupl
 def _walked(text: str, contents: Sequence[str], gaps: Sequence[str]) -> list[tuple[int, int]]:
     found = []
     cursor = 0
-    for gap, content in zip(gaps, contents):  # noqa: B905  (Python 3.9 runs this, too)
+    for gap, content, after in zip(gaps, contents, gaps[1:]):  # noqa: B905  (Python 3.9 runs this, too)
         if not text.startswith(gap, cursor):
             return []
         cursor += len(gap)
-        there = content if text.startswith(content, cursor) else content.strip()
-        if not text.startswith(there, cursor):
+        # With what follows: a blank that the template adds could be the last of a content that it has stripped.
+        there = next(
+            (form for form in (content, content.strip()) if text.startswith(form + after, cursor)), None
+        )
+        if there is None:
             return []
         found.append((cursor, cursor + len(there)))
         cursor += len(there)
@@ -92,13 +99,13 @@ def token_spans(
 ) -> list[tuple[int, int]]:
     """(first token, token after the last) of each turn, its end-of-turn token included where there is one.
 
-    `turns` are (start, end of the content, start of what follows it) in the text. A token that begins before a turn
-    is not its own; one that begins in it is.
+    `turns` are (start, end of the content, start of what follows it) in the text. A token is a turn's where it ends
+    in the turn: those of SentencePiece begin with the blank before a word.
     """
     spans = []
     at = 0
     for start, end, following in turns:
-        while at < len(ids) and (offsets[at][0] < start or offsets[at][0] == offsets[at][1]):
+        while at < len(ids) and (offsets[at][1] <= start or offsets[at][0] == offsets[at][1]):
             at += 1
         first = at
         while at < len(ids) and offsets[at][0] < end:
@@ -115,6 +122,37 @@ def token_spans(
     return spans
 
 
+def generated_from(text: str, start: int, prompt_end: str) -> int:
+    """Where the model begins to write a reply whose content begins at `start`.
+
+    Blanks before the content are the model's own unless the prompt in use ends with them (`prompt_end`). Mistral's
+    ends with "[/INST]", and the model writes " Thought", one token.
+    """
+    blanks = start - len(text[:start].rstrip(" "))
+    return start - max(0, blanks - (len(prompt_end) - len(prompt_end.rstrip(" "))))
+
+
+def encode_turns(text: str, begins: Sequence[int], encode: Encode) -> tuple[list[int], list[tuple[int, int]]]:
+    """Tokens of the whole text. Where one would join the end of a prompt to a reply (two newlines and a third),
+    the text is cut there: in use the prompt's tokens are given before the reply's first is chosen."""
+    ids, offsets = encode(text)
+    inside = set(begins)
+    cuts = sorted(
+        begin
+        for first, last in offsets
+        for begin in inside.intersection(range(first + 1, last))
+        if text[first:begin].strip(" ")
+    )
+    if not cuts:
+        return ids, offsets
+    ids, offsets = [], []
+    for first, last in zip([0, *cuts], [*cuts, len(text)]):  # noqa: B905  (Python 3.9 runs this, too)
+        more, where = encode(text[first:last])
+        ids += more
+        offsets += [(start + first, end + first) for start, end in where]
+    return ids, offsets
+
+
 def merged_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The system text at the head of the first user message, for templates without a system role."""
     if len(messages) < 2 or messages[0]["role"] != "system":
@@ -124,9 +162,14 @@ def merged_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def convert(
-    record: dict[str, Any], render: Render, encode: Encode, ends: frozenset[int], max_length: int
+    record: dict[str, Any],
+    render: Render,
+    encode: Encode,
+    ends: frozenset[int],
+    max_length: int,
+    prompt_end: str = "",
 ) -> dict[str, Any]:
-    """One conversation as tokens. Raises NotTokenizedError."""
+    """One conversation as tokens. `prompt_end` is what the prompt ends with in use. Raises NotTokenizedError."""
     messages = record["messages"]
     bare = [{"role": m["role"], "content": m["content"]} for m in messages]
     try:
@@ -139,13 +182,13 @@ def convert(
         except Exception as error:
             raise NotTokenizedError(f"the template refuses it: {str(error)[:200]}") from None
     found = places(text, [m["content"] for m in bare], gaps_of(render, bare))
-    ids, offsets = encode(text)
     starts = [start for start, _ in found[1:]] + [len(text) + 1]
     turns = [
-        (start, end, following)
+        (generated_from(text, start, prompt_end), end, following)
         for (start, end), following, m in zip(found, starts, messages)  # noqa: B905  (Python 3.9 runs this, too)
         if m["role"] == "assistant"
     ]
+    ids, offsets = encode_turns(text, [start for start, _, _ in turns], encode)
     trained = [m.get("loss", True) is not False for m in messages if m["role"] == "assistant"]
     spans = token_spans(offsets, ids, turns, ends)
     for (start, end, _), (first, stop) in zip(turns, spans):  # noqa: B905
@@ -162,6 +205,7 @@ def convert(
         "spans": chosen,
         "cut": len(spans) - len(kept),
         "ended": sum(ids[stop - 1] in ends for _, stop in chosen),
+        "end_ids": sorted({ids[stop - 1] for _, stop in chosen} & ends),
     }
 
 
@@ -171,32 +215,57 @@ def lines(source: Path) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def main(model: Path, source: Path, target: Path, max_length: int) -> None:
+def main(model: Path, source: Path, target: Path, max_length: int, template: Path | None = None) -> None:
     from transformers import AutoTokenizer  # type: ignore[import-not-found, unused-ignore]
 
     tokenizer = AutoTokenizer.from_pretrained(str(model), local_files_only=True)
     if not tokenizer.is_fast:
         sys.exit("error: the model's tokenizer gives no offsets (it is not a fast one)")
+    if template is not None:
+        tokenizer.chat_template = template.read_text(encoding="utf-8")
     if not getattr(tokenizer, "chat_template", None):
-        sys.exit("error: the model has no chat template")
-    ends = frozenset(end_ids(tokenizer, model))
+        sys.exit(
+            "error: the model has no chat template; tune --chat-template llama3|mistral|chatml|FILE names one"
+        )
 
-    def render(messages: list[dict[str, str]]) -> str:
-        return str(tokenizer.apply_chat_template(messages, tokenize=False))
+    def render(messages: list[dict[str, str]], *, prompt: bool = False) -> str:
+        return str(tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=prompt))
 
     def encode(text: str) -> tuple[list[int], list[tuple[int, int]]]:
         encoded = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True, truncation=False)
         return list(encoded["input_ids"]), [tuple(pair) for pair in encoded["offset_mapping"]]
 
+    asked = [{"role": "user", "content": _PROBE}]
+    try:
+        prompt_end = render(asked, prompt=True).rpartition(_PROBE)[2]
+        whole = render([*asked, {"role": "assistant", "content": _PROBE}])
+    except Exception as error:
+        sys.exit(f"error: the chat template cannot be used: {str(error)[:300]}")
+    ends = frozenset(end_ids(tokenizer, model))
+    if template is not None:
+        ends |= {required_end(whole, encode, ends | frozenset(tokenizer.get_added_vocab().values()))}
+
     with target.open("w", encoding="ascii") as file:
         for number, record in enumerate(lines(source), 1):
             try:
-                row = convert(record, render, encode, ends, max_length)
+                row = convert(record, render, encode, ends, max_length, prompt_end)
             except NotTokenizedError as reason:
                 row = {"id": record["id"], "refused": str(reason)}
             file.write(json.dumps(row) + "\n")
             if number % 500 == 0:
                 print(f"{number} conversations", flush=True)
+
+
+def required_end(text: str, encode: Encode, known: frozenset[int]) -> int:
+    """The token that ends the reply `_PROBE`, the last message of `text`. Exits where the vocabulary has none."""
+    end = text.rindex(_PROBE) + len(_PROBE)
+    ids, offsets = encode(text)
+    for token, (start, _) in zip(ids, offsets):  # noqa: B905  (Python 3.9 runs this, too)
+        if start >= end and token in known:
+            return token
+    after = text[end:].strip()
+    what = f"with {after[:40]!r}, which is no token of this model's vocabulary" if after else "with nothing"
+    sys.exit(f"error: the chat template ends a turn {what}; choose another --chat-template")
 
 
 def end_ids(tokenizer: Any, model: Path) -> set[int]:
@@ -217,4 +286,5 @@ def end_ids(tokenizer: Any, model: Path) -> set[int]:
 if __name__ == "__main__":
     # transformers imports it wherever it is found: two of three seconds, and no tokenizer needs it.
     sys.modules["torch"] = None  # type: ignore[assignment]
-    main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]))
+    given = Path(sys.argv[5]) if len(sys.argv) > 5 else None
+    main(Path(sys.argv[1]), Path(sys.argv[2]), Path(sys.argv[3]), int(sys.argv[4]), given)

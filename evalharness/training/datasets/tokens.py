@@ -44,10 +44,16 @@ class TokenCounts:
     """Trained turns whose end-of-turn token is trained."""
     cut_turns: int = 0
     """Turns that the length limit cut off."""
+    end_ids: set[int] = field(default_factory=set)
+    """The end-of-turn tokens that are trained."""
     refused: Counter[str] = field(default_factory=Counter)
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "refused": dict(sorted(self.refused.items()))}
+        return {
+            **vars(self),
+            "end_ids": sorted(self.end_ids),
+            "refused": dict(sorted(self.refused.items())),
+        }
 
 
 def model_python() -> Path:
@@ -70,12 +76,14 @@ def tokenize(
     counts: TokenCounts,
     *,
     max_length: int = 0,
+    template: Path | None = None,
     python: Path | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Iterator[Tokens]:
     """Tokens and labels of each sample that can be had; `counts` says what became of the others.
 
     `model` is a checkpoint folder, `python` an interpreter with transformers (default: the private environment's).
+    `template` is a chat template's file, used instead of the model's own.
     Longer conversations than `max_length` tokens end with the last whole turn that fits; 0: no limit.
     Raises UserError.
     """
@@ -91,7 +99,10 @@ def tokenize(
                 for record in formats.messages(formats.trimmed(sample)):
                     file.write(json.dumps(record) + "\n")
         try:
-            run_streaming([interpreter, "-I", _SCRIPT, model, source, target, str(max_length)], on_line)
+            given = [] if template is None else [template]
+            run_streaming(
+                [interpreter, "-I", _SCRIPT, model, source, target, str(max_length), *given], on_line
+            )
         except ToolError as failed:
             said = [line for line in failed.output if "rror" in line] or failed.output or [str(failed)]
             raise UserError(f"the tokens could not be made: {said[-1][:500]}") from None
@@ -115,6 +126,7 @@ def _read(row: dict[str, Any], counts: TokenCounts) -> Tokens | None:
     counts.trained_tokens += sum(stop - first for first, stop in row["spans"])
     counts.trained_turns += len(row["spans"])
     counts.ended_turns += row["ended"]
+    counts.end_ids.update(row["end_ids"])
     counts.cut_turns += row["cut"]
     return Tokens(row["id"], ids, labels, len(row["spans"]))
 

@@ -127,14 +127,18 @@ class TrajectoryConversation(Conversation):
     script: Script = field(kw_only=True)
     readings: Readings = field(default_factory=Readings)
     kept: list[Turn] = field(default_factory=list)
+    rejected: list[Turn] = field(default_factory=list)
+    """The whole game that had too few errors: shown with the request for another one."""
 
     def messages(self) -> list[Message]:
-        return self.prompts.ask_trajectory(self.script, self.kept, self.mistakes)
+        return self.prompts.ask_trajectory(self.script, self.kept, self.mistakes, self.rejected)
 
     def judge(self, reply: str) -> ReplyCheck:
         self.kept, verdict = verify_trajectory(self.script, reply, self.kept, self.readings)
         if verdict.signal is Signal.TOO_FEW and not self._is_last_call():
-            self.kept = []
+            self.kept, self.rejected = [], self.kept
+        elif self.kept:
+            self.rejected = []
         return verdict
 
     def _is_last_call(self) -> bool:

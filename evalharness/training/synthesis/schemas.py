@@ -29,8 +29,6 @@ SCRIPT: dict[str, Any] = {
     **_object(
         {
             "Thought": _TEXT,
-            "Goal": _TEXT,
-            "Completion Conditions": _TEXTS,
             "Environment": _object(
                 {
                     "initial state": _TEXT,
@@ -41,6 +39,9 @@ SCRIPT: dict[str, Any] = {
                     "player": _object({"information": _TEXT}),
                 }
             ),
+            # In this order they are written: the environment first, then a task in it, then what can be done.
+            "Goal": _TEXT,
+            "Completion Conditions": _TEXTS,
             "Available Actions": {
                 "type": "object",
                 "additionalProperties": _object(

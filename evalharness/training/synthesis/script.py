@@ -99,9 +99,9 @@ class Action(_Part):
 
 class Script(_Part):
     thought: str = Field(alias="Thought")
+    environment: Environment = Field(alias="Environment")
     goal: str = Field(alias="Goal", min_length=1)
     completion_conditions: list[str] = Field(alias="Completion Conditions", min_length=1)
-    environment: Environment = Field(alias="Environment")
     actions: dict[str, Action] = Field(alias="Available Actions", min_length=1)
 
     @model_validator(mode="before")

@@ -85,8 +85,10 @@ class SynthesisPrompts:
             {"role": "user", "content": prompt.correction.replace("{mistakes}", _listed(mistakes)).strip()},
         ]
 
-    def ask_trajectory(self, script: Script, kept: Sequence[Turn], mistakes: Sequence[str]) -> list[Message]:
-        """Ask for a trajectory, or for what follows the kept turns of one."""
+    def ask_trajectory(
+        self, script: Script, kept: Sequence[Turn], mistakes: Sequence[str], rejected: Sequence[Turn] = ()
+    ) -> list[Message]:
+        """Ask for a trajectory, for what follows the kept turns of one, or for another than the `rejected` one."""
         prompt = self.trajectory
         example = prompt.example
         shown = (
@@ -94,11 +96,20 @@ class SynthesisPrompts:
             + _json({"trajectory": example.trajectory})
         )
         instruction = prompt.instruction.replace("{script}", _json(script.to_json()))
-        if mistakes and not kept:
+        if mistakes and not kept and not rejected:
             instruction += "\n" + prompt.again.replace("{mistakes}", "; ".join(mistakes))
         messages = _opening(prompt.system, prompt.format, shown, instruction)
-        if not kept:
+        if not kept and not rejected:
             return messages
+        if not kept:
+            return [
+                *messages,
+                {
+                    "role": "assistant",
+                    "content": _json({"trajectory": [turn.to_json() for turn in rejected]}),
+                },
+                {"role": "user", "content": prompt.again.replace("{mistakes}", "; ".join(mistakes)).strip()},
+            ]
         go_on = (
             prompt.continuation.replace("{turn}", str(len(kept)))
             .replace("{speaker}", "Player" if len(kept) % 2 else "DM")

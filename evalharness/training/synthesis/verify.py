@@ -30,12 +30,13 @@ from evalharness.training.synthesis.trajectory import (
 
 Excuse = Literal["any", "parameter"]
 CountErrors = Literal["all", "call"]
+LastTurn = Literal["keep", "drop"]
 _MOST_MISTAKES = 8
 
 
 @dataclass(frozen=True)
 class Readings:
-    """Three places where the paper's sources differ; the defaults are what makes sense of them."""
+    """Four places where the paper's sources differ; the defaults are what makes sense of them."""
 
     excuse: Excuse = "any"
     """A bad action is excused by any error flag of the next turn (algorithm 1), or by parameter_error alone
@@ -45,9 +46,13 @@ class Readings:
     count: CountErrors = "all"
     """Error turns are counted over kept and new turns, or over those of the last call (algorithm 1 as printed)."""
 
+    last_turn: LastTurn = "drop"
+    """Whether the last turn of a game that did not end in success is dropped (algorithm 1) or kept (section 3.1)."""
+
     def __post_init__(self) -> None:
         assert self.excuse in get_args(Excuse)
         assert self.count in get_args(CountErrors)
+        assert self.last_turn in get_args(LastTurn)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -129,12 +134,13 @@ def _judge_end(turns: list[Turn], kept: int, readings: Readings) -> tuple[list[T
             Signal.LAST_ERROR, (f"turn {len(turns) - 1}, the last one, says that the Player erred",)
         )
     if SUCCEEDED not in last.observation:
-        return turns[:-1], ReplyCheck(
+        return turns if readings.last_turn == "keep" else turns[:-1], ReplyCheck(
             Signal.UNFINISHED,
             (f"the last Observation (turn {len(turns) - 1}) does not contain {SUCCEEDED!r}",),
         )
     if errors < readings.least_errors:
-        return turns[:-1], ReplyCheck(
+        # Whole: it is shown to the model with the request for another game.
+        return turns, ReplyCheck(
             Signal.TOO_FEW,
             (f"the Player erred in {errors} turns; at least {readings.least_errors} are needed",),
         )

@@ -59,12 +59,13 @@ def make_rows(
     max_length: int,
     too_long: TooLong,
     python: Path,
+    template: Path | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Made:
     """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
     made = Made()
     samples = _chosen(files, mode, made)
-    tokens = tokenize(samples, model, made.counts, python=python, on_line=on_line)
+    tokens = tokenize(samples, model, made.counts, template=template, python=python, on_line=on_line)
     write_parquet(target, _fitting(tokens, made, max_length, too_long))
     made.left_out.update(made.counts.refused)
     if not made.rows:

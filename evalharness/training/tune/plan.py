@@ -13,6 +13,7 @@ from evalharness.base.reading import read_json
 from evalharness.models.serving.checkpoint import CheckpointInfo, check_checkpoint
 from evalharness.models.serving.find import nvidia_gpu
 from evalharness.runs.folders import TRAINING
+from evalharness.training.datasets.chat_templates import template_file
 from evalharness.training.tune.data import Made, data_sha256, make_rows
 from evalharness.training.tune.estimate import Estimate, estimate, require_room, use_of
 from evalharness.training.tune.install import TuneInstall
@@ -45,6 +46,8 @@ class Plan:
     cpu: bool
     gpu: bool
     launch: Launch | None = None
+    template: Path | None = None
+    """The chat template that is used instead of the base's own."""
     warning: str | None = None
 
     @property
@@ -95,11 +98,14 @@ def plan(
         "settings": settings.to_json(),
         "dtype": chosen,
     }
+    template = None if settings.chat_template is None else template_file(settings.chat_template)
+    if template is not None:
+        identity["chat_template_sha256"] = data_sha256(template)
     if _finished(folder, identity):
         return None
     made = make_rows(
         files, base.path, folder / ROWS, mode=settings.mode, max_length=settings.max_length,
-        too_long=settings.too_long, python=install.server, on_line=on_line,
+        too_long=settings.too_long, python=install.server, template=template, on_line=on_line,
     )  # fmt: skip
     steps = settings.max_steps or math.ceil(math.ceil(made.rows / settings.batch) * settings.epochs)
     if save_every is None:
@@ -119,7 +125,7 @@ def plan(
     warning = require_room(found, folder, gpu=gpu)
     return Plan(
         base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu,
-        gpu, launch, warning,
+        gpu, launch, template, warning,
     )  # fmt: skip
 
 
@@ -139,7 +145,11 @@ def _finished(folder: Path, identity: dict[str, Any]) -> bool:
             raise UserError(f"{folder} holds a model already; choose another folder with -o DIR")
         return False
     before = manifest["identity"]
-    other = [key for key in ("base_sha256", "data_sha256", "dtype") if before.get(key) != identity[key]]
+    other = [
+        key
+        for key in ("base_sha256", "data_sha256", "dtype", "chat_template_sha256")
+        if before.get(key) != identity.get(key)
+    ]
     other += [
         f"{key} {before['settings'].get(key)} there, {value} now"
         for key, value in identity["settings"].items()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from evalharness.base.errors import UserError
+from evalharness.models.serving.checkpoint import check_checkpoint
+from evalharness.training.datasets.chat_templates import template_for
 from evalharness.training.datasets.modes import Mode
 
 Method = Literal["lora", "full"]
@@ -21,6 +24,8 @@ class Settings:
     method: Method = "lora"
     mode: Mode = "full"
     """What of the data is trained (`refine/modes.py`)."""
+    chat_template: str | None = None
+    """Name of one of ours or a file; None: the base's own."""
     epochs: float = 3.0
     max_steps: int = 0
     """0: as many as the epochs make."""
@@ -76,6 +81,15 @@ def make_settings(preset: str, given: dict[str, Any]) -> Settings:
     settings = replace(Settings(), **{**start, **chosen})
     _check(settings)
     return settings
+
+
+def with_template(settings: Settings, model: Path, preset: str) -> Settings:
+    """The paper tunes base models: for one without a chat template its preset takes that which the vocabulary was made
+    for. Raises UserError where there is none."""
+    base = check_checkpoint(model)
+    if preset != "paper" or settings.chat_template is not None or base.has_chat_template is not False:
+        return settings
+    return replace(settings, chat_template=template_for(base))
 
 
 def _check(settings: Settings) -> None:

@@ -63,6 +63,8 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
         "listen": listen,
         "fsdp": planned.launch.fsdp if planned.launch is not None else {},
         "tokenizer_files": list(TOKENIZER_FILES),
+        "chat_template": None if planned.template is None else planned.template.read_text(encoding="utf-8"),
+        "end_ids": sorted(planned.made.counts.end_ids),
     }
 
 

@@ -67,7 +67,12 @@ async def test_each_mistake_is_made_once_and_corrected(
     assert "32 of 32 personas passed (100.0 %)" in printed.out
     assert "cost 0.00" in printed.out
     assert "scripts 32/32 · passed 32 (8 at call 1, 24 at call 2) · 0 at work | 56 calls" in printed.err
-    assert manifest(out)["identity"]["readings"] == {"excuse": "any", "least_errors": 2, "count": "all"}
+    assert manifest(out)["identity"]["readings"] == {
+        "excuse": "any",
+        "least_errors": 2,
+        "count": "all",
+        "last_turn": "drop",
+    }
 
 
 async def test_what_never_passes_is_kept_with_its_signal(
@@ -130,13 +135,16 @@ async def test_the_next_call_gets_the_mistakes_and_what_was_kept(tmp_path: Path)
         server.requests.clear()
         await refine(server, "trajectories", "--scripts", scripts, "-o", tmp_path / "out")
         asked = [r["messages"] for r in server.requests[2:]]
-    (on,) = [messages for messages in asked if len(messages) == 4]
+    more = [messages for messages in asked if len(messages) == 4]
+    (on,) = [messages for messages in more if "Go on with turn" in messages[3]["content"]]
     assert [turn["turn"] for turn in json.loads(on[2]["content"])["trajectory"]] == list(range(7))
     assert "'fly to the moon' is none of the available actions" in on[3]["content"]
     assert "Go on with turn 7, which is the Player's" in on[3]["content"]
-    (again,) = [m for m in asked if "An earlier attempt could not be used" in m[1]["content"]]
-    assert "the Player erred in 1 turns; at least 2" in again[1]["content"]
-    assert len(again) == 2
+    (again,) = [messages for messages in more if messages is not on]
+    assert "the Player erred in 1 turns; at least 2" in again[3]["content"]
+    rejected = json.loads(again[2]["content"])["trajectory"]
+    assert [turn["turn"] for turn in rejected] == list(range(len(rejected)))
+    assert "Task Succeed" in rejected[-1]["Observation"]
 
 
 async def test_structured_output_is_asked_for_and_left_out_where_the_server_has_none(tmp_path: Path) -> None:
@@ -146,7 +154,8 @@ async def test_structured_output_is_asked_for_and_left_out_where_the_server_has_
     async with ChatServer(answer=answer).running() as server:
         with_it = await make_scripts(server, tmp_path, [("none", "OK")])
         schema = server.requests[-1]["response_format"]["json_schema"]["schema"]
-        assert schema["required"][0] == "Thought"
+        order = ["Thought", "Environment", "Goal", "Completion Conditions", "Available Actions"]
+        assert schema["required"] == list(schema["properties"]) == order
         assert server.requests[-1]["stop"] == []
     assert manifest(with_it)["sessions"][0]["structured_output"] is True
     (tmp_path / "b").mkdir()

@@ -33,6 +33,26 @@ def tidy(folder: Path, job: dict[str, Any]) -> None:
             source = Path(job["model"], name)
             if source.is_file():
                 (folder / name).write_bytes(source.read_bytes())
+    if job["chat_template"] is not None:
+        _with_template(folder, job)
+
+
+def _with_template(folder: Path, job: dict[str, Any]) -> None:
+    """The chat template that was trained, and the token that ends its turns where servers look for what ends a reply:
+    in the tokenizer's configuration and the generation's."""
+    base = Path(job["model"])
+    (folder / "chat_template.jinja").write_text(job["chat_template"], encoding="utf-8")
+    tokenizer = json.loads((base / "tokenizer_config.json").read_text(encoding="utf-8"))
+    tokenizer.pop("chat_template", None)
+    generation_file = base / "generation_config.json"
+    generation = json.loads(generation_file.read_text(encoding="utf-8")) if generation_file.is_file() else {}
+    before = generation.get("eos_token_id")
+    known = before if isinstance(before, list) else [] if before is None else [before]
+    generation["eos_token_id"] = sorted({*known, *job["end_ids"]})
+    if job["end_token"] is not None:
+        tokenizer["eos_token"] = job["end_token"]
+    write(folder / "tokenizer_config.json", tokenizer)
+    write(folder / "generation_config.json", generation)
 
 
 def rounded(folder: Path, dtype: str) -> None:

@@ -98,6 +98,8 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     # After SFTConfig, which makes the processes known to each other: so that with FSDP one of them reads the weights.
     model = AutoModelForCausalLM.from_pretrained(job["model"], dtype=kept, local_files_only=True)
     tokenizer = AutoTokenizer.from_pretrained(job["model"], local_files_only=True)
+    ends = [tokenizer.convert_ids_to_tokens(token) for token in job["end_ids"]]
+    job["end_token"] = ends[0] if len(ends) == 1 else None
     lora = None
     if job["method"] == "lora":
         from peft import LoraConfig  # type: ignore[import-not-found, unused-ignore]

@@ -1,0 +1,51 @@
+"""Chat templates for base models, our own renderings of the documented formats, and which of them fits a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import read_json
+from evalharness.models.serving.checkpoint import CheckpointInfo
+
+NAMES = ("llama3", "mistral", "chatml")
+_NEEDED = {"llama3": "<|eot_id|>", "mistral": "[INST]", "chatml": "<|im_end|>"}
+"""A token that a vocabulary made for the format has."""
+
+
+def template_file(name: str) -> Path:
+    """Raises UserError."""
+    if name in NAMES:
+        return Path(__file__).with_name(f"{name}.jinja")
+    path = Path(name).expanduser()
+    if not path.is_file():
+        raise UserError(f"--chat-template {name}: neither {', '.join(NAMES)} nor a file")
+    return path.absolute()
+
+
+def template_for(base: CheckpointInfo) -> str:
+    """The name of the template for which a base model's vocabulary was made. Raises UserError where none was."""
+    tokens = _added_tokens(base.path)
+    for name in NAMES:
+        if _NEEDED[name] in tokens:
+            return name
+    if base.architecture.startswith("Mistral"):
+        return "mistral"
+    raise UserError(
+        f"{base.path} has no chat template, and its vocabulary shows none; choose one with --chat-template "
+        f"{'|'.join(NAMES)}|FILE"
+    )
+
+
+def _added_tokens(folder: Path) -> set[str]:
+    found: set[str] = set()
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        try:
+            data: Any = read_json(folder / name)
+        except (OSError, ValueError):
+            continue
+        for entries in (data.get("added_tokens"), data.get("added_tokens_decoder")):
+            rows = entries.values() if isinstance(entries, dict) else entries or ()
+            found.update(row["content"] for row in rows if isinstance(row, dict) and "content" in row)
+    return found

@@ -1,0 +1,165 @@
+"""The trained tokens are exactly the replies and their ends, by the tokenizers of the paper's models."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import pytest
+from paper_tokenizers import NAMES, make_tokenizer
+
+from evalharness.base.errors import UserError
+from evalharness.training.datasets.chat_templates import template_file
+from evalharness.training.datasets.modes import in_mode, marked
+from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.tokens import TokenCounts, tokenize
+
+pytestmark = [pytest.mark.vllm, pytest.mark.slow]
+
+# One process: the rows' trained runs, as text.
+_DECODE = """
+import json, sys
+from transformers import AutoTokenizer
+tokenizer = AutoTokenizer.from_pretrained(sys.argv[1], local_files_only=True)
+print(json.dumps([[tokenizer.decode(ids, clean_up_tokenization_spaces=False) for ids in row]
+                  for row in json.load(sys.stdin)]))
+"""
+_ROLES = "{% for m in messages %}{{ '\\n' if not loop.first else '' }}{{ m['role'] }}:"
+TEMPLATES = {
+    # Keeps the blanks and line breaks around a reply.
+    "raw": _ROLES + "\n{{ m['content'] }}{{ eos_token if m['role'] == 'assistant' else '' }}{% endfor %}"
+    "{{ '\\nassistant:\n' if add_generation_prompt else '' }}",
+    # Adds two blanks before each text and one after it.
+    "blanks": _ROLES
+    + "  {{ m['content'] | trim }} {{ eos_token if m['role'] == 'assistant' else '' }}{% endfor %}"
+    "{{ '\\nassistant:' if add_generation_prompt else '' }}",
+    # Leaves the reasoning out of all replies but the last.
+    "dropping": _ROLES
+    + " {% if m['role'] == 'assistant' and not loop.last %}{{ m['content'].split('</think>')[-1] | trim }}"
+    "{% else %}{{ m['content'] | trim }}{% endif %}{{ eos_token if m['role'] == 'assistant' else '' }}{% endfor %}",
+}
+FITTING = {"llama3": "llama3", **dict.fromkeys(NAMES[1:], "mistral")}
+_PIECES = (
+    "go to", "box 1", " ", "  ", "\n", "\n\n", "\t", "é", "日本", "😀", "🧑‍🚀", "Ωß", "\u00a0", "x", "?!", "Action:",
+    "[INST", "<|im", "'s", "0123", "assistant", "a", ".",
+)  # fmt: skip
+
+
+def _text(draw: random.Random) -> str:
+    return "".join(draw.choice(_PIECES) for _ in range(draw.randint(0, 9)))
+
+
+def conversations(count: int, *, reasoning: bool = False) -> list[Sample]:
+    """With errors and corrections, so that every mode trains something else. The same ones every time."""
+    draw = random.Random(7)
+    made = []
+    for number in range(count):
+        messages = [SampleMessage("system", f"Rules {_text(draw)}.")] if draw.random() < 0.5 else []
+        for turn in range(draw.randint(1, 5)):
+            thought = _text(draw) if draw.random() < 0.8 else ""
+            if reasoning and draw.random() < 0.5:
+                thought = f"<think>{thought}</think>"
+            reply = (
+                f"{thought}\nAction: {_text(draw)}"
+                if draw.random() < 0.3
+                else f"Thought: {thought}\nAction: {_text(draw)}"
+            )
+            messages.append(SampleMessage("user", f"Observation {turn}: {_text(draw)}"))
+            error = ("place",) if draw.random() < 0.3 else ()
+            messages.append(SampleMessage("assistant", reply, error=error))
+        messages += [SampleMessage("user", "And?"), SampleMessage("assistant", f"{_text(draw)}Action: look")]
+        made.append(Sample(f"x/{number}", "x", "script", None, marked(messages), {}))
+    return made
+
+
+def trained_texts(rows: list[list[list[int]]], tokenizer: Path, python: Path) -> list[list[str]]:
+    done = subprocess.run(
+        [python, "-I", "-c", _DECODE, tokenizer],
+        input=json.dumps(rows),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found: list[list[str]] = json.loads(done.stdout)
+    return found
+
+
+def runs_of(input_ids: list[int], labels: list[int]) -> list[list[int]]:
+    runs: list[list[int]] = []
+    before = -100
+    for token, label in zip(input_ids, labels, strict=True):
+        assert label in (token, -100)
+        if label != -100:
+            if before == -100:
+                runs.append([])
+            runs[-1].append(token)
+        before = label
+    return runs
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def tokenizer(
+    request: pytest.FixtureRequest, server_python: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    folder = tmp_path_factory.mktemp("tokenizers") / request.param
+    return make_tokenizer(request.param, server_python, folder)
+
+
+@pytest.mark.parametrize("template", ["own", *TEMPLATES])
+def test_trained_tokens_are_exactly_the_replies_and_their_ends(
+    tokenizer: Path, server_python: Path, tmp_path: Path, template: str
+) -> None:
+    if template == "own":
+        file = template_file(FITTING[tokenizer.name])
+    else:
+        file = tmp_path / "template.jinja"
+        file.write_text(TEMPLATES[template])
+    end = (
+        "<|eot_id|>"
+        if file.name == "llama3.jinja"
+        else "<|end_of_text|>"
+        if tokenizer.name == "llama3"
+        else "</s>"
+    )
+    samples = {
+        f"{mode}-{sample.id}": (mode, changed)
+        for sample in conversations(12, reasoning=template == "dropping")
+        for mode in ("full", "no_refine_loss", "no_refine_data", "all_turns")
+        if (changed := in_mode(sample, mode)) is not None and any(m.trained for m in changed.messages)
+    }
+    given = [Sample(name, "x", "script", None, sample.messages, {}) for name, (_, sample) in samples.items()]
+    counts = TokenCounts()
+    rows = list(tokenize(given, tokenizer, counts, template=file, python=server_python))
+    rewritten = {
+        reason
+        for reason in counts.refused
+        if not (template == "dropping" and "the template changes" in reason)
+    }
+    assert not rewritten, counts.refused
+    assert counts.ended_turns == counts.trained_turns
+    decoded = trained_texts([runs_of(row.input_ids, row.labels) for row in rows], tokenizer, server_python)
+    for row, texts in zip(rows, decoded, strict=True):
+        wanted = [m.content for m in samples[row.id][1].messages if m.role == "assistant" and m.trained]
+        assert all(text.endswith(end) for text in texts)
+        found = [text.removesuffix(end) for text in texts]
+        if template == "raw":
+            assert [text.strip(" ") for text in found] == [text.strip(" ") for text in wanted]
+        else:
+            assert [text.strip(" ") for text in found] == [text.strip() for text in wanted]
+    print(f"{tokenizer.name} {template}: {counts.conversations} checked, {dict(counts.refused)}")
+
+
+def test_an_end_of_turn_that_is_no_token_is_refused(tokenizer: Path, server_python: Path) -> None:
+    other = "chatml" if tokenizer.name == "llama3" else "llama3"
+    with pytest.raises(UserError, match=r"ends a turn with .* which is no token of this model's vocabulary"):
+        list(
+            tokenize(
+                conversations(1),
+                tokenizer,
+                TokenCounts(),
+                template=template_file(other),
+                python=server_python,
+            )
+        )
