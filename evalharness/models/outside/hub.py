@@ -53,6 +53,8 @@ class Offer:
         """How the agent ended it before its end."""
         self.used = Usage()
         self._action: asyncio.Future[Action] | None = None
+        self._awaited = asyncio.Event()
+        """The loop waits for an action, or there will be no other. An agent can be quicker than the loop."""
         self._seen: asyncio.Future[Seen] | None = None
         self._requests = 0
         self.over = False
@@ -64,6 +66,7 @@ class Offer:
         if self.stopped is None:
             self._action = asyncio.get_running_loop().create_future()
             self._requests = 0
+            self._awaited.set()
             try:
                 async with asyncio.timeout(turn_s):
                     return await self._action
@@ -73,6 +76,7 @@ class Offer:
                 pass
             finally:
                 self._action = None
+                self._awaited.clear()
         raise PolicyStoppedError(f"the agent stopped: {self.stopped}")
 
     def show(self, observation: Observation, *, done: bool = False) -> None:
@@ -91,6 +95,7 @@ class Offer:
                 RefusedError("EXECUTION_ERROR", "the episode is void and is started over: reset", 500)
             )
             self._seen.exception()  # nobody may be waiting
+        self._awaited.set()
 
     def said(self) -> Outside:
         """For the record."""
@@ -110,13 +115,17 @@ class Offer:
         """Raises RefusedError."""
         if self.over or self.stopped is not None:
             raise self._no_longer()
-        if self._action is None or self._action.done():
+        if self._seen is not None and not self._seen.done():
             raise RefusedError("SESSION_ERROR", "the answer to the last action is still to come", 409)
-        self.steps += 1
-        self.used = _added(self.used, action.usage)
-        self._seen = asyncio.get_running_loop().create_future()
-        self._action.set_result(action)
-        return await asyncio.shield(self._seen)
+        self._seen = seen = asyncio.get_running_loop().create_future()
+        await self._awaited.wait()
+        if self._action is not None and not self._action.done():
+            self.steps += 1
+            self.used = _added(self.used, action.usage)
+            self._action.set_result(action)
+        elif not seen.done():
+            raise self._no_longer()
+        return await asyncio.shield(seen)
 
     def count_request(self) -> None:
         """One that does not act. Raises RefusedError where there were too many in this turn."""
@@ -130,6 +139,7 @@ class Offer:
         if self.over or self.stopped is not None:
             return
         self.stopped = why
+        self._awaited.set()
         if self._action is not None and not self._action.done():
             self._action.set_exception(_StoppedError())
 

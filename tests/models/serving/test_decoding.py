@@ -7,6 +7,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from evalharness.models.base import RequestForm
 from evalharness.models.completion import read_completion
 from evalharness.models.endpoint import ChatEndpoint
 from evalharness.models.sampling import Sampling
@@ -74,9 +75,9 @@ async def test_a_plain_template_only_appends(url: str) -> None:
 
 async def test_tool_calls_are_read(url: str) -> None:
     """The tiny model calls nothing by itself; held to the words of a call, it makes one."""
-    endpoint = ChatEndpoint(url, "toy", sampling=Sampling(max_tokens=12), tools=True)
+    endpoint = ChatEndpoint(url, "toy", sampling=Sampling(max_tokens=12), turn_form=RequestForm(tools=True))
     await endpoint.start()
-    assert (await endpoint.chat(MESSAGES, seed=0)).calls == ()
+    assert (await endpoint.chat(MESSAGES, seed=0, form=RequestForm(tools=True))).calls == ()
     await endpoint.close()
     words = '<tool_call>\n{"name": "act", "arguments": {"command": "look"}}\n</tool_call>'
     request = {

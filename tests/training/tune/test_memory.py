@@ -76,6 +76,7 @@ def test_the_estimate_is_what_trainings_of_three_sizes_take(
                         **settings.to_json(), "shape": shape, "model": str(tmp_path / size), "data": str(rows),
                         "out": str(tmp_path / "out"), "dtype": dtype, "stored": "float32", "save_every": 100, "keep": 1,
                         "threads": 1, "cpu": True, "resume": None, "fsdp": {}, "tokenizer_files": [],
+                        "chat_template": None, "end_ids": [],
                     }
                 )
             )  # fmt: skip

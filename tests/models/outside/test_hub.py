@@ -1,0 +1,55 @@
+"""An agent from outside may be quicker than the loop: its action waits, and is not refused."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from evalharness.models.base import PolicyStoppedError
+from evalharness.models.outside.hub import Hub, Offer
+from evalharness.models.outside.messages import Action, Observation
+from evalharness.openenv.wire import RefusedError
+
+
+async def claimed() -> Offer:
+    hub = Hub(wait_s=60.0)
+    offer = await hub.offer(("compass/open/000", 0), Observation(text="here", goal="there", turns_left=2))
+    found, _ = await hub.claim("anybody", lambda: False)
+    assert found is offer
+    return offer
+
+
+async def test_an_action_that_comes_before_the_loop_asks_is_carried_out() -> None:
+    offer = await claimed()
+    acting = asyncio.create_task(offer.act(Action(text="look")))
+    await asyncio.sleep(0)
+    assert not acting.done()
+    assert (await offer.next_action(5.0)).text == "look"
+    offer.show(Observation(text="a room", goal="there", turns_left=1))
+    assert (await acting).observation.text == "a room"
+    again = asyncio.create_task(offer.act(Action(text="wait")))
+    await asyncio.sleep(0)
+    assert (await offer.next_action(5.0)).text == "wait"
+    again.cancel()
+
+
+async def test_a_second_action_before_the_answer_is_refused() -> None:
+    offer = await claimed()
+    acting = asyncio.create_task(offer.act(Action(text="look")))
+    await asyncio.sleep(0)
+    with pytest.raises(RefusedError, match="still to come"):
+        await offer.act(Action(text="look"))
+    acting.cancel()
+
+
+async def test_an_action_that_waits_hears_that_the_episode_is_over_or_void() -> None:
+    for end in (lambda offer: offer.end(None), lambda offer: offer.stop("left")):
+        offer = await claimed()
+        acting = asyncio.create_task(offer.act(Action(text="look")))
+        await asyncio.sleep(0)
+        end(offer)
+        with pytest.raises(RefusedError):
+            await acting
+    with pytest.raises(PolicyStoppedError):
+        await offer.next_action(5.0)
