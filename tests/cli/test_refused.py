@@ -69,7 +69,7 @@ REFUSED = [
     ("tasks --suite opne", "did you mean 'open'?"),
     ("tasks babyai:500 --suite open", "babyai:500 is not within the tasks of babyai, which are 0-111"),
     ("track nowhere --to wandb", "nowhere"),
-    ("tune --model nowhere --data nowhere.jsonl -o t", "evalharness tune install"),
+    ("tune --model nowhere --data nowhere.jsonl -o t", "--model nowhere: no such folder"),
     ("verify nowhere", "nowhere is not there; name a run folder"),
     ("view nowhere", NO_RUN),
 ]

@@ -49,12 +49,12 @@ def _tune() -> int:
     """What `evalharness tune` reads before it starts anything."""
     from evalharness.training.tune.data import Made, _chosen, data_sha256
     from evalharness.training.tune.plan import read_manifest
-    from evalharness.training.tune.training import _cpu_processes
+    from evalharness.training.tune.processes import read_launch
 
     for mode in ("full", "no_refine_data"):
         list(_chosen([Path("data.jsonl")], mode, Made()))  # type: ignore[arg-type]
     data_sha256(Path("data.jsonl"))
-    _cpu_processes(Path("accelerate.yaml"))
+    read_launch(Path("accelerate.yaml"), None)
     read_manifest(Path("tuned"))
     return 0
 

@@ -8,8 +8,8 @@ from evalharness.results.paper.given import Given
 from evalharness.results.paper.standing_rows import Benchmark
 from evalharness.results.scored_run import ScoredRun, of_family
 
-NAME = "hotpotqa"
-"""Of the published table, and of the family whose table it is."""
+NAME = __name__.rpartition(".")[2]
+"""Of this exhibit, of the published table, and of the family whose table it is."""
 TITLE = "HotpotQA: exact match and F1 of 300 questions"
 
 
@@ -28,7 +28,7 @@ def _fill(given: Given) -> Filled:
 
 
 EXHIBIT = Exhibit(
-    "hotpotqa",
+    NAME,
     TITLE,
     "questions with a search for Wikipedia's pages; the paper's rows allow 30 turns, ReAct and LATS 7",
     "evalharness run --model CKPT --suite hotpotqa --max-turns 30",
