@@ -100,7 +100,9 @@ class Behaving:
 
     def add(self, episode: Episode) -> None:
         turns = read_turns(episode, action_reader(episode.family, episode.perturbation))
-        read = Read(episode, turns, self._limits[episode.family], self._tells_stop)
+        read = Read(
+            episode, turns, self._limits.get(episode.family, self.manifest.config.max_turns), self._tells_stop
+        )
         counts = np.array(count_all(read), dtype=np.float64)
         tasks = self._found.setdefault(episode.family, {})
         tasks[episode.task_id] = tasks.get(episode.task_id, 0) + counts

@@ -59,7 +59,7 @@ def samples(episode: Episode, manifest: Manifest, ids: Ids) -> Iterator[dict[str
         ),
     }  # fmt: skip
     turns = {"num_turns": len(episode.turns)} if episode.turns else {}
-    title = manifest.titles[episode.family]
+    title = manifest.titles.get(episode.family, episode.family)
     for measure, score in zip(MEASURES, (float(episode.success), float(episode.progress)), strict=True):
         yield common | {
             "evaluation_name": f"{title} {measure.replace('_', ' ')}",
