@@ -1,4 +1,4 @@
-"""`evalharness sweep`: a model on one family under perturbations, as one study."""
+"""`evalharness sweep`: a model on one family under perturbations, or under several agents, as one study."""
 
 from __future__ import annotations
 
@@ -22,12 +22,16 @@ _DESCRIPTION = """\
 Evaluate a model on one family unperturbed and under each perturbation. Shows success and progress of each column with
 average and Std, then each perturbation paired with the unperturbed run. The same command continues the study; --perturb
 with further names extends it. docs/perturbations.md
+
+With --over agent=A,B: the model under each of these agents, each paired with the first. docs/agents.md
 """
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "sweep", help="a family under every perturbation, with paired tests", description=_DESCRIPTION
+        "sweep",
+        help="a family under every perturbation, or under several agents, with paired tests",
+        description=_DESCRIPTION,
     )
     add_late(parser, _add_options)
     parser.set_defaults(run=run)
@@ -37,7 +41,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.options import add_run_options
 
     sweep = parser.add_argument_group("the study")
-    sweep.add_argument("--family", required=True, metavar="FAMILY", help="alfworld, babyai, ...")
+    sweep.add_argument(
+        "--family", metavar="FAMILY", help="alfworld, babyai, ...; of agents all, unless given"
+    )
+    sweep.add_argument(
+        "--over",
+        metavar="agent=NAME,NAME",
+        help="agents instead of perturbations, the first as baseline; options behind a plus: window+history=4",
+    )
     sweep.add_argument(
         "--perturb",
         nargs="+",
@@ -46,13 +57,24 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "family); see: evalharness perturb list",
     )
     sweep.add_argument(
-        "--tasks", metavar="LIST", help="only these tasks of the family: alfworld:0-9 (default: all of it)"
+        "--tasks", metavar="LIST", help="only these tasks: alfworld:0-9 (default: all of the family)"
     )
     add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
     add_run_options(parser, without=("perturb", "tasks"))
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.base.errors import UserError
+    from evalharness.cli.sweep_agents import run_agents
+
+    if args.over:
+        return run_agents(args)
+    if not args.family:
+        raise UserError("--family FAMILY is missing: a sweep over perturbations is of one family")
+    return _run_perturbations(args)
+
+
+def _run_perturbations(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
     from evalharness.results.paper.print_sweep import print_sweep
     from evalharness.results.scored_run import load_scored_run

@@ -213,6 +213,7 @@ def _held_out_pairs(
 
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
+_OF_AGENTS = {"agent", "agent_option", "action_interface"}
 
 
 def _notes(
@@ -223,9 +224,11 @@ def _notes(
     changed = [
         f"{key} {baseline.config.get(key)} and {run.config.get(key)}"
         for key in sorted(baseline.config.keys() | run.config.keys())
-        if key not in _EXPECTED_TO_DIFFER | {"tasks", "limit"}
+        if key not in _EXPECTED_TO_DIFFER | _OF_AGENTS | {"tasks", "limit"}
         and baseline.config.get(key) != run.config.get(key)
     ]
+    if baseline.agent != run.agent:
+        changed.append(f"agent {baseline.agent} and {run.agent}")
     prompts = [
         family
         for family, sha in baseline.manifest.identity.prompts_sha256.items()

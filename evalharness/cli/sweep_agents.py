@@ -1,0 +1,74 @@
+"""`evalharness sweep --over agent=A,B`: a model under several agents, as one study."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from evalharness.cli.common import write_csv, write_json
+from evalharness.cli.studies import end_study, play_study
+
+if TYPE_CHECKING:
+    from evalharness.config import RunConfig
+    from evalharness.runs.study import Runs
+
+KIND = "agents"
+EXAMPLE = "agent=react,act,window+history=4"
+
+
+def run_agents(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import make_console
+    from evalharness.results.agent_study import agent_study
+    from evalharness.results.report.agent_study import print_agent_study
+    from evalharness.results.scored_run import load_scored_run
+    from evalharness.runs.study import study_folder
+
+    runs = _columns(args)
+    folder = study_folder(next(iter(runs.values())), KIND)
+    out = make_console(stderr="-" in (args.json, args.csv))
+    played = play_study(KIND, folder, runs, args)
+    scored = [load_scored_run(one.folder) for one in played.runs.values() if one.summary.turns]
+    if scored:
+        study = agent_study(scored)
+        print_agent_study(out, study)
+        write_csv(args.csv, study.rows())
+        write_json(args.json, study.to_json())
+    return end_study(out, folder, played)
+
+
+def _columns(args: argparse.Namespace) -> Runs:
+    """Folder's name -> its run. Raises UserError for what is no list of agents."""
+    from evalharness.base.errors import UserError
+    from evalharness.cli.options import config_of
+
+    key, equals, listed = args.over.partition("=")
+    said = list(dict.fromkeys(filter(None, (part.strip() for part in listed.split(",")))))
+    if key.strip() != "agent" or not equals or len(said) < 2:
+        raise UserError(f"--over {args.over}: give two agents or more: --over {EXAMPLE}")
+    if args.agent or args.agent_option or args.perturb:
+        given = "--perturb" if args.perturb else "--agent"
+        raise UserError(f"--over and {given} exclude each other; an agent's options go with it: {EXAMPLE}")
+    tasks = args.tasks or args.family
+    config = config_of(args, perturb=None, **({"tasks": tasks} if tasks else {}))
+    runs = {re.sub(r"[^\w.+=-]+", "-", one): _with_agent(config, one) for one in said}
+    if len(runs) < len(said):
+        raise UserError(f"--over {args.over}: two of the agents would share a folder; rename a file")
+    return runs
+
+
+def _with_agent(config: RunConfig, said: str) -> RunConfig:
+    """`NAME+option=value+...` in place of the run's own agent."""
+    from evalharness.agents.registry import agent_named
+    from evalharness.base.errors import UserError
+    from evalharness.config import AgentConfig
+
+    name, *options = said.split("+")
+    pairs = dict(option.partition("=")[::2] for option in options)
+    if any("=" not in option for option in options):
+        raise UserError(f"--over {said}: an agent's option is NAME=VALUE: {EXAMPLE}")
+    if agent_named(name, pairs).name == "external":
+        raise UserError("--over: an agent from outside is started with a run of its own; compare the runs")
+    own = {"agent": name, "agent_option": pairs, "action_interface": "react"}
+    return replace(config, agent=AgentConfig.model_validate(config.agent.model_dump() | own))

@@ -1,0 +1,92 @@
+"""`evalharness sweep --over agent=...`: one model under several agents."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import ChatServer
+from command_line import evalharness
+
+from evalharness.cli import main
+
+OVER = "agent=react,window,window+history=1"
+
+
+def answer(request: dict[str, Any]) -> str:
+    """Turns right where it reads a chat; says nothing of use where it reads a window."""
+    chat = any(message["role"] == "assistant" for message in request["messages"])
+    first = "Action: turn right" if chat or "history" not in json.dumps(request) else ""
+    return f"Thought: t\n{first or 'Action: wait'}"
+
+
+async def sweep(
+    environment: dict[str, str], url: str, folder: Path, over: str, *options: object
+) -> subprocess.CompletedProcess[str]:
+    return await asyncio.to_thread(
+        evalharness, environment, "sweep", "--model", url, "--model-name", "toy", "--suite", "open",
+        "--tasks", "compass:0-2", "--max-turns", 3, "--over", over, "-o", folder, *options,
+    )  # fmt: skip
+
+
+async def test_agents_are_runs_of_one_study_each_paired_with_the_first(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder, table = tmp_path / "study", tmp_path / "table.csv"
+    async with ChatServer(answer=answer).running() as server:
+        done = await sweep(environment, server.url, folder, OVER, "--csv", table)
+        again = await sweep(environment, server.url, folder, OVER + ",act")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "study.json").read_text())["kind"] == "agents"
+    rows = list(csv.DictReader(table.open()))
+    assert next(row["agent"] for row in rows) == "react"
+    assert len({row["agent"] for row in rows}) == 3, "the same agent with other options is another row"
+    assert rows[0]["success_p"] == ""
+    assert all(row["success_p_holm"] for row in rows[1:])
+    assert all(float(row["calls"]) == float(row["turns"]) for row in rows)
+    assert "3 agents" in done.stdout
+    assert "B against A" in done.stdout
+    assert again.returncode == 0
+    assert "4 agents" in again.stdout
+    pictures = await asyncio.to_thread(evalharness, environment, "plot", folder, "-o", tmp_path / "plots")
+    assert pictures.returncode == 0, pictures.stderr
+    drawn = (tmp_path / "plots" / "families.csv").read_text()
+    assert len({line.split(",")[0] for line in drawn.splitlines()[1:]}) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("--over agent=react", "give two agents or more"),
+        ("--over turns=3,4", "give two agents or more"),
+        ("--over agent=react,reakt", "react"),
+        ("--over agent=react,window+histori=2", "history"),
+        ("--over agent=react,window+history", "NAME=VALUE"),
+        ("--over agent=react,act --agent act", "exclude each other"),
+        ("--over agent=react,act --family alfworld --perturb P1", "--over and --perturb exclude each other"),
+        ("--over agent=react,external", "an agent from outside"),
+        ("", "--family FAMILY is missing"),
+    ],
+)
+def test_what_is_no_list_of_agents_is_refused(
+    options: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "study"
+    line = [
+        "sweep",
+        "--model",
+        "http://127.0.0.1:9/v1",
+        "--suite",
+        "open",
+        "-o",
+        str(target),
+        *options.split(),
+    ]
+    assert main(line) == 2
+    assert said in capsys.readouterr().err
+    assert not target.exists()
