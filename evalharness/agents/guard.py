@@ -6,10 +6,12 @@ import hashlib
 import io
 import json
 import logging
+import signal
 import sys
+import threading
 import traceback
 from pathlib import Path
-from types import TracebackType
+from types import FrameType, TracebackType
 from typing import Any, ClassVar, Self
 
 from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said, TrialEnd
@@ -19,12 +21,31 @@ from evalharness.protocol.react import ParsedReply
 
 MOST_CHARACTERS = 16_000_000
 """Of one request: no model reads as much."""
+PATIENCE_S = 60.0
+"""For one call of an agent: it computes messages, nothing else."""
 _ROLES = ("system", "user", "assistant", "tool")
 _LOG = logging.getLogger("evalharness")
 
 
 class AgentFaultError(UserError):
     """The agent's own code is wrong. Nothing is counted for the model: the run ends."""
+
+
+class _StuckError(Exception):
+    pass
+
+
+def _ring(number: int, frame: FrameType | None) -> None:
+    raise _StuckError(f"not done after {PATIENCE_S:g} s; an agent waits for nothing and computes little")
+
+
+def _alarm() -> bool:
+    """Whether SIGALRM can be had: only the main thread gets signals, and nobody else's alarm is taken away."""
+    if threading.current_thread() is not threading.main_thread():
+        return False
+    if signal.getsignal(signal.SIGALRM) is signal.SIG_DFL:
+        signal.signal(signal.SIGALRM, _ring)
+    return signal.getsignal(signal.SIGALRM) is _ring
 
 
 class _Printed(io.TextIOBase):
@@ -110,16 +131,22 @@ class Guarded:
 
     def __enter__(self) -> Self:
         self._stdout, sys.stdout = sys.stdout, self._printed
+        self._watched = _alarm()
+        if self._watched:
+            signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._watched:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         sys.stdout = self._stdout
         if isinstance(error, Exception) and not isinstance(error, ContextFullError | AgentFaultError):
             frames = traceback.extract_tb(trace)
-            last = frames[-1]
-            said = f"{type(error).__name__}: {error}".strip(": ").splitlines()
+            last = next((frame for frame in reversed(frames) if frame.filename != __file__), frames[-1])
+            name = "" if isinstance(error, _StuckError) else type(error).__name__
+            said = f"{name}: {error}".strip(": ").splitlines()
             where = f"{Path(last.filename).name}, line {last.lineno}"
             raise self.fault(f"{said[0][:300]} ({where})") from error
 

@@ -15,6 +15,7 @@ from evalharness.play.dialogue import Dialogue, Heard
 from evalharness.play.spoken_world import SpokenWorld, Step
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
+from evalharness.protocol.react import STOP_SEQUENCES
 from evalharness.records.episode import EndedBy, Episode, Trial, Turn
 
 
@@ -170,4 +171,5 @@ def _turn(
         further=heard.further,
         valid_actions=valid_actions,
         sent=heard.sent,
+        stopped_by=None if reply.stopped_by in STOP_SEQUENCES else reply.stopped_by,
     )

@@ -119,6 +119,9 @@ class Turn:
     """Those after the observation, as the agent was given them; None where it does not ask for them."""
     sent: str | None = None
     """Hash of the messages that were sent (`agents.guard`); None in runs before it was kept."""
+    stopped_by: str | None = None
+    """The stop sequence that ended the reply, of an agent with stop sequences of its own; `react`'s is told by the
+    format error."""
 
     def to_json(self) -> dict[str, Any]:
         data = {
@@ -127,7 +130,7 @@ class Turn:
             "calls": tuple(dict(vars(call)) for call in self.calls),
             "further": tuple(call.to_json() for call in self.further),
         }
-        return _without_unset(data, ("further", "valid_actions", "sent"))
+        return _without_unset(data, ("further", "valid_actions", "sent", "stopped_by"))
 
 
 @dataclass(frozen=True)

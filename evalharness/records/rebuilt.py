@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evalharness.agents.base import Agent, ContextFullError, EpisodeStart, Request, Said, TrialEnd
@@ -45,39 +44,64 @@ def episode_start(
     )  # fmt: skip
 
 
-def rebuild(agent: Agent, start: EpisodeStart, episode: Episode) -> Iterator[RebuiltTurn]:
-    """The turns of the last trial, those of earlier ones gone through before. Raises NotRebuiltError, and
-    AgentFaultError of an agent that fails."""
+def rebuild(
+    agent: Agent, start: EpisodeStart, episode: Episode, *, compare: bool = False
+) -> Iterator[RebuiltTurn]:
+    """The turns of the last trial, those of earlier ones gone through before. `compare`: what lies around these turns
+    (earlier trials, reflections, the calls of a turn that was never finished) must be as recorded, too.
+
+    Raises NotRebuiltError, and AgentFaultError of an agent that fails."""
     guarded = Guarded(agent)
     for number, trial in enumerate(episode.earlier):
-        guarded.start(_of_trial(start, number))
-        for _ in _turns(guarded, trial):
-            pass
-        again = guarded.reflect(TrialEnd(trial.success, trial.progress, trial.ended_by))
-        if again is None or not trial.further:
-            raise NotRebuiltError(f"trial {number + 1} is not followed by another")
-        guarded.read(said_of(trial.further[-1]))
-    guarded.start(_of_trial(start, len(episode.earlier)))
+        where = f"trial {number + 1}"
+        guarded.start(replace(start, trial=number))
+        for made in _turns(guarded, trial):
+            if compare:
+                _require_same(f"{where}, turn {made.turn.turn}", guarded, made)
+        *unfinished, reflection = trial.further or (None,)
+        if reflection is None:
+            raise NotRebuiltError(f"{where} is not followed by another")
+        _go_through(guarded, trial, [call for call in unfinished if call], compare)
+        if guarded.reflect(TrialEnd(trial.success, trial.progress, trial.ended_by)) is None:
+            raise NotRebuiltError(f"{where} is not followed by another")
+        if compare and reflection.sent not in (None, guarded.sent):
+            raise NotRebuiltError(f"{where}: the messages that were sent for its reflection are others")
+        guarded.read(said_of(reflection))
+    guarded.start(replace(start, trial=len(episode.earlier)))
     yield from _turns(guarded, episode)
+    _go_through(guarded, episode, episode.further, compare)
 
 
-def _of_trial(start: EpisodeStart, trial: int) -> EpisodeStart:
-    return replace(start, trial=trial)
+def _require_same(where: str, guarded: Guarded, made: RebuiltTurn) -> None:
+    turn, parsed = made.turn, made.parsed
+    recorded = [*(call.sent for call in turn.further), turn.sent]
+    if any(known is not None and known != sent for known, sent in zip(recorded, made.sent, strict=True)):
+        raise NotRebuiltError(f"{where}: the messages that were sent for it are others")
+    if (turn.action, turn.thought) != (parsed.action, parsed.thought):
+        raise NotRebuiltError(f"{where}: its reply is read otherwise than it was")
+    if parsed.action is None and turn.observation != guarded.correction(parsed):
+        raise NotRebuiltError(f"{where}: its correction is another")
+
+
+def _go_through(guarded: Guarded, part: Trial | Episode, calls: Sequence[FurtherCall], compare: bool) -> None:
+    """The calls of a turn that the full context left without an action."""
+    for position, call in enumerate(calls):
+        _request(guarded, part, len(part.turns) + 1, position)
+        if compare and call.sent not in (None, guarded.sent):
+            raise NotRebuiltError(f"the messages of call {position + 1} after the last turn are others")
+        if guarded.read(said_of(call)) is not None:
+            raise NotRebuiltError(f"call {position + 1} after the last turn is read as an action")
+    if _dropped(part, len(part.turns) + 1, len(calls)):  # before a request that did not fit even so
+        _request(guarded, part, len(part.turns) + 1, len(calls))
 
 
 def _turns(guarded: Guarded, part: Trial | Episode) -> Iterator[RebuiltTurn]:
-    trims = Counter[tuple[int, int]]()
-    for trim in part.trims:
-        trims[trim.turn, trim.call] += trim.dropped
     for number, turn in enumerate(part.turns, 1):
         requests, sent = list[Request](), list[str]()
         calls: tuple[FurtherCall | Turn, ...] = (*turn.further, turn)
         parsed: ParsedReply | None = None
         for position, call in enumerate(calls):
-            request = guarded.request()
-            if dropped := trims[number, position]:
-                _shorten(guarded, dropped)
-                request = guarded.request()
+            request = _request(guarded, part, number, position)
             requests.append(Request([*request.messages], request.purpose))
             sent.append(guarded.sent)
             parsed = guarded.read(said_of(call))
@@ -86,6 +110,19 @@ def _turns(guarded: Guarded, part: Trial | Episode) -> Iterator[RebuiltTurn]:
         assert parsed is not None
         yield RebuiltTurn(turn, tuple(requests), tuple(sent), parsed, said_of(turn))
         guarded.observe(turn.observation, turn.valid_actions)
+
+
+def _request(guarded: Guarded, part: Trial | Episode, turn: int, call: int) -> Request:
+    """Shortened as far as the record says."""
+    request = guarded.request()
+    if dropped := _dropped(part, turn, call):
+        _shorten(guarded, dropped)
+        request = guarded.request()
+    return request
+
+
+def _dropped(part: Trial | Episode, turn: int, call: int) -> int:
+    return sum(trim.dropped for trim in part.trims if (trim.turn, trim.call) == (turn, call))
 
 
 def _shorten(guarded: Guarded, dropped: int) -> None:
@@ -101,7 +138,7 @@ def _shorten(guarded: Guarded, dropped: int) -> None:
 
 
 def said_of(call: Turn | FurtherCall) -> Said:
-    """A recorded reply as the agent was given it. Which stop sequence ended one is not kept; that one did, is."""
+    """A recorded reply as the agent was given it."""
     reasoning = call.reasoning
     if (block := reasoning_in(call.reply)) and reasoning.endswith(block):
         reasoning = reasoning.removesuffix(block).strip()
@@ -109,5 +146,5 @@ def said_of(call: Turn | FurtherCall) -> Said:
         stopped = call.stopped_by
     else:
         invented = FormatError.INVENTED_OBSERVATION in call.format_errors
-        stopped = STOP_SEQUENCES[0] if invented else None
+        stopped = call.stopped_by or (STOP_SEQUENCES[0] if invented else None)
     return Said(call.reply, reasoning, call.calls, stopped, call.finish_reason == "length")

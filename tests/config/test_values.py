@@ -97,6 +97,10 @@ def test_the_same_arguments_are_the_same_run_however_they_are_written() -> None:
         ({"model": "oracle", "questions": "0"}, "give a number above 0, or all"),
         ({"model": "oracle", "stop_on_format_errors": 1}, "--stop-on-format-errors"),
         ({"model": "oracle", "cost_limit": 0}, "--cost-limit"),
+        (
+            {"agent": "external", "agent_option": {"name": "mine"}, "cost_limit": 1},
+            "cannot hold for --agent external",
+        ),
         ({"model": "oracle", "max_turns": 10**7}, "--max-turns"),
         ({"model": "oracle", "suite": "opne"}, "did you mean 'open'"),
         ({"model": "oracle", "suite_seed": -1}, "--suite-seed"),

@@ -70,7 +70,7 @@ class _Reading:
             start = episode_start(
                 episode, prompt, surface.perturbed, how.max_turns, keep_thinking=how.keep_thinking
             )
-            self._rebuilt = rebuild(self._agent, start, episode)
+            self._rebuilt = rebuild(self._agent, start, episode, compare=how.prompt is not None)
 
     def next(self, turn: Turn) -> tuple[ParsedReply, RebuiltTurn | None, str]:
         """(how the turn's reply reads, what was sent for it, the correction where it has no action). Raises ValueError
@@ -84,6 +84,11 @@ class _Reading:
         rebuilt = next(self._rebuilt)
         parsed = rebuilt.parsed
         return parsed, rebuilt, self._agent.correction(parsed) if parsed.action is None else ""
+
+    def finish(self) -> None:
+        """What was asked after the last turn. Raises as `next`."""
+        for _ in self._rebuilt:
+            pass
 
 
 async def _replay_trial(
@@ -168,6 +173,11 @@ async def replay(
             "no_effect": no_effect,
         }
         turns.append(replace(turn, **again))
+    else:
+        try:
+            reading.finish()
+        except (ValueError, AgentFaultError) as error:
+            notes.turn(len(turns), "reply", str(error))
     played = replace(
         recorded, goal=goal, first_observation=first, turns=tuple(turns), progress=info["progress"],
         success=info["success"], solved=info["solved"], figures=dict(info.get("figures", {})),
