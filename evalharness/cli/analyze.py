@@ -21,7 +21,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         description=_DESCRIPTION,
     )
     parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="run folders; the first is the baseline"
+        "runs",
+        type=Path,
+        nargs="+",
+        metavar="RUN",
+        help="run folders, or studies; the first run is the baseline",
     )
     parser.add_argument("--family", metavar="NAME", help="only this family, with its intervals")
     add_csv_option(parser, "a row for each run, family and figure, with intervals,")
@@ -37,8 +41,9 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.behaviour import behaviour_rows, difference_rows, load_behaviour
     from evalharness.results.behaviour.rows import SCHEMA
     from evalharness.results.report.behaviour import print_behaviour, print_differences, print_runs
+    from evalharness.runs.study import run_folders
 
-    runs = [load_behaviour(folder) for folder in args.runs]
+    runs = [load_behaviour(folder) for folder in run_folders(args.runs)]
     families = list(dict.fromkeys(family for each in runs for family in each.tasks))
     if args.family is not None and args.family not in families:
         raise UserError(f"no episode of family {args.family!r}{nearest(args.family, families)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
 from evalharness.cli.parser import add_late
-from evalharness.cli.studies import end_study, play_study
+from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
     from evalharness.runs.study import Runs
@@ -44,6 +44,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     study.add_argument(
         "--tasks-csv", metavar="FILE", help="also write a row for each task: best progress, any success, ..."
     )
+    add_dry_run_option(study)
     add_csv_option(study, "the table of greedy, BoN and delta")  # type: ignore[arg-type]
     add_run_options(parser, without=("samples", "temperature"))
 
@@ -72,6 +73,8 @@ def run(args: argparse.Namespace) -> int:
     folder = study_folder(runs[_SAMPLES], "bon")
     out = make_console(stderr="-" in (args.json, args.csv, args.tasks_csv))
     elsewhere = {_GREEDY: args.greedy.absolute()} if args.greedy else None
+    if args.dry_run:
+        return dry_run_study(out, folder, runs, args)
     played = play_study("bon", folder, runs, args, elsewhere=elsewhere)
     if not played.stopped:
         greedy = greedy or load_scored_run(folder / _GREEDY)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
 from evalharness.cli.parser import add_late
-from evalharness.cli.studies import end_study, play_study
+from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
     from evalharness.results.checkpoints import Training
@@ -67,6 +67,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=FILE",
         help="draw over what FILE (CSV or JSON) says of each checkpoint, not the step",
     )
+    add_dry_run_option(study)
     add_csv_option(study, "a row for each checkpoint, family and measure")  # type: ignore[arg-type]
     add_run_options(parser, without=("model", "lora", "lora_serve"))
 
@@ -101,6 +102,8 @@ def run(args: argparse.Namespace) -> int:
         if not new and not watching:
             raise UserError(f"{args.folder} holds no checkpoint that is whole")
         runs = runs_of(new, config, base=args.base, merge=args.merge, select_seed=seed)
+        if args.dry_run:
+            return dry_run_study(out, folder, runs, args)
         played = play_study(KIND, folder, runs, args)
         known |= {checkpoint.name for checkpoint in new}
         _show(args, config.policy.display_name, folder)

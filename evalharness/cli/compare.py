@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
 
 _DESCRIPTION = """\
 Compare every run with the first, paired by task: rates, their difference with a 95 % interval, p values (plain and by
 Holm), the smallest difference that so many tasks can show, tasks won, tied and lost, and the tasks that only one run
-solves. Runs that differ in their seed alone are repeats: join them with commas (A1,A2). docs/statistics.md
+solves. Runs that differ in their seed alone are repeats: join them with commas (A1,A2); so is a study of seeds. Of
+another study every run is compared. docs/statistics.md
 """
 
 
@@ -17,9 +19,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser(
         "compare", help="paired tests between runs over the same tasks", description=_DESCRIPTION
     )
-    parser.add_argument("baseline", metavar="RUN_A", help="run folder, or repeats A1,A2,...: the baseline")
     parser.add_argument(
-        "runs", nargs="+", metavar="RUN_B", help="run folders, or repeats B1,B2,..., to compare with it"
+        "baseline", metavar="RUN_A", help="run folder, or repeats A1,A2,...: the baseline; or a study"
+    )
+    parser.add_argument(
+        "runs", nargs="*", metavar="RUN_B", help="run folders, or repeats B1,B2,..., to compare with it"
     )
     add_csv_option(parser, "a row for each difference")
     add_json_option(parser)
@@ -33,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.repeats import load_repeats
     from evalharness.results.report.comparison import print_comparison, print_method, print_runs
 
-    comparisons = compare_runs([load_repeats(folder) for folder in (args.baseline, *args.runs)])
+    folders = [folder for given in (args.baseline, *args.runs) for folder in _runs_of(given)]
+    comparisons = compare_runs([load_repeats(folder) for folder in folders])
     console = make_console(stderr="-" in (args.json, args.csv))
     print_runs(console, comparisons)
     for comparison in comparisons:
@@ -43,3 +48,15 @@ def run(args: argparse.Namespace) -> int:
     write_csv(args.csv, [row for comparison in comparisons for row in comparison.rows()])
     write_json(args.json, {"schema": SCHEMA, "comparisons": [c.to_json() for c in comparisons]})
     return 0
+
+
+def _runs_of(given: str) -> list[str]:
+    """What `load_repeats` takes for a run, repeats joined with commas, or a study."""
+    from evalharness.runs.study import read_study, run_folders
+
+    folder = Path(given)
+    study = None if "," in given and not folder.exists() else read_study(folder)
+    if study is None:
+        return [given]
+    runs = [str(run) for run in run_folders([folder])]
+    return [",".join(runs)] if study[0] == "seeds" else runs

@@ -44,7 +44,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders, of one suite")
+    parser.add_argument(
+        "runs", type=Path, nargs="+", metavar="RUN", help="run folders or studies, of one suite"
+    )
     parser.add_argument(
         "--prompts",
         type=Path,
@@ -84,12 +86,14 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.results.viewer.page import write_page
     from evalharness.runs.pictures import Pictures
+    from evalharness.runs.study import run_folders
     from evalharness.training.datasets.as_run import opened
     from evalharness.training.datasets.sample import BrokenLine, say_broken
 
     broken: dict[Path, list[BrokenLine]] = {}
     drawn: list[Pictures] = []
-    with opened(args.runs, broken) as folders, ExitStack() as stack:
+    runs = run_folders(args.runs)
+    with opened(runs, broken) as folders, ExitStack() as stack:
 
         def pictures(manifest: Manifest) -> PicturesOf:
             if args.no_pictures:
@@ -104,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
             judgements=judgements_of,
             chosen=chosen(args),
             pictures=pictures,
-            exhibits=lambda runs: _exhibits([run for run in runs if run.folder in args.runs], args.runs),
+            exhibits=lambda scored: _exhibits([run for run in scored if run.folder in runs], runs),
         )
     if differing := sum(each.differing for each in drawn):
         say(f"evalharness: {differing} episodes have no pictures: their actions give other observations here")

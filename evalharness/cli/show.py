@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, write_json
+from evalharness.records.files import STUDY
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Print a run's scores with 95 % intervals, the floor that chance reaches, and the score between that and the best known
 plans; on a wide terminal also ceilings and grounding. With TASK_ID one trajectory, on a terminal through $PAGER
-(PAGER=cat: not).
+(PAGER=cat: not). Of a sweep, a Best-of-N, a study of seeds, agents or checkpoints: its own table.
 """
 
 
@@ -25,7 +26,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser = commands.add_parser(
         "show", help="print a run's table, or one of its trajectories", description=_DESCRIPTION
     )
-    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
+    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder, or folder of a study")
     parser.add_argument("task", nargs="?", metavar="TASK_ID", help="print this task's trajectory")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="which attempt (default: 0)")
     parser.add_argument(
@@ -49,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.report.table import print_summary
 
     console = make_console(stderr=args.json == "-")
+    if (args.folder / STUDY).is_file():
+        return _study(args, console)
     if args.task is not None:
         return _trajectory(args, console)
     summary, titles = _summary(args.folder)
@@ -57,6 +60,26 @@ def run(args: argparse.Namespace) -> int:
         more = f"more: evalharness show {args.folder} --verbose"
         console.print(Text(printable(more, single_line=True), style="dim"), soft_wrap=True)
     write_json(args.json, summary.to_json())
+    return 0
+
+
+def _study(args: argparse.Namespace, console: Console) -> int:
+    """A sweep's, a Best-of-N's, ... own table, from its stored runs."""
+    from rich.text import Text
+
+    from evalharness.base.text import printable
+    from evalharness.runs.study import run_folders
+    from evalharness.runs.study_results import print_study
+
+    runs = run_folders([args.folder])
+    if args.task is not None:
+        raise UserError(
+            f"{args.folder} is a study; give one of its runs: evalharness show {runs[0]} {args.task}"
+        )
+    result = print_study(console, args.folder)
+    named = printable(f"its runs: {', '.join(map(str, runs))}", single_line=True)
+    console.print(Text(named, style="dim"), soft_wrap=True)
+    write_json(args.json, result.to_json() if result else None)
     return 0
 
 

@@ -65,3 +65,39 @@ def end_study(out: Console, folder: Path, played: Played) -> int:
             say(f"evalharness: still to play: {', '.join(played.left)}")
         say(f"evalharness: finished episodes are kept{how_to_go_on(played.stopped)}")
     return played.exit_status
+
+
+def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="say what would be played, its tokens and its time; play nothing",
+    )
+
+
+def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespace) -> int:
+    """The first run's plan whole, and of the others where they go and what they have left."""
+    from evalharness.base.terminal import say
+    from evalharness.cli.common import titles, write_json
+    from evalharness.runs.dry_run import dry_run
+    from evalharness.runs.dry_run_table import folder_line, print_plan
+
+    require_writable("--json", args.json)
+    plans = {
+        name: dry_run(
+            config.changed(output=folder / name),
+            data=data_folder(args),
+            on_status=lambda text: say(f"evalharness: {text}"),
+        )
+        for name, config in runs.items()
+    }
+    first, *others = plans.values()
+    print_plan(out, first, titles())
+    out.print(f"\nthat was {next(iter(plans))}, the first of {len(plans)} runs in {folder}; the others:",
+        highlight=False, soft_wrap=True)  # fmt: skip
+    for plan in others:
+        out.print(folder_line(plan), highlight=False, soft_wrap=True)
+    write_json(
+        args.json, {"folder": str(folder), "runs": {name: plan.to_json() for name, plan in plans.items()}}
+    )
+    return 2 if any(plan.refused for plan in plans.values()) else 0

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
 from evalharness.cli.parser import add_late
-from evalharness.cli.studies import end_study, play_study
+from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
-    from evalharness.records.summary import Summary
-    from evalharness.results.touched import Touched
+    from evalharness.config import RunConfig
     from evalharness.runs.study import Runs
 
 _LONGEST_PLAN = 300
@@ -59,6 +58,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     sweep.add_argument(
         "--tasks", metavar="LIST", help="only these tasks: alfworld:0-9 (default: all of the family)"
     )
+    add_dry_run_option(sweep)
     add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
     add_run_options(parser, without=("perturb", "tasks"))
 
@@ -76,67 +76,46 @@ def run(args: argparse.Namespace) -> int:
 
 def _run_perturbations(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
+    from evalharness.envs import specs as installed_specs
+    from evalharness.protocol.prompt import load_prompt
     from evalharness.results.paper.print_sweep import print_sweep
-    from evalharness.results.scored_run import load_scored_run
-    from evalharness.results.sweep import UNPERTURBED, sweep_of
+    from evalharness.results.sweep import UNPERTURBED
     from evalharness.runs.study import study_folder
+    from evalharness.runs.study_results import played_runs, sweep_result
 
     runs = _columns(args)
-    folder = study_folder(runs[UNPERTURBED], f"sweep-{args.family}")
+    plain = runs[UNPERTURBED]
+    folder = study_folder(plain, f"sweep-{args.family}")
     out = make_console(stderr="-" in (args.json, args.csv))
+    if args.dry_run:
+        return dry_run_study(out, folder, runs, args)
     played = play_study("sweep", folder, runs, args)
-    begun = {name: o.folder for name, o in played.runs.items() if _any_played(o.summary)}
+    begun = {name: run for name, run in played_runs(folder).items() if name in played.runs}
     if UNPERTURBED in begun:
-        touched = _touched(args, folder, runs, begun[UNPERTURBED])
-        sweep = sweep_of(
-            {name: load_scored_run(folder_of_run) for name, folder_of_run in begun.items()},
-            touched,
-            _first_average(args.family),
-        )
+        if len(runs) > 1 and plain.policy.model != "oracle":
+            _play_plans(args, folder, plain)
+        spec = installed_specs()[args.family]
+        sweep = sweep_result(folder, begun, load_prompt(spec, plain.agent.prompts, plain.adaptation))
         print_sweep(out, sweep)
         write_csv(args.csv, sweep.rows())
         write_json(args.json, sweep.to_json())
     return end_study(out, folder, played)
 
 
-def _touched(args: argparse.Namespace, folder: Path, runs: Runs, unperturbed: Path) -> dict[str, Touched]:
-    """Column -> the tasks that it touches, by the known plans: played once, in PLANS of the study's folder."""
-
+def _play_plans(args: argparse.Namespace, folder: Path, plain: RunConfig) -> None:
+    """The known plans, once: they tell which tasks each perturbation touches."""
     from evalharness.base.terminal import make_console
     from evalharness.cli.common import data_folder
     from evalharness.config import make_config
-    from evalharness.envs import specs as installed_specs
-    from evalharness.protocol.perturb import PlayedSurface
-    from evalharness.protocol.prompt import load_prompt
-    from evalharness.records.store import read_episodes
-    from evalharness.results.sweep import PLANS, UNPERTURBED
-    from evalharness.results.touched import touched_tasks
+    from evalharness.results.sweep import PLANS
     from evalharness.runs.evaluation import evaluate
     from evalharness.runs.live import watch
 
-    plain = runs[UNPERTURBED]
-    names = [name for name in runs if name != UNPERTURBED]
-    if not names:
-        return {}
-    played = unperturbed
-    if plain.policy.model != "oracle":
-        own = {"model": "oracle", "samples": 1, "max_turns": _LONGEST_PLAN, "output": folder / PLANS}
-        plans = make_config({**plain.selection.model_dump(), "prompts": plain.agent.prompts, **own})
-        shown = make_console(stderr=True)
-        shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
-        played = evaluate(plans, data=data_folder(args), watch=watch).folder
-    spec = installed_specs()[args.family]
-    prompt = load_prompt(spec, plain.agent.prompts, plain.adaptation)
-    episodes = [episode for episode in read_episodes(played) if episode.sample == 0]
-    return {name: touched_tasks(episodes, PlayedSurface(spec, name), prompt) for name in names}
-
-
-def _first_average(family: str) -> list[str]:
-    """The perturbations that the paper's first version averages over."""
-    from evalharness.envs import specs as installed_specs
-
-    known = installed_specs()[family].actions.wording.perturbations
-    return [name for name, how in known.items() if how.in_first_average]
+    own = {"model": "oracle", "samples": 1, "max_turns": _LONGEST_PLAN, "output": folder / PLANS}
+    plans = make_config({**plain.selection.model_dump(), "prompts": plain.agent.prompts, **own})
+    shown = make_console(stderr=True)
+    shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
+    evaluate(plans, data=data_folder(args), watch=watch)
 
 
 def _columns(args: argparse.Namespace) -> Runs:
@@ -164,7 +143,3 @@ def _columns(args: argparse.Namespace) -> Runs:
         UNPERTURBED: config,
         **{name: config.changed(perturb=name) for name in names},
     }
-
-
-def _any_played(summary: Summary) -> bool:
-    return bool(summary.turns)

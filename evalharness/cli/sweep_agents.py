@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import write_csv, write_json
-from evalharness.cli.studies import end_study, play_study
+from evalharness.cli.studies import dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
     from evalharness.config import RunConfig
@@ -20,19 +20,18 @@ EXAMPLE = "agent=react,act,window+history=4"
 
 def run_agents(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
-    from evalharness.results.agent_study import agent_study
-    from evalharness.results.report.agent_study import print_agent_study
-    from evalharness.results.scored_run import load_scored_run
+    from evalharness.results.agent_study import AgentStudy
     from evalharness.runs.study import study_folder
+    from evalharness.runs.study_results import print_study
 
     runs = _columns(args)
     folder = study_folder(next(iter(runs.values())), KIND)
     out = make_console(stderr="-" in (args.json, args.csv))
+    if args.dry_run:
+        return dry_run_study(out, folder, runs, args)
     played = play_study(KIND, folder, runs, args)
-    scored = [load_scored_run(one.folder) for one in played.runs.values() if one.summary.turns]
-    if scored:
-        study = agent_study(scored)
-        print_agent_study(out, study)
+    study = print_study(out, folder)
+    if isinstance(study, AgentStudy):
         write_csv(args.csv, study.rows())
         write_json(args.json, study.to_json())
     return end_study(out, folder, played)

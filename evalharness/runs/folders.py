@@ -7,9 +7,9 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_json
+from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST
 from evalharness.records.submission import METADATA, read_submission
-from evalharness.runs.study import STUDY
 
 TRAINING = "evalharness tuning"
 """`kind` in the manifest of a training."""

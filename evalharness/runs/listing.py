@@ -10,11 +10,12 @@ from typing import Any, Literal
 
 from evalharness.base.errors import DamageWarning, UserError, nearest
 from evalharness.base.reading import open_file, read_bytes, read_object
+from evalharness.records.files import STUDY
 from evalharness.records.store import EPISODES, LOCK, MANIFEST, SUMMARY, read_manifest
 from evalharness.records.summary import Scores, Summary
 from evalharness.results.summary import summarize
 from evalharness.runs.folders import below
-from evalharness.runs.study import STUDY, read_study
+from evalharness.runs.study import read_study
 
 State = Literal["complete", "running", "part", "damaged"]
 HELD_OUT = "held_out"

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
+from evalharness.records.files import STUDY
 from evalharness.records.store import EPISODES, MANIFEST, read_manifest
 from evalharness.runs.listing import is_being_written
-from evalharness.runs.study import STUDY, read_study
+from evalharness.runs.study import read_study
 
 _WRITTEN = re.compile(
     r"manifest\.json|summary\.json|(episodes|errors|tokens)\.jsonl|(episodes|turns|tokens)\.parquet|config\.yaml"

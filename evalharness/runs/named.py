@@ -8,10 +8,11 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
+from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST
 from evalharness.results.paper import mtbench
 from evalharness.results.paper.given import Given, entries_of
-from evalharness.runs.study import SELECT, STUDY, read_study
+from evalharness.runs.study import SELECT, read_study
 
 _TOGETHER = frozenset({"sweep", "bon", "seeds"})
 """Studies of one model, whose runs are one entry; every run of another study is one of its own."""

@@ -20,13 +20,13 @@ from evalharness.config import RunConfig
 from evalharness.envs import specs
 from evalharness.models.resolve import prepare
 from evalharness.models.serving.model_server import SharedServers
+from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
 from evalharness.runs.evaluation import Outcome, Watch, evaluate, unwatched
 
 Runs = Mapping[str, RunConfig]
 """Name -> run, in the order in which they are played."""
 SCHEMA = 1
-STUDY = "study.json"
 SELECT = ".select"
 """At the end of the name of a run that only chooses the best of a study; no result of its own."""
 

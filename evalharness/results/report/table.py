@@ -77,7 +77,8 @@ def _outside_lines(summary: Summary) -> list[str]:
         ways = ", ".join(f"{way.replace('_', ' ')} {count}" for way, count in agent.stopped.items())
         lines.append(f"episodes that the agent ended itself, which count: {ways}")
     if again := agent.handed_out_again:
-        lines.append(f"{again} episodes were given to an agent again after a failure of infrastructure")
+        were = "episode was" if again == 1 else "episodes were"
+        lines.append(f"{again} {were} given to an agent again after a failure of infrastructure")
     return [printable(line, single_line=True) for line in lines]
 
 

@@ -1,0 +1,148 @@
+"""What a stored study says, by its kind: computed from its run folders alone, no server is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from rich.console import Console
+
+from evalharness.base.errors import UserError
+from evalharness.envs import specs
+from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.prompt import PromptFile, load_prompt
+from evalharness.records.store import EPISODES, read_episodes
+from evalharness.results.agent_study import agent_study
+from evalharness.results.best_of_n import best_of_n
+from evalharness.results.checkpoints import training_of
+from evalharness.results.paper.print_best_of_n import print_best_of_n
+from evalharness.results.paper.print_sweep import print_sweep
+from evalharness.results.report.agent_study import print_agent_study
+from evalharness.results.report.checkpoints import print_training
+from evalharness.results.report.seeds import print_seed_study
+from evalharness.results.scored_run import ScoredRun, load_scored_run
+from evalharness.results.seeds import seed_study
+from evalharness.results.sweep import PLANS, UNPERTURBED, Sweep, sweep_of
+from evalharness.results.touched import Touched, touched_tasks
+from evalharness.runs.checkpoints import axis_and_number
+from evalharness.runs.study import SELECT, read_study
+
+GREEDY, SAMPLES = "greedy", "samples"
+"""The runs of a Best-of-N."""
+SEED = "seed-"
+"""Before the seed in the name of a study's run."""
+Runs = Mapping[str, ScoredRun]
+
+
+class Result(Protocol):
+    def to_json(self) -> dict[str, Any]: ...
+
+
+def played_runs(folder: Path) -> Runs:
+    """Name -> run of those runs of a study that have episodes, in its order. Raises UserError."""
+    study = read_study(folder)
+    found = {}
+    for name, where in (study[1] if study else {}).items():
+        episodes = folder / where / EPISODES
+        if episodes.exists() and episodes.stat().st_size:
+            found[name] = load_scored_run(folder / where)
+    return found
+
+
+def print_study(console: Console, folder: Path) -> Result | None:
+    """Print a study's own table. None where what it needs has not been played; then a line says so. Raises
+    UserError."""
+    study = read_study(folder)
+    assert study is not None
+    kind, named = study
+    runs = played_runs(folder)
+    result = _SHOWN[kind](console, folder, runs) if kind in _SHOWN and runs else None
+    if result is None:
+        console.print(
+            f"{folder}: a {kind} study; played so far: {', '.join(runs) or 'nothing'}", soft_wrap=True
+        )
+    elif missing := [name for name in named if name not in runs]:
+        console.print(f"not played: {', '.join(missing)}", soft_wrap=True)
+    return result
+
+
+def sweep_result(folder: Path, runs: Runs, prompt: PromptFile | None = None) -> Sweep:
+    """`prompt`: the unperturbed run's; None: ours, where it is the one that was played. Which tasks a perturbation
+    touches is said where the known plans were played."""
+    plain = runs[UNPERTURBED]
+    family = next(iter(plain.manifest.counts))
+    spec = specs().get(family)
+    touched: dict[str, Touched] = {}
+    if spec is not None:
+        prompt = prompt or _own_prompt(plain, family)
+        plans = folder / PLANS if (folder / PLANS).exists() else plain.folder
+        if prompt is not None and (
+            plans != plain.folder or plain.manifest.identity.model.get("name") == "oracle"
+        ):
+            known = [episode for episode in read_episodes(plans) if episode.sample == 0]
+            names = [name for name in runs if name != UNPERTURBED]
+            touched = {name: touched_tasks(known, PlayedSurface(spec, name), prompt) for name in names}
+    perturbations = spec.actions.wording.perturbations if spec is not None else {}
+    return sweep_of(runs, touched, [name for name, how in perturbations.items() if how.in_first_average])
+
+
+def _own_prompt(plain: ScoredRun, family: str) -> PromptFile | None:
+    try:
+        own = load_prompt(specs()[family])
+    except UserError:
+        return None
+    return own if own.sha256 == plain.manifest.identity.prompts_sha256.get(family) else None
+
+
+def _sweep(console: Console, folder: Path, runs: Runs) -> Result | None:
+    if UNPERTURBED not in runs:
+        return None
+    result = sweep_result(folder, runs)
+    print_sweep(console, result)
+    return result
+
+
+def _best_of_n(console: Console, folder: Path, runs: Runs) -> Result | None:
+    if not {GREEDY, SAMPLES} <= runs.keys():
+        return None
+    result = best_of_n(runs[GREEDY], runs[SAMPLES])
+    print_best_of_n(console, result)
+    return result
+
+
+def _seeds(console: Console, folder: Path, runs: Runs) -> Result | None:
+    result = seed_study({int(name.removeprefix(SEED)): run for name, run in runs.items()})
+    print_seed_study(console, result)
+    return result
+
+
+def _agents(console: Console, folder: Path, runs: Runs) -> Result | None:
+    result = agent_study(list(runs.values()))
+    print_agent_study(console, result)
+    return result
+
+
+def _checkpoints(console: Console, folder: Path, runs: Runs) -> Result | None:
+    shown = {name: run for name, run in runs.items() if not name.endswith(SELECT)}
+    if not shown:
+        return None
+    first, axis = next(iter(shown.values())), axis_and_number(next(iter(shown)))[0]
+    select = {name.removesuffix(SELECT): run for name, run in runs.items() if name.endswith(SELECT)}
+    result = training_of(
+        {name: (float(axis_and_number(name)[1]), run) for name, run in shown.items()},
+        model=first.name.rpartition("/")[0] or first.name,
+        axis=axis,
+        select=select or None,
+    )
+    print_training(console, result)
+    return result
+
+
+_SHOWN: Mapping[str, Callable[[Console, Path, Runs], Result | None]] = {
+    "sweep": _sweep,
+    "bon": _best_of_n,
+    "seeds": _seeds,
+    "agents": _agents,
+    "checkpoints": _checkpoints,
+}
