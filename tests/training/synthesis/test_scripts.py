@@ -135,7 +135,7 @@ def test_expressions_that_accept_their_own_action(name: str, made: Action) -> No
         (
             "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa{x}",
             action(r"(a|aa)+b", {"x": ["c"]}),
-            "more than 0.1 s",
+            "more than 2.0 s",
         ),
         ("open", action("a" * 30_000), "more than 20,000 characters"),
         ("open", action("(" * 5_000), "does not compile"),
@@ -152,7 +152,7 @@ def test_expressions_that_do_not(name: str, made: Action, said: str) -> None:
 def test_the_time_limit_holds(code: str) -> None:
     """The standard library's `re` would be at it for longer than the sun shines."""
     with pytest.raises(TooSlowError):
-        full_match(code, "a" * 400 + "!")
+        full_match(code, "a" * 1_900 + "!")
 
 
 def test_an_expression_that_was_too_slow_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
