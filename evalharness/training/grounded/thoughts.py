@@ -58,7 +58,8 @@ def _sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
     ]
 
 
-def _base(scene: Scene, world: Teaching, rng: Random, wordings: int | None) -> str:
+def base_thought(scene: Scene, world: Teaching, rng: Random, wordings: int | None) -> str:
+    """The family's thought that leads to the scene's next action, of its first `wordings` that give nothing away."""
     texts = _sayable(world.thoughts(scene), scene, scene.action) or Teaching().thoughts(scene)
     return rng.choice(texts[:wordings])
 
@@ -76,7 +77,7 @@ def thoughts(
         scene, injected = turn.scene, turn.injected
         if injected is not None:
             own = _sayable(injected.thoughts, scene, injected.action) if injected.thoughts else []
-            text = rng.choice(own) if own else _base(scene, world, rng, wordings)
+            text = rng.choice(own) if own else base_thought(scene, world, rng, wordings)
             yield Thought((rng.choice(_AGAIN) if errors_before else "") + text)
             errors_before += 1
             continue
@@ -84,7 +85,7 @@ def thoughts(
         if turn.takes_back:
             yield Thought(_why(turn.after[-1], scene, rng))
             continue
-        base = _base(scene, world, rng, wordings)
+        base = base_thought(scene, world, rng, wordings)
         if turn.after:
             yield Thought(f"{_why(turn.after[-1], scene, rng)} {base}", clean=base)
         else:

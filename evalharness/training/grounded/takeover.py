@@ -1,0 +1,178 @@
+"""A model's own episode, continued by the teacher from where it went wrong: refinement of the model's own errors.
+
+The model's turns are played again in the real simulator. Then the family's agent without privileged information goes
+on and must succeed. The whole is played a last time by the harness's own loop, as every grounded trajectory is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+from evalharness.envs.scene import Scene, Step
+from evalharness.envs.teaching import Seeker
+from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
+from evalharness.play.loop import play
+from evalharness.protocol.prompt import Message, PromptFile
+from evalharness.records.episode import Episode
+from evalharness.results.exports.conversation import opening
+from evalharness.training.datasets.modes import marked
+from evalharness.training.datasets.overlap import task_forms
+from evalharness.training.datasets.sample import Role, Sample, SampleMessage
+from evalharness.training.grounded.draft import NoTrajectoryError, Stage
+from evalharness.training.grounded.faults import WHY, faults
+from evalharness.training.grounded.thoughts import base_thought
+
+
+_ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
+
+
+@dataclass(frozen=True)
+class Taught:
+    """What is the same for all corrections of a run."""
+
+    prompt: PromptFile
+    model: str
+    run: int
+    """Number of the run, from 1; names the samples."""
+    suite_seed: int
+    turns: int | None = None
+    """Turns of the teacher that are kept; None: to the end."""
+    wordings: int | None = None
+    seed: int = 0
+
+
+@dataclass
+class _Said(Player):
+    """Says again what was said."""
+
+    replies: Sequence[Reply]
+
+    def begin(self, environment: Environment) -> _Said:
+        return self
+
+    async def reply(self, messages: list[Message], *, turn: int, form: RequestForm | None = None) -> Reply:
+        if turn > len(self.replies):
+            raise PolicyStoppedError("all was said")
+        return self.replies[turn - 1]
+
+
+async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) -> Sample:
+    """The first `after` turns of `episode`, then the teacher's. Raises NoTrajectoryError."""
+    seeker = stage.world.seeker(stage.task)
+    if seeker is None:
+        raise NoTrajectoryError("nobody without privileged information plays this kind of task")
+    own = await _replayed(stage, episode, after, seeker)
+    steps = own + await _continued(stage, episode, own, seeker, stage.max_turns - after)
+    found = faults(episode)[:after]
+    rng = Random(f"correct/{taught.seed}/{episode.task_hash}/{episode.sample}/{after}")
+    model = [Reply(turn.reply, turn.reasoning, turn.finish_reason) for turn in episode.turns[:after]]
+    teacher: list[Reply] = []
+    for at in range(len(own), len(steps)):
+        scene = Scene(
+            stage.task, episode.goal, episode.first_observation, stage.rules, tuple(steps), at,
+            stage.surface.canonical,
+        )  # fmt: skip
+        thought = base_thought(scene, stage.world, rng, taught.wordings)
+        if not teacher:
+            thought = f"{WHY[found[-1] or 'invalid']} {thought}"
+        teacher.append(Reply(f"Thought: {thought}\nAction: {scene.action}"))
+    replayed = await play(
+        stage.task,
+        stage.environment,
+        _Said([*model, *teacher]).begin,
+        prompt=taught.prompt,
+        surface=stage.surface,
+        max_turns=stage.max_turns,
+    )
+    if not replayed.success or len(replayed.turns) != after + len(teacher):
+        raise NoTrajectoryError("the replay does not succeed")
+    return _sample(replayed, found, taught, stage, episode.sample)
+
+
+async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) -> list[Step]:
+    """The model's turns that changed something, as the teacher and its thoughts know them."""
+    goal, before, _ = await stage.environment.reset(stage.task)
+    if (goal, before) != (episode.goal, episode.first_observation):
+        raise NoTrajectoryError("the task is worded otherwise today")
+    seeker.next(before, await stage.environment.valid_actions())  # it reads the first observation
+    steps: list[Step] = []
+    for turn in episode.turns[:after]:
+        if turn.action is None:
+            continue
+        observation, terminated, info = await stage.step(turn.action)
+        if terminated or observation != turn.observation:
+            raise NoTrajectoryError("the world answers otherwise today")
+        if info["valid"] and not info.get("no_effect"):
+            steps.append(_step(seeker, turn.action.strip(), before, observation, info))
+            before = observation
+    return steps
+
+
+async def _continued(
+    stage: Stage, episode: Episode, own: Sequence[Step], seeker: Seeker, most: int
+) -> list[Step]:
+    """The teacher's steps from where the model's end, to success."""
+    before = own[-1].observation if own else episode.first_observation
+    steps: list[Step] = []
+    while True:
+        action = seeker.next(before, await stage.environment.valid_actions())
+        if action is None or len(steps) == most:
+            raise NoTrajectoryError("the teacher does not get there from here")
+        observation, terminated, info = await stage.step(action)
+        if terminated and not info["success"]:
+            raise NoTrajectoryError("the teacher does not get there from here")
+        steps.append(_step(seeker, action, before, observation, info))
+        if info["success"]:
+            return steps
+        before = observation
+
+
+def _step(seeker: Seeker, action: str, before: str, after: str, info: Mapping[str, Any]) -> Step:
+    completed = tuple(info["subgoals_completed"])
+    seeker.saw(action, before, after, completed)
+    return Step(action, after, info["progress"], info["valid"], completed)
+
+
+def _sample(
+    episode: Episode, found: Sequence[str | None], taught: Taught, stage: Stage, sample: int
+) -> Sample:
+    """The model's turns are not trained, its faults are marked; the teacher's are."""
+    head, whole = opening(episode)
+    if not whole:
+        raise NoTrajectoryError("the prompt is not the one at hand")
+    after = len(found)
+    kept = episode.turns[: None if taught.turns is None else after + taught.turns]
+    messages = [SampleMessage(_ROLES[message["role"]], message["content"]) for message in head]
+    for number, turn in enumerate(kept):
+        fault = found[number] if number < after else None
+        messages.append(
+            SampleMessage(
+                "assistant", turn.reply, loss=number >= after, error=() if fault is None else (fault,)
+            )
+        )
+        if number < len(kept) - 1:
+            messages.append(SampleMessage("user", f"Observation: {turn.observation}"))
+    task = stage.task
+    metadata: dict[str, Any] = {
+        "task_id": task.id,
+        "suite_seed": taught.suite_seed,
+        "task_forms": task_forms(stage.world, task),
+        "kind": task.kind,
+        "goal": episode.goal,
+        "model": taught.model,
+        "sample": sample,
+        "taken_over_after": after,
+        "progress": [round(turn.progress, 6) for turn in kept],
+        "valid": [turn.valid for turn in kept],
+    }
+    return Sample(
+        id=f"correct-{taught.run}/{task.id}/{sample}/{after}",
+        source="correct",
+        world=task.family,
+        task_hash=task.content_hash,
+        messages=marked(messages),
+        metadata=metadata,
+    )

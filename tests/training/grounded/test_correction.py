@@ -1,0 +1,116 @@
+"""`evalharness refine correct`: a model's own errors, corrected by the teacher in the real simulators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from evalharness.cli import main
+from evalharness.envs import specs
+from evalharness.suites import open as suites
+from evalharness.training.datasets.sample import Sample, iter_samples, read_manifest
+from evalharness.training.grounded.faults import WHY, takeovers
+
+SEED = 100
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A run of the random policy on four households."""
+    home = tmp_path_factory.mktemp("correction")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALHARNESS_HOME", str(home))
+        patch.delenv("EVALHARNESS_DATA", raising=False)
+        spec = specs()["alfworld"]
+        assert spec.suites.generate is not None
+        environment = spec.make(None)
+        tasks = islice(spec.suites.generate(SEED), 4)
+        suites.freeze(spec, SEED, [suites.Proven(task, suites.prove(environment, task)) for task in tasks])
+        environment.close()
+        folder = home / "run"
+        assert main([*_PLAY, "--suite-seed", str(SEED), "-o", str(folder)]) == 0
+        yield folder
+
+
+_PLAY = ("run", "--model", "random", "--suite", "open", "--tasks", "alfworld", "--max-turns", "12")
+
+
+def corrected(run: Path, name: str, *options: object) -> list[Sample]:
+    path = run.parent / name
+    assert main(["refine", "correct", str(run), "-o", str(path), *map(str, options)]) == 0
+    return list(iter_samples(path, []))
+
+
+@pytest.mark.parametrize(
+    ("found", "after"),
+    [
+        ("", []),
+        ("..", []),
+        (".x.", [2]),
+        ("xx..x", [2, 5]),
+        ("xxxxx", [2]),
+        (".xxxx.x", [3, 7]),
+    ],
+)
+def test_the_teacher_takes_over_after_a_run_of_faults_or_two_of_them(found: str, after: list[int]) -> None:
+    faults = ["invalid" if letter == "x" else None for letter in found]
+    assert takeovers(faults, 9, 2) == after
+    assert takeovers(faults, 1, 2) == after[:1]
+
+
+def test_the_teacher_goes_on_from_the_models_own_errors(run: Path) -> None:
+    samples = corrected(run, "all.jsonl", "--per-episode", 3)
+    assert samples
+    for sample in samples:
+        turns, after = sample.player_turns, sample.metadata["taken_over_after"]
+        own, taught = turns[:after], turns[after:]
+        assert not any(turn.loss for turn in own)
+        assert own[-1].error
+        assert taught[0].refine
+        assert all(turn.loss and not turn.error for turn in taught)
+        assert not any(turn.refine for turn in taught[1:])
+        assert taught[0].content.startswith(f"Thought: {WHY[own[-1].error[0]]} ")
+        assert sample.metadata["progress"][-1] == 1.0
+    manifest = read_manifest(run.parent / "all.jsonl")
+    assert manifest is not None
+    assert manifest["made"]["models"] == ["random"]
+    assert len({sample.id for sample in samples}) == len(samples)
+
+
+def test_the_same_command_gives_the_same_bytes(run: Path) -> None:
+    corrected(run, "one.jsonl")
+    corrected(run, "two.jsonl", "--workers", 1)
+    assert (run.parent / "one.jsonl").read_bytes() == (run.parent / "two.jsonl").read_bytes()
+
+
+def test_the_teachers_turns_can_be_cut(run: Path) -> None:
+    whole, cut = corrected(run, "whole.jsonl"), corrected(run, "cut.jsonl", "--turns", 1)
+    assert [sample.id for sample in whole] == [sample.id for sample in cut]
+    for long, short in zip(whole, cut, strict=True):
+        assert short.messages == long.messages[: len(short.messages)]
+        assert short.messages[-1].refine
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """What is said of a command that ends with status 2, in one line."""
+    capsys.readouterr()
+    assert main([*map(str, arguments)]) == 2
+    said = capsys.readouterr().err.strip()
+    assert "\n" not in said
+    return said
+
+
+def test_what_cannot_be_corrected_is_said_in_a_line(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = run.parent / "none.jsonl"
+    correct = ("refine", "correct", run, "-o", output)
+    excluded = refused(capsys, *correct, "--exclude-suite-seeds", SEED)
+    assert f"of a task that models are evaluated on (suite seed {SEED})" in excluded
+    for option in ("--per-episode", "--turns", "--patience", "--wordings"):
+        assert f"{option} is at least 1" in refused(capsys, *correct, option, 0)
+    act = run.parent / "act"
+    assert main([*_PLAY, "--suite-seed", str(SEED), "--agent", "act", "-o", str(act)]) == 0
+    assert "only unperturbed runs of the agent react" in refused(capsys, "refine", "correct", act, "-o", output)
+    assert not output.exists()
