@@ -42,7 +42,10 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
         help="faults in a row after which the teacher takes over (default: 2)",
     )  # fmt: skip
     parser.add_argument(
-        "--turns", type=int, metavar="N", help="keep the first N turns of the teacher (default: all, to success)"
+        "--turns",
+        type=int,
+        metavar="N",
+        help="keep the first N turns of the teacher (default: all, to success)",
     )
     parser.add_argument(
         "--wordings", type=int, metavar="N", help="at most N wordings of each thought (default: all)"

@@ -80,7 +80,9 @@ class _Plan:
     """Reason -> episodes."""
     episodes: int = 0
 
-    def add(self, number: int, folder: Path, specs: Mapping[str, EnvSpec], how: Correction, exclusion: Exclusion) -> None:
+    def add(
+        self, number: int, folder: Path, specs: Mapping[str, EnvSpec], how: Correction, exclusion: Exclusion
+    ) -> None:
         """Raises UserError for a run whose turns cannot be taken over."""
         manifest = read_manifest(folder)
         _require_react(folder, manifest)

@@ -112,5 +112,7 @@ def test_what_cannot_be_corrected_is_said_in_a_line(run: Path, capsys: pytest.Ca
         assert f"{option} is at least 1" in refused(capsys, *correct, option, 0)
     act = run.parent / "act"
     assert main([*_PLAY, "--suite-seed", str(SEED), "--agent", "act", "-o", str(act)]) == 0
-    assert "only unperturbed runs of the agent react" in refused(capsys, "refine", "correct", act, "-o", output)
+    assert "only unperturbed runs of the agent react" in refused(
+        capsys, "refine", "correct", act, "-o", output
+    )
     assert not output.exists()
