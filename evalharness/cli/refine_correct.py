@@ -62,19 +62,16 @@ def _correct(args: argparse.Namespace) -> int:
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.grounded.bars import watch_making
-    from evalharness.training.grounded.correction import Correction, correct
-    from evalharness.training.grounded.grounded import FamilyCounts
+    from evalharness.training.grounded.correction import Correction, correct, plan_correction
 
     how = Correction(args.per_episode, args.patience, args.turns, args.wordings, args.seed)
-    progress = FamilyCounts({})
+    plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
+    progress = plan.counts()
     out = make_console(stderr=args.json == "-")
     with watch_making(progress, titles(), make_console(stderr=True)):
         manifest: dict[str, Any] = run_to_end(
-            correct(
-                args.runs, how, specs(), args.output, exclusion_of(args),
-                workers=args.workers, progress=progress,
-            )
-        )  # fmt: skip
+            correct(plan, specs(), args.output, workers=args.workers, progress=progress)
+        )
     tally = manifest["made"]["tally"]
     say_on(out, f"{manifest['counts']['samples']:,} corrections of {tally['episodes']:,} episodes")
     for name in ("left_out", "not_made"):

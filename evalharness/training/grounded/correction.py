@@ -71,21 +71,28 @@ class _Job:
 
 
 @dataclass
-class _Plan:
+class CorrectionPlan:
     """What there is to correct, of all runs."""
 
+    how: Correction
+    exclusion: Exclusion
+    runs: dict[str, str] = field(default_factory=dict)
+    """Folder's name -> digest of its configuration."""
     jobs: dict[str, list[_Job]] = field(default_factory=lambda: defaultdict(list))
     """By family."""
     left_out: Counter[str] = field(default_factory=Counter)
     """Reason -> episodes."""
     episodes: int = 0
 
-    def add(
-        self, number: int, folder: Path, specs: Mapping[str, EnvSpec], how: Correction, exclusion: Exclusion
-    ) -> None:
+    def counts(self) -> FamilyCounts:
+        return FamilyCounts({family: FamilyCount(len(jobs)) for family, jobs in self.jobs.items()})
+
+    def add(self, number: int, folder: Path, specs: Mapping[str, EnvSpec]) -> None:
         """Raises UserError for a run whose turns cannot be taken over."""
+        how, exclusion = self.how, self.exclusion
         manifest = read_manifest(folder)
         _require_react(folder, manifest)
+        self.runs[folder.name] = manifest.digest
         seed = manifest.config.suite_seed
         tasks: dict[str, dict[str, Task]] = {}
         for episode in sorted_episodes(folder):
@@ -133,38 +140,41 @@ def _evaluated(task: Task, spec: EnvSpec, exclusion: Exclusion) -> str | None:
     return exclusion.why_not(probe)
 
 
+def plan_correction(
+    runs: Sequence[Path], how: Correction, specs: Mapping[str, EnvSpec], exclusion: Exclusion
+) -> CorrectionPlan:
+    """Raises UserError, also where nothing can be corrected."""
+    plan = CorrectionPlan(how, exclusion)
+    for number, path in enumerate(runs, 1):
+        plan.add(number, run_folder(path), specs)
+    if not plan.jobs:
+        reasons = ", ".join(f"{n:,} {why}" for why, n in sorted(plan.left_out.items())) or "there are none"
+        raise UserError(f"none of {plan.episodes:,} episodes can be corrected ({reasons})")
+    return plan
+
+
 async def correct(
-    runs: Sequence[Path],
-    how: Correction,
+    plan: CorrectionPlan,
     specs: Mapping[str, EnvSpec],
     output: Path,
-    exclusion: Exclusion,
     *,
     workers: int | None = None,
     progress: FamilyCounts | None = None,
 ) -> dict[str, Any]:
     """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
-    plan = _Plan()
-    folders = [run_folder(path) for path in runs]
-    for number, folder in enumerate(folders, 1):
-        plan.add(number, folder, specs, how, exclusion)
-    if not plan.jobs:
-        reasons = ", ".join(f"{n:,} {why}" for why, n in sorted(plan.left_out.items())) or "there are none"
-        raise UserError(f"none of {plan.episodes:,} episodes can be corrected ({reasons})")
-    progress = progress or FamilyCounts({})
-    progress.families.update({family: FamilyCount(len(jobs)) for family, jobs in plan.jobs.items()})
+    progress = progress or plan.counts()
     made = {
         "command": "refine correct",
-        "correction": asdict(how),
-        "runs": {folder.name: read_manifest(folder).digest for folder in folders},
+        "correction": asdict(plan.how),
+        "runs": plan.runs,
         "models": sorted({job.taught.model for jobs in plan.jobs.values() for job in jobs}),
         "prompts": {family: load_prompt(specs[family]).sha256 for family in sorted(plan.jobs)},
-        "excluded": exclusion.to_json(),
+        "excluded": plan.exclusion.to_json(),
     }
     journal = Journal(output.with_name(f".{output.name}.journal"), made)
     tries = Tries(_ATTEMPTS, _end_where_given_up, at_once=lambda: len(plan.jobs) * _EPISODES_PER_WORKER)
     families = [
-        _Family(specs[family], jobs, progress.families[family], journal, tries, exclusion.data, workers)
+        _Family(specs[family], jobs, progress.families[family], journal, tries, plan.exclusion.data, workers)
         for family, jobs in sorted(plan.jobs.items())
     ]
     try:

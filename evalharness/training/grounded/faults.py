@@ -1,4 +1,4 @@
-"""Where an agent's own play went wrong: turns that the world refused, that repeat a move, or that lose progress. Pure."""
+"""Where an agent's own play went wrong: the world refused a turn, or it repeats a move or loses progress. Pure."""
 
 from __future__ import annotations
 

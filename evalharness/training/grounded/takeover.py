@@ -25,7 +25,6 @@ from evalharness.training.grounded.draft import NoTrajectoryError, Stage
 from evalharness.training.grounded.faults import WHY, faults
 from evalharness.training.grounded.thoughts import base_thought
 
-
 _ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
