@@ -110,9 +110,8 @@ def test_what_cannot_be_corrected_is_said_in_a_line(run: Path, capsys: pytest.Ca
     assert f"of a task that models are evaluated on (suite seed {SEED})" in excluded
     for option in ("--per-episode", "--turns", "--patience", "--wordings"):
         assert f"{option} is at least 1" in refused(capsys, *correct, option, 0)
-    act = run.parent / "act"
-    assert main([*_PLAY, "--suite-seed", str(SEED), "--agent", "act", "-o", str(act)]) == 0
-    assert "only unperturbed runs of the agent react" in refused(
-        capsys, "refine", "correct", act, "-o", output
-    )
+    other = run.parent / "other"
+    assert main([*_PLAY, "--suite-seed", str(SEED), "--perturb", "P1", "-o", str(other)]) == 0
+    said = refused(capsys, "refine", "correct", other, "-o", output)
+    assert "only unperturbed runs of the agent react" in said
     assert not output.exists()
