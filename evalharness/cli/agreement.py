@@ -10,8 +10,8 @@ from evalharness.cli.common import add_csv_option, add_json_option, titles, writ
 
 _DESCRIPTION = """\
 Compare the first rater with each other one: counts, accuracy, Cohen's kappa, precision and recall of "wrong" with 95 %
-intervals, McNemar's test; in all and in each family. A rater is `simulator`, a folder RUN/judgements/NAME or
-RUN/labels/NAME, or a CSV file of labels. docs/judges.md
+intervals, McNemar's test; in all and in each family. A rater is `simulator`, `marks` (the errors that a data set
+marks), a folder RUN/judgements/NAME or RUN/labels/NAME, or a CSV file of labels. docs/judges.md
 """
 
 
@@ -26,8 +26,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--run",
         dest="run_folder",
         type=Path,
-        metavar="RUN",
-        help="run folder (default: the one that a rater's folder lies in)",
+        metavar="RUN|DATA",
+        help="run folder or data set (default: the one that a rater's folder lies in)",
     )
     add_csv_option(parser, "a row a pair and family")
     add_json_option(parser)
@@ -37,10 +37,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console, say
     from evalharness.judge import agreement_table, compare_raters, published_agreement, read_raters
+    from evalharness.training.datasets.as_run import judged
 
     if len(args.raters) < 2:
         raise UserError("agreement needs two raters; see: evalharness agreement --help")
-    first, *others = read_raters(args.raters, args.run_folder)
+    run_folder = judged(args.run_folder) if args.run_folder is not None else None
+    first, *others = read_raters(args.raters, run_folder)
     for rater in (first, *others):
         if rater.missing:
             say(

@@ -1,4 +1,4 @@
-"""`evalharness judge`: a served model says of each turn of a run whether it was right or wrong."""
+"""`evalharness judge`: a served model says of each turn of a run or a data set whether it was right or wrong."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from evalharness.cli.common import add_json_option, require_writable
 from evalharness.cli.parser import add_late
 
 _DESCRIPTION = """\
-Ask a model of each turn of a run whether it was right or wrong, what kind of error it was, and why. The judgements are
-kept in RUN/judgements/NAME. The same command continues; a larger --turns adds turns. docs/judges.md
+Ask a model of each turn of a run, or of a data set, whether it was right or wrong, what kind of error it was, and why.
+The judgements are kept in RUN/judgements/NAME; those of data.jsonl in data.judged/judgements. The same command
+continues; a larger --turns adds turns. docs/judges.md
 """
 _MAX_TOKENS = 256
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "judge", help="a model says which turns of a run were wrong", description=_DESCRIPTION
+        "judge", help="a model says which turns of a run or data set were wrong", description=_DESCRIPTION
     )
     add_late(parser, _add_options)
     parser.set_defaults(run=run)
@@ -26,7 +27,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.model_options import add_model
 
-    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
+    parser.add_argument("folder", type=Path, metavar="RUN|DATA", help="run folder, or a data set's file")
     parser.add_argument(
         "--turns",
         type=int,
@@ -65,12 +66,13 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.cli.model_options import attempts_of, policy_of, show_outcome
     from evalharness.judge import Judging, judge_run, judgement_table
     from evalharness.models.work import watch_work
+    from evalharness.training.datasets.as_run import judged
 
     at_least_one("--turns", args.turns)
     require_writable("--json", args.json)
     judge = policy_of(args, "judge", max_tokens=args.max_tokens or _MAX_TOKENS)
     what = Judging(
-        args.folder,
+        judged(args.folder),
         judge,
         args.turns,
         args.seed,
@@ -79,5 +81,5 @@ def run(args: argparse.Namespace) -> int:
         args.plain,
         attempts_of(args),
     )
-    judged = judge_run(what, watch=lambda progress: watch_work(progress, make_console(stderr=True)))
-    return show_outcome(args, judged, judgement_table(judged.summary), "turns are left to judge")
+    outcome = judge_run(what, watch=lambda progress: watch_work(progress, make_console(stderr=True)))
+    return show_outcome(args, outcome, judgement_table(outcome.summary), "turns are left to judge")

@@ -15,9 +15,9 @@ command continues. With --export or --import nothing is served. docs/judges.md
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
-        "label", help="a person says which turns of a run were wrong", description=_DESCRIPTION
+        "label", help="a person says which turns of a run or data set were wrong", description=_DESCRIPTION
     )
-    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
+    parser.add_argument("folder", type=Path, metavar="RUN|DATA", help="run folder, or a data set's file")
     parser.add_argument(
         "--rater",
         default="person",
@@ -55,9 +55,11 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import say
     from evalharness.judge import LabelFolder, judges_of, labels_csv, load_turns, read_labels_csv, serve
+    from evalharness.training.datasets.as_run import judged
 
     at_least_one("--turns", args.turns)
-    loaded = load_turns(args.folder)
+    folder = judged(args.folder)
+    loaded = load_turns(folder)
     drawn = loaded.drawn(args.turns, args.seed)
     given = None
     if args.source is not None:
@@ -74,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         if args.target is not None:
             write_text("--export", args.target, labels_csv(drawn, store.labels))
             return 0
-        serve(store, drawn, judges_of(args.folder), port=args.port)
+        serve(store, drawn, judges_of(folder), port=args.port)
         done = sum(turn.key in store.labels for turn in drawn)
         say(f"{done} of {len(drawn)} turns are labelled: {store.folder}")
     return 0

@@ -1,4 +1,4 @@
-"""Who is compared: a judge's folder, a person's folder, a CSV of labels, or the simulator."""
+"""Who is compared: a judge's folder, a person's folder, a CSV of labels, the simulator, a data set's own marks."""
 
 from __future__ import annotations
 
@@ -11,23 +11,48 @@ from evalharness.base.paths import real_path
 from evalharness.base.reading import read_json
 from evalharness.judge import judging, labels
 from evalharness.judge.agreement import Agreement, compare_raters
-from evalharness.judge.draw import JudgedRun, load_turns
+from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns
 from evalharness.judge.label_csv import read_labels_csv
 from evalharness.judge.truth import truth
-from evalharness.judge.verdict import Rater, Verdict, told_apart
+from evalharness.judge.verdict import KINDS, Rater, Verdict, told_apart
+from evalharness.records.data_set import MARK_SUFFIX, TRAINING_DATA
 from evalharness.records.store import MANIFEST
 
 SIMULATOR = "simulator"
+MARKS = "marks"
+"""Of a data set: the errors that its game master, or what made it, marked."""
 
 
 def simulator_of(run: JudgedRun) -> Rater:
-    """The rule's verdict on every turn of the run."""
+    """The rule's verdict on every turn of the run. Raises UserError for a data set that no simulator answered."""
+    if is_data(run) and not run.manifest.identity.model.get("simulated"):
+        raise UserError(
+            f"{run.folder}: no simulator answered these turns (a model did); compare with: {MARKS}"
+        )
     verdicts: dict[tuple[str, int, int], Verdict] = {}
     episodes = {turn.key[:2]: turn.episode for turn in run.turns.values()}
     for (task_id, sample), episode in episodes.items():
         for turn, verdict in zip(episode.turns, truth(episode), strict=True):
             verdicts[task_id, sample, turn.turn] = verdict
     return Rater(SIMULATOR, verdicts, _families(run), run.digest)
+
+
+def is_data(run: JudgedRun) -> bool:
+    """Whether it stands for a data set."""
+    return run.manifest.identity.model.get("kind") == TRAINING_DATA
+
+
+def marks_of(run: JudgedRun) -> Rater:
+    """What the data set marks, on every turn. Raises UserError for a run that was played."""
+    if not is_data(run):
+        raise UserError(f"{run.folder} was played: only training data has {MARKS}")
+    return Rater(MARKS, {key: _marked(turn) for key, turn in run.turns.items()}, _families(run), run.digest)
+
+
+def _marked(drawn: DrawnTurn) -> Verdict:
+    marks = drawn.episode.turns[drawn.number - 1].format_errors
+    kind = marks[0].removesuffix(MARK_SUFFIX) if marks else None
+    return Verdict(bool(marks), kind if kind in KINDS else None, ", ".join(marks))
 
 
 def _families(run: JudgedRun) -> dict[tuple[str, int, int], str]:
@@ -39,14 +64,14 @@ def read_raters(names: Sequence[str], run_folder: Path | None) -> list[Rater]:
 
     Raises UserError for what is no rater, for labels of turns that the run does not have, and for raters of two runs.
     """
-    given = [Path(name) for name in names if name != SIMULATOR]
+    given = [Path(name) for name in names if name not in _OF_RUN]
     found = run_folder or next((around for path in given if (around := _run_around(path)) is not None), None)
     run = load_turns(found) if found is not None else None
-    if len({real_path(name) for name in names}) < len(names):
+    if len({name if name in _OF_RUN else str(real_path(name)) for name in names}) < len(names):
         raise UserError("the same rater was given twice")
     raters = []
     for name in names:
-        rater = _simulator(run) if name == SIMULATOR else _read(Path(name))
+        rater = _of_run(name, run) if name in _OF_RUN else _read(Path(name))
         if run is not None:
             if rater.run_digest not in (None, run.digest):
                 raise UserError(f"{name} is of another run than {run.folder}")
@@ -63,10 +88,14 @@ def _missing(rater: Rater, run: JudgedRun) -> int:
     return len(drawn - rater.verdicts.keys())
 
 
-def _simulator(run: JudgedRun | None) -> Rater:
+_OF_RUN = {SIMULATOR: simulator_of, MARKS: marks_of}
+"""Raters that need nothing but the run."""
+
+
+def _of_run(name: str, run: JudgedRun | None) -> Rater:
     if run is None:
-        raise UserError("the simulator is a rater of a run; name it with --run RUN")
-    return simulator_of(run)
+        raise UserError(f"{name}: of which run or data set? name it with --run RUN|DATA")
+    return _OF_RUN[name](run)
 
 
 def _run_around(path: Path) -> Path | None:
@@ -87,20 +116,23 @@ def _read(path: Path) -> Rater:
     if kind == judging.KIND:
         return judging.read_judge(path)
     raise UserError(
-        f"{path} is no rater: give {SIMULATOR}, a folder RUN/{judging.FOLDER}/NAME (evalharness judge), "
+        f"{path} is no rater: give {SIMULATOR}, {MARKS}, a folder RUN/{judging.FOLDER}/NAME (evalharness judge), "
         f"RUN/{labels.FOLDER}/NAME (evalharness label), or a CSV file of labels"
     )
 
 
 def agreements_in(run_folder: Path) -> list[Agreement]:
-    """Every person's labels of a run against every judge's verdicts. Raises UserError for what is not readable."""
+    """Every person's labels of a run against every judge's verdicts; of a data set first its marks against either.
+
+    Raises UserError for what is not readable.
+    """
 
     def below(name: str) -> list[str]:
         folder = run_folder / name
         return [str(path) for path in sorted(folder.iterdir()) if path.is_dir()] if folder.is_dir() else []
 
-    found: list[Agreement] = []
-    for person in below(labels.FOLDER):
-        for judge in below(judging.FOLDER):
-            found += compare_raters(*read_raters([person, judge], run_folder))[:1]
-    return found
+    people, judges = below(labels.FOLDER), below(judging.FOLDER)
+    pairs = [(person, judge) for person in people for judge in judges]
+    if (people or judges) and is_data(load_turns(run_folder)):
+        pairs = [(MARKS, rater) for rater in (*people, *judges)] + pairs
+    return [row for pair in pairs for row in compare_raters(*read_raters(pair, run_folder))[:1]]

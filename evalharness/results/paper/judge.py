@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import UserError
+from evalharness.records.data_set import judged_folder
 from evalharness.results.paper.exhibit import Exhibit, Filled
 from evalharness.results.paper.given import Given
 from evalharness.results.paper.published import load_table
@@ -41,6 +43,17 @@ def _published() -> Row:
     return Row("human x GPT-4", cells | figures)
 
 
+def _judged(given: Given) -> dict[Path, str]:
+    """Folder in which raters were -> what it is called."""
+    named = {run.folder: entry.label for entry in given.entries for run in entry.runs}
+    named |= {judged_folder(path): path.name for path in given.data}
+    return {
+        folder: name
+        for folder, name in named.items()
+        if (folder / "judgements").is_dir() or (folder / "labels").is_dir()
+    }
+
+
 def _fill(given: Given) -> Filled:
     columns = (
         *(Column(key, f"2nd {key[6:]}", f"1st {key[:5]}", 0) for key in _COUNTS),
@@ -48,13 +61,12 @@ def _fill(given: Given) -> Filled:
     )
     rows, problems = [_published()], list(given.left_out)
     measure = given.measured.agreement
-    for entry in given.entries:
-        for run in entry.runs if measure else ():
-            assert measure is not None
-            try:
-                rows += [_row(found) for found in measure(run.folder)]
-            except UserError as error:
-                problems.append(str(error))
+    for folder in _judged(given) if measure else ():
+        assert measure is not None
+        try:
+            rows += [_row(found) for found in measure(folder)]
+        except UserError as error:
+            problems.append(str(error))
     notes = (
         "counts of turns: the first rater's word, then the second's; intervals count turns as independent",
     )
@@ -66,11 +78,7 @@ EXHIBIT = Exhibit(
     "judge",
     TITLE,
     "turns that a person and GPT-4 call right or wrong",
-    "evalharness judge RUN --judge MODEL, then evalharness label RUN --rater NAME",
-    lambda given: [
-        entry.label
-        for entry in given.entries
-        if any((run.folder / "judgements").is_dir() or (run.folder / "labels").is_dir() for run in entry.runs)
-    ],
+    "evalharness judge RUN|DATA --judge MODEL, then evalharness label RUN|DATA --rater NAME",
+    lambda given: list(dict.fromkeys(_judged(given).values())),
     _fill,
 )

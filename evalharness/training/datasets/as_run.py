@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalharness.base.errors import UserError
+from evalharness.base.reading import open_file
+from evalharness.base.terminal import say
 from evalharness.config import make_config
 from evalharness.envs import specs
 from evalharness.envs.base import Actions, EnvSpec, InvalidTaskError, Task, TaskSuites
 from evalharness.protocol import react
+from evalharness.records.data_set import MARK_SUFFIX, TRAINING_DATA, judged_folder
 from evalharness.records.episode import Episode, Turn
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import EPISODES, MANIFEST
-from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples, no_samples, read_manifest
+from evalharness.records.store import read_manifest as read_run_manifest
+from evalharness.training.datasets.sample import (
+    BrokenLine,
+    Sample,
+    iter_samples,
+    no_samples,
+    read_manifest,
+    say_broken,
+)
 
 if TYPE_CHECKING:
     from evalharness.envs.base import TextEnv
@@ -39,6 +55,44 @@ def opened(paths: Sequence[Path], broken: dict[Path, list[BrokenLine]]) -> Itera
         yield found
 
 
+def judged(path: Path) -> Path:
+    """A run folder as it is; of a data set the run folder beside it, with broken lines named on standard error."""
+    if not path.is_file():
+        return path
+    broken: list[BrokenLine] = []
+    folder = _beside(path, broken)
+    for line in say_broken(path, broken):
+        say(f"evalharness: {line}")
+    return folder
+
+
+def _beside(path: Path, broken: list[BrokenLine]) -> Path:
+    """The run folder `data.judged` of the data set `data.jsonl`, made where it is not there: it keeps what raters say.
+
+    Raises UserError where the data set is not the one that the folder was made of.
+    """
+    folder = judged_folder(path)
+    if not folder.exists():
+        with tempfile.TemporaryDirectory(prefix=".evalharness-", dir=_writable(path.parent)) as name:
+            made = Path(name, "run")
+            write_run(path, made, broken)
+            shutil.move(made, folder)
+    elif read_run_manifest(folder).identity.model.get("sha256") != _sha256(path):
+        raise UserError(f"{folder} is of another content of {path}; move the folder away to judge this one")
+    return folder
+
+
+def _writable(folder: Path) -> Path:
+    if not os.access(folder, os.W_OK):
+        raise UserError(f"{folder} cannot be written: what raters say of a data set lies beside it")
+    return folder
+
+
+def _sha256(path: Path) -> str:
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
 def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
     """Raises UserError where the file cannot be read."""
     made = (read_manifest(path) or {}).get("made", {})
@@ -46,7 +100,7 @@ def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
     samples = list(iter_samples(path, broken))
     if not samples:
         raise no_samples(path, broken)
-    episodes = [episode(sample, number, prompts) for number, sample in enumerate(samples)]
+    episodes = list(_apart(episode(sample, number, prompts) for number, sample in enumerate(samples)))
     tasks = {e.task_id: _task(e) for e in sorted(episodes, key=lambda e: e.task_id)}
     known = {**specs()}
     for family in {e.family for e in episodes} - known.keys():
@@ -60,11 +114,27 @@ def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
             "samples": max((e.sample + 1 for e in episodes), default=1),
         }
     )
-    manifest = make_manifest(config, list(tasks.values()), known, prompts, {"kind": "training data"})
+    manifest = make_manifest(config, list(tasks.values()), known, prompts, _identity(path, samples))
     folder.mkdir(parents=True)
     (folder / MANIFEST).write_text(json.dumps(manifest.to_json()), encoding="utf-8")
     with (folder / EPISODES).open("w", encoding="ascii") as file:
         file.writelines(json.dumps(played.to_json()) + "\n" for played in episodes)
+
+
+def _identity(path: Path, samples: Sequence[Sample]) -> dict[str, Any]:
+    """`simulated`: a simulator answered every turn, so its verdict counts."""
+    simulated = all(isinstance(sample.metadata.get("valid"), list) for sample in samples)
+    return {"kind": TRAINING_DATA, "sha256": _sha256(path), "simulated": simulated}
+
+
+def _apart(episodes: Iterable[Episode]) -> Iterator[Episode]:
+    """Of two conversations on the same task and variant (a mixture has them) the second gets an id of its own."""
+    seen: set[tuple[str, int]] = set()
+    for number, each in enumerate(episodes):
+        if (each.task_id, each.sample) in seen:
+            each = replace(each, task_id=f"{each.family}/again/{number:05d}")
+        seen.add((each.task_id, each.sample))
+        yield each
 
 
 def _task(played: Episode) -> Task:
@@ -95,7 +165,7 @@ def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
     first = next((i for i, m in enumerate(sample.messages) if m.role == "assistant"), len(sample.messages))
     facts = sample.metadata
     family = sample.world or _GENERAL
-    progress = facts.get("progress")
+    progress, valid = facts.get("progress"), facts.get("valid")
     turns: list[Turn] = []
     messages = sample.messages[first:]
     for index, message in enumerate(messages):
@@ -112,8 +182,8 @@ def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
                 action=parsed.action,
                 observation=answer.removeprefix("Observation: "),
                 progress=_number(progress, len(turns)),
-                valid=True,
-                format_errors=tuple(f"{kind}_error" for kind in message.error),
+                valid=_valid(valid, len(turns)),
+                format_errors=tuple(f"{kind}{MARK_SUFFIX}" for kind in message.error),
             )
         )
     head = sample.messages[first - 1].content if first else ""
@@ -152,6 +222,10 @@ def episode(sample: Sample, number: int, prompts: Mapping[str, str]) -> Episode:
 def _number(progress: Any, index: int) -> float:
     value = progress[index] if isinstance(progress, list) and index < len(progress) else 0.0
     return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else 0.0
+
+
+def _valid(valid: Any, index: int) -> bool:
+    return not (isinstance(valid, list) and index < len(valid) and valid[index] is False)
 
 
 def _task_id(sample: Sample, family: str, number: int) -> str:
