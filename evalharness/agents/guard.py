@@ -71,6 +71,7 @@ class Guarded:
         self.agent = agent
         self.wants_valid_actions = agent.wants_valid_actions()
         self._place = ""
+        self._watched = False
         self._options = agent.options.model_copy(deep=True)
         self._printed = _Printed(agent.name)
         self._seen: list[Message] = []
@@ -84,6 +85,7 @@ class Guarded:
 
     def start(self, episode: EpisodeStart) -> None:
         self._place = episode.task_id
+        self._watched = _alarm()  # once: asking Python for a signal's handler is dear
         with self:
             self.agent.start(episode)
 
@@ -131,7 +133,6 @@ class Guarded:
 
     def __enter__(self) -> Self:
         self._stdout, sys.stdout = sys.stdout, self._printed
-        self._watched = _alarm()
         if self._watched:
             signal.setitimer(signal.ITIMER_REAL, PATIENCE_S)
         return self
