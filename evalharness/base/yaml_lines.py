@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from evalharness.base.errors import nearest
 from evalharness.base.reading import DEEPEST, read_bytes, whole_characters
 
 if TYPE_CHECKING:
@@ -96,19 +97,34 @@ def syntax_problem(error: Exception) -> str:
     return " ".join(str(error).split())
 
 
-def value_problems(error: ValidationError, raw: bytes | str) -> str:
-    """Of values that are not what they should be: `line 3, example.steps.0.action: ...` for the first few."""
+def value_problems(
+    error: ValidationError,
+    raw: bytes | str,
+    names_at: Callable[[tuple[int | str, ...]], list[str]] = lambda loc: [],
+) -> str:
+    """Of values that are not what they should be: `line 3, example.steps.0.action: ...` for the first few.
+
+    `names_at`: the keys that a mapping may have, so that an unknown one is answered with the nearest.
+    """
     root = yaml.compose(raw, Loader=yaml.SafeLoader)
     found = []
     for problem in error.errors():
         loc = problem["loc"]
         line = _line_of(root, loc)
         what = {_MISSING: "is missing", _UNKNOWN: "no such key"}.get(problem["type"], problem["msg"])
+        if problem["type"] == _UNKNOWN and (names := names_at(loc[:-1])):
+            what += nearest(str(loc[-1]), names)
+        what = what.removeprefix("Value error, ")
         place = ".".join(map(str, loc)) or "the file"
         found.append((line, f"line {line}, {place}: {what[0].lower()}{what[1:]}"))
     found.sort()
     shown = [text for _, text in found[:3]]
     return "; ".join(shown) + (f"; and {len(found) - 3} more" if len(found) > 3 else "")
+
+
+def line_of(raw: bytes | str, loc: Sequence[int | str]) -> int:
+    """The line of the innermost key of `loc` that is there, from 1."""
+    return _line_of(yaml.compose(raw, Loader=yaml.SafeLoader), loc)
 
 
 def _line_of(node: yaml.Node | None, loc: Sequence[int | str]) -> int:

@@ -33,6 +33,7 @@ COMMANDS = (
     "export",
     "refine",
     "tune",
+    "study",
     "track",
     "report",
     "view",

@@ -14,6 +14,7 @@ from evalharness.records.store import read_episodes
 from evalharness.results.checkpoints import Training
 from evalharness.results.score import group_by_family, held_out_score
 from evalharness.results.scored_run import ScoredRun
+from evalharness.results.trainings import interval_of
 
 Row = dict[str, Any]
 DIFFICULTIES = ("easy", "hard")
@@ -165,6 +166,8 @@ def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iter
                 {"ci95_low": low, "ci95_high": high},
             )
         for (family, measure), (rate, interval) in found.items():
+            ends = interval["ci95_low"], interval["ci95_high"]
+            low, high = interval_of(run, family, measure, rate, ends)
             yield {
                 "series": series,
                 "run": label,
@@ -173,7 +176,8 @@ def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iter
                 "family": family,
                 "measure": measure,
                 "rate": rate,
-                **interval,
+                "ci95_low": low,
+                "ci95_high": high,
             }
 
 

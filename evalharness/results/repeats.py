@@ -40,11 +40,17 @@ def join_repeats(runs: Sequence[ScoredRun]) -> ScoredRun:
         if folders[i] in folders[:i]:
             raise UserError(f"{run.folder} is given twice: a run is no repeat of itself")
     for run in runs[1:]:
-        if differing := _differing(_identity(first), _identity(run)):
+        if unlike := differing(first, run):
             raise UserError(
                 f"{first.folder} and {run.folder} are no repeats of each other: they differ in "
-                f"{', '.join(differing)}; compare them as A and B: evalharness compare {first.folder} {run.folder}"
+                f"{', '.join(unlike)}; compare them as A and B: evalharness compare {first.folder} {run.folder}"
             )
+    return joined(runs)
+
+
+def joined(runs: Sequence[ScoredRun]) -> ScoredRun:
+    """The runs as one with the attempts of all, whatever they are."""
+    first = runs[0]
     samples = [int(run.config["samples"]) for run in runs]
     scores = [
         replace(score, sample=score.sample + sum(samples[:i]))
@@ -67,5 +73,7 @@ def _identity(run: ScoredRun) -> Mapping[str, Any]:
     return flat
 
 
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    return sorted(key for key in one.keys() | other.keys() if one.get(key) != other.get(key))
+def differing(one: ScoredRun, other: ScoredRun) -> list[str]:
+    """In what they are no repeats of each other: `max_turns`, `model.root`, `tasks_sha256.babyai`."""
+    first, second = _identity(one), _identity(other)
+    return sorted(key for key in first.keys() | second.keys() if first.get(key) != second.get(key))

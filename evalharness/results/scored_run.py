@@ -49,6 +49,8 @@ class ScoredRun:
     """Sorted by task and sample."""
     repeats: tuple[ScoredRun, ...] = ()
     """The runs that this one is made of, where several were read as one (`evalharness.results.repeats`)."""
+    trainings: tuple[ScoredRun, ...] = ()
+    """The runs of several trainings that this one is the mean of (`evalharness.results.trainings`)."""
     submitted: Submitted | None = None
 
     @property

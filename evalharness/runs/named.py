@@ -9,10 +9,11 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
 from evalharness.records.files import STUDY
-from evalharness.records.store import MANIFEST
+from evalharness.records.store import MANIFEST, read_manifest
 from evalharness.results.paper import mtbench
 from evalharness.results.paper.given import Given, entries_of
-from evalharness.runs.study import SELECT, read_study
+from evalharness.results.trainings import SEED
+from evalharness.runs.study import SELECT, TRAININGS, missing_runs, read_study
 
 _TOGETHER = frozenset({"sweep", "bon", "seeds"})
 """Studies of one model, whose runs are one entry; every run of another study is one of its own."""
@@ -32,7 +33,11 @@ class _Found:
         if path.is_file():
             self.data.append(path)
         elif (study := read_study(path)) is not None:
-            self.entries += _of_study(path, *study)
+            if study[0] == TRAININGS:
+                self.left_out += missing_runs(path)
+                self.entries += _of_trainings(path, study[1])
+            else:
+                self.entries += _of_study(path, *study)
         elif mtbench.is_folder(path):
             self.mtbench.append(path)
         elif (path / MANIFEST).exists():
@@ -55,6 +60,26 @@ def _of_study(folder: Path, kind: str, runs: Mapping[str, str]) -> list[Labelled
     if kind in _TOGETHER:
         return [(None, list(listed.values()))]
     return [(name, [path]) for name, path in listed.items()]
+
+
+def _of_trainings(folder: Path, runs: Mapping[str, str]) -> list[Labelled]:
+    """Runs that differ in the training's seed, or in the perturbation, are one entry; what was not played is not."""
+    cells: dict[tuple[tuple[str, str], ...], list[Path]] = {}
+    for path in (folder / where for where in runs.values()):
+        if (path / MANIFEST).exists():
+            manifest = read_manifest(path)
+            labels = {key: value for key, value in manifest.user_labels.items() if key != SEED}
+            key = (
+                *sorted(labels.items()),
+                ("suite", manifest.suite_name),
+                ("agent", manifest.config.agent_said),
+            )
+            cells.setdefault(key, []).append(path)
+    varying = {pair for key in cells for pair in key if not all(pair in other for other in cells)}
+    return [
+        (" ".join(value for name, value in key if (name, value) in varying) or None, paths)
+        for key, paths in cells.items()
+    ]
 
 
 def given_by(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:

@@ -27,6 +27,8 @@ from evalharness.runs.evaluation import Outcome, Watch, evaluate, unwatched
 Runs = Mapping[str, RunConfig]
 """Name -> run, in the order in which they are played."""
 SCHEMA = 1
+TRAININGS = "trainings"
+"""Kind of a study whose runs are of models that it trained (`evalharness study`)."""
 SELECT = ".select"
 """At the end of the name of a run that only chooses the best of a study; no result of its own."""
 
@@ -125,6 +127,18 @@ def read_study(folder: Path) -> tuple[str, dict[str, str]] | None:
         raise UserError(
             f"{path} is not readable ({error}); remove it and run the study's command again"
         ) from None
+
+
+def missing_runs(folder: Path) -> list[str]:
+    """A line a run of a study of training that is not there, with the reason where one is known. Raises UserError on
+    damage."""
+    study = read_study(folder)
+    why = read_json(folder / STUDY).get("missing", {}) if study else {}
+    return [
+        f"{folder}: no run of {name}: {why.get(name, 'not played yet') if isinstance(why, dict) else 'not played yet'}"
+        for name, where in (study[1] if study else {}).items()
+        if not (folder / where / MANIFEST).exists()
+    ]
 
 
 def run_folders(folders: Sequence[Path]) -> list[Path]:

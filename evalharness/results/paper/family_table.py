@@ -15,6 +15,7 @@ from evalharness.results.paper.standings import Leaderboard, Standing
 from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
+from evalharness.results.trainings import SEED, difference_interval, seeds_of
 
 DIFFERS = "\u2021"
 OWN_LABELS = "#"
@@ -87,8 +88,17 @@ def own_rows(board: Leaderboard, runs: Sequence[tuple[str, ScoredRun]], benchmar
         found = aspects(run, benchmark)
         marks = DIFFERS if differ(found) else ""
         standing = own_row(run, label, benchmark.prompts, ())
-        rows.append(row_of(board, standing, marks=marks, about=phrases(found)))
+        rows.append(row_of(board, standing, marks=marks, about=(*phrases(found), *_trainings(run))))
     return rows
+
+
+def _trainings(run: ScoredRun) -> list[str]:
+    """Of a study of training: how many seeds its mean is over."""
+    if run.trainings:
+        return [
+            f"mean of trainings with seeds {', '.join(seeds_of(run))}; the interval holds seeds and tasks"
+        ]
+    return ["one training: the interval is over tasks alone"] if SEED in run.labels else []
 
 
 def other_rows(board: Leaderboard) -> list[Row]:
@@ -136,8 +146,11 @@ def differences(
             cells = {}
             for d in comparison.differences:
                 tests += 1
-                star = "*" if d.p_holm < SIGNIFICANT else ""
-                cells[f"{d.family}_{d.measure}"] = percent_cell(d.difference, d.ci95, star)
+                ends = difference_interval(
+                    runs[group[0]][1], runs[number][1], d.family, d.measure, d.difference, d.ci95
+                )
+                star = "*" if d.p_holm < SIGNIFICANT and not ends[0] <= 0 <= ends[1] else ""
+                cells[f"{d.family}_{d.measure}"] = percent_cell(d.difference, ends, star)
             rows.append(Row(f"{runs[number][0]} - {runs[group[0]][0]}", cells, source="run"))
     why = [f"{runs[i][0]} is not paired: {text}" for i, text in reasons.items()]
     if not rows:

@@ -13,6 +13,7 @@ from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.repeats import join_repeats
 from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, load_scored_run
+from evalharness.results.trainings import join_trainings
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -93,8 +94,10 @@ def entries_of(labelled: Sequence[tuple[str | None, Sequence[Path]]]) -> tuple[t
 
 
 def together(entry: Entry) -> list[tuple[str, ScoredRun]]:
-    """One row an entry: repeats under several seeds are read as one. What are no repeats of each other are rows of
-    their own."""
+    """One row an entry: repeats under several seeds are read as one, and so are trainings that differ in their seed.
+    What are neither are rows of their own."""
+    if (trained := join_trainings(entry.runs)) is not None:
+        return [(entry.label, trained)]
     try:
         return [(entry.label, join_repeats(entry.runs))]
     except UserError:

@@ -24,6 +24,7 @@ from evalharness.results.task_range import (
     corrected_rates,
     load_ranges,
 )
+from evalharness.results.trainings import interval_of
 from evalharness.suites.draws import expected_tasks
 
 
@@ -246,13 +247,15 @@ def own_row(
         for measure in MEASURES:
             column, rate = f"{family}_{measure}", f"{measure}_rate"
             values[column] = getattr(score, rate)
-            intervals[column] = getattr(score, f"{rate}_ci95")
+            ends = getattr(score, f"{rate}_ci95")
+            intervals[column] = interval_of(run, family, measure, getattr(score, rate), ends)
     held_out, withheld = held_out_score(groups, manifest.held_out, samples)
     for measure in MEASURES:
         column = f"{HELD_OUT}_{measure}"
         values[column] = getattr(held_out, f"{measure}_rate") if held_out else None
         if held_out:
-            intervals[column] = getattr(held_out, f"{measure}_rate_ci95")
+            rate, ends = (getattr(held_out, f"{measure}_rate{part}") for part in ("", "_ci95"))
+            intervals[column] = interval_of(run, HELD_OUT, measure, rate, ends)
     if held_out:
         sizes = manifest.held_out
         corrected.add_held_out(values, intervals, sizes, _attempts(ranges, sizes))

@@ -141,7 +141,8 @@ class Table:
         empty = {
             key
             for key in (rows[0] if rows else ())
-            if key.endswith(("_marks", "_ci95_low", "_ci95_high")) and not any(row[key] for row in rows)
+            if key.endswith(("_marks", "_ci95_low", "_ci95_high"))
+            and all(row[key] in (None, "") for row in rows)
         }
         return [{key: value for key, value in row.items() if key not in empty} for row in rows]
 

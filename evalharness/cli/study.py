@@ -1,0 +1,224 @@
+"""`evalharness study`: a study of training, from data to the exhibit."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.cli.common import add_json_option, require_writable, write_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evalharness.training.study.file import StudyFile
+    from evalharness.training.study.jobs import Progress
+    from evalharness.training.study.plan import Plan
+
+_DESCRIPTION = """\
+Play a study of training: for every combination of the file's axes make the data, tune a model, run it; then show the
+exhibit. Each step is a command of this package, done once. The same command continues, tries what failed again, and
+takes new values of axes in. Without FILE: the studies that come along. docs/training-studies.md
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "study", help="data, trainings and runs over axes, as one study", description=_DESCRIPTION
+    )
+    parser.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="YAML, or the name of one that comes along: table2-small",
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder (default: results/NAME)")
+    parser.add_argument(
+        "--gpus", nargs="+", metavar="GPUS",
+        help="a job at a time on each: --gpus 0 1 2 3; several for one job are joined: --gpus 0,1,2,3 4,5,6,7 "
+        "(default: one job after the other)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="show the jobs, their time and cost; make, train and play nothing",
+    )
+    parser.add_argument(
+        "--gpu-price",
+        type=float,
+        metavar="X",
+        help="of an hour of one slot of --gpus, for the cost that is shown",
+    )
+    parser.add_argument("--print", action="store_true", help="print the file, to write your own from it")
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import make_console, say
+    from evalharness.training.study.file import find_study, read_study_file, shipped
+    from evalharness.training.study.jobs import read_progress
+    from evalharness.training.study.plan import make_plan
+
+    out = make_console(stderr=args.json == "-")
+    if args.file is None:
+        say("\n".join(shipped()), stderr=False)
+        return 0
+    path = find_study(args.file)
+    if args.print:
+        say(path.read_text(encoding="utf-8").rstrip(), stderr=False)
+        return 0
+    require_writable("--json", args.json)
+    study = read_study_file(path, _known())
+    folder = args.output or Path("results") / path.stem
+    plan = make_plan(study, folder, path.parent)
+    _check(plan)
+    progress = read_progress(plan, folder)
+    slots: list[str | None] = list(args.gpus or [None])
+    if args.dry_run:
+        return _forecast(args, out, study, progress, len(slots))
+    return _play(args, out, study, path, progress, folder, slots)
+
+
+def _known() -> dict[tuple[str, ...], set[str]]:
+    """Command -> names of its options, as a study's file has them."""
+    from evalharness.cli import make_parser
+    from evalharness.cli.completion import walk
+
+    return {
+        level.path: {name.lstrip("-").replace("-", "_") for name in level.options}
+        for level in walk(make_parser())
+    }
+
+
+def _check(plan: Plan) -> None:
+    """Every command is one that its parser takes, before hours of work. Exits as the command itself would."""
+    from evalharness.cli import make_parser
+
+    parser = make_parser()
+    for kind in ("data", "training", "run"):
+        for job in plan.jobs.values():
+            if job.kind == kind:
+                parser.parse_args(job.words)
+
+
+def _play(
+    args: argparse.Namespace,
+    out: Console,
+    study: StudyFile,
+    path: Path,
+    progress: Progress,
+    folder: Path,
+    slots: Sequence[str | None],
+) -> int:
+    from evalharness.base.terminal import make_console, say
+    from evalharness.models.event_loop import run_to_end
+    from evalharness.training.study.folder import StudyFolder
+    from evalharness.training.study.jobs import work
+    from evalharness.training.study.show import problems, table_of, to_json, watch_study
+
+    with StudyFolder(folder) as store:
+        store.begin(path, progress.plan)
+        try:
+            with watch_study(progress, len(slots), make_console(stderr=True)):
+                run_to_end(work(progress, folder, slots))
+        except (KeyboardInterrupt, SystemExit):
+            say(f"evalharness: stopped; what is finished is in {folder}")
+            raise
+        finally:
+            store.note(progress)
+    out.print(table_of(progress))
+    failed = problems(progress, folder)
+    for line in failed:
+        say(f"evalharness: {line}")
+    write_json(args.json, to_json(progress))
+    if progress.count("done", "run"):
+        out.print(f"study folder: {folder}  (again: evalharness paper {study.exhibit or 'table1'} {folder})",
+            highlight=False, soft_wrap=True)  # fmt: skip
+        if study.exhibit:
+            _show_exhibit(study.exhibit, folder)
+    if failed:
+        say("evalharness: the same command tries what failed again")
+    return 3 if failed else 0
+
+
+def _show_exhibit(name: str, folder: Path) -> None:
+    from evalharness.cli import make_parser
+
+    args = make_parser().parse_args(["paper", name, str(folder)])
+    args.run(args)
+
+
+def _forecast(
+    args: argparse.Namespace, out: Console, study: StudyFile, progress: Progress, slots: int
+) -> int:
+    """What is left, how long it takes as far as earlier jobs and runs tell, and what that costs."""
+    from evalharness.base.text import duration
+    from evalharness.training.study.show import PLURALS, seconds_left, table_of, to_json
+
+    out.print(table_of(progress))
+    tokens = _tokens(study, progress)
+    for kind, plural in PLURALS.items():
+        jobs = [job for job in progress.plan.jobs.values() if job.kind == kind]
+        left = [job for job in jobs if progress.states[job.name].status != "done"]
+        each = progress.seconds_of(kind)
+        pace = f"about {duration(each)} each" if each else "time not known before the first"
+        out.print(f"{plural}: {len(left)} of {len(jobs)} to do; {pace}", highlight=False)
+    for line in tokens["lines"]:
+        out.print(line, highlight=False, soft_wrap=True)
+    seconds = seconds_left(progress, slots)
+    if seconds is not None:
+        out.print(f"in all about {duration(seconds)} with {slots} at a time", highlight=False)
+    cost = None
+    if args.gpu_price is not None and seconds is not None:
+        cost = args.gpu_price * slots * seconds / 3600
+        out.print(f"cost: {cost:,.2f} at {args.gpu_price:g} an hour and slot", highlight=False)
+    forecast = {
+        "seconds": seconds,
+        "cost": cost,
+        **{k: tokens[k] for k in ("prompt_tokens", "completion_tokens")},
+    }
+    write_json(args.json, {**to_json(progress), "forecast": forecast})
+    return 0
+
+
+def _tokens(study: StudyFile, progress: Progress) -> Mapping[str, Any]:
+    """Of all runs that are left, as `run --dry-run` estimates them with the first base model."""
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
+    from evalharness.base.text import printable
+    from evalharness.cli import make_parser
+    from evalharness.cli.common import data_folder
+    from evalharness.cli.options import config_of
+    from evalharness.runs.dry_run import dry_run
+
+    found: dict[str, Any] = {"lines": [], "prompt_tokens": None, "completion_tokens": None}
+    plan, parser = progress.plan, make_parser()
+    totals = {"episodes": 0.0, "turns": 0.0, "prompt_tokens": 0.0, "completion_tokens": 0.0}
+    for name in plan.cells[0].runs:
+        words = list(plan.jobs[name].words)
+        words[words.index("--model") + 1] = study.axes.base_model[0]
+        args = parser.parse_args(words)
+        try:
+            planned = dry_run(
+                config_of(args), data=data_folder(args), on_status=lambda text: say(f"evalharness: {text}")
+            )
+        except UserError as error:
+            found["lines"].append(
+                f"tokens of runs are not known: {printable(str(error), single_line=True)[:200]}"
+            )
+            return found
+        number = plan.cells[0].runs.index(name)
+        left = sum(progress.states[cell.runs[number]].status != "done" for cell in plan.cells)
+        for family in planned.families:
+            totals["episodes"] += left * family.left
+            for key in ("turns", "prompt_tokens", "completion_tokens"):
+                totals[key] += left * getattr(family, key)
+    found["lines"].append(
+        f"runs: {totals['episodes']:,.0f} episodes, at most {totals['turns']:,.0f} turns as far as known, about "
+        f"{totals['prompt_tokens'] / 1e6:,.2f} million prompt and {totals['completion_tokens'] / 1e6:,.2f} million "
+        "completion tokens"
+    )
+    return found | {key: round(totals[key]) for key in ("prompt_tokens", "completion_tokens")}

@@ -1,0 +1,80 @@
+"""Runs of models that were trained alike but for the seed, read as one: the mean over trainings.
+
+Its intervals hold the variance of seeds and of tasks (`evalharness.stats.trainings`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from evalharness.results.repeats import differing, joined
+from evalharness.results.score import HELD_OUT
+from evalharness.results.scored_run import ScoredRun
+from evalharness.stats.intervals import Interval
+from evalharness.stats.trainings import Scores, over_trainings, seed_error
+
+SEED = "training_seed"
+"""The label that says which."""
+
+
+def join_trainings(runs: Sequence[ScoredRun]) -> ScoredRun | None:
+    """None unless all say their seed, each another, and they differ in nothing but their model's weights."""
+    seeds = [run.labels.get(SEED) for run in runs]
+    if len(runs) < 2 or None in seeds or len(set(seeds)) < len(seeds):
+        return None
+    if any(
+        key.partition(".")[0] not in ("model", "model_name")
+        for run in runs[1:]
+        for key in differing(runs[0], run)
+    ):
+        return None
+    return replace(joined(runs), repeats=(), trainings=tuple(runs))
+
+
+def seeds_of(run: ScoredRun) -> list[str]:
+    return [each.labels[SEED] for each in run.trainings]
+
+
+def _scores(run: ScoredRun, family: str, measure: str, tasks: set[str]) -> list[Scores]:
+    """Of each family that `family` means, over `tasks`."""
+    families = sorted(run.manifest.held_out) if family == HELD_OUT else [family]
+    found = []
+    for name in families:
+        listed = sorted(task for task in tasks if run.tasks[task].family == name)
+        if listed:
+            found.append(np.array([[getattr(r.tasks[t], measure) for t in listed] for r in run.trainings]))
+    return found
+
+
+def _played(run: ScoredRun) -> set[str]:
+    """Tasks that every training has played."""
+    return set.intersection(*(set(each.tasks) for each in run.trainings))
+
+
+def interval_of(run: ScoredRun, family: str, measure: str, rate: float, ends: Interval) -> Interval:
+    """Of a rate with the interval `ends` over tasks. As it is for a run of one training."""
+    if not run.trainings or not (scores := _scores(run, family, measure, _played(run))):
+        return ends
+    error = seed_error(scores)
+    return over_trainings(ends, rate, [error], error.tasks, (0.0, 1.0))
+
+
+def difference_interval(
+    first: ScoredRun, second: ScoredRun, family: str, measure: str, difference: float, ends: Interval
+) -> Interval:
+    """Of second - first, paired by task with the interval `ends` over tasks; the trainings of both are independent."""
+    pair = [run if run.trainings else replace(run, trainings=(run,)) for run in (first, second)]
+    tasks = _played(pair[0]) & _played(pair[1])
+    scores = [_scores(run, family, measure, tasks) for run in pair]
+    errors = [
+        seed_error(found) for run, found in zip(pair, scores, strict=True) if found and len(run.trainings) > 1
+    ]
+    if not errors:
+        return ends
+    deltas = [b.mean(axis=0) - a.mean(axis=0) for a, b in zip(*scores, strict=True)]
+    n = sum(map(len, deltas))
+    variance = sum(len(d) * float(d.var(ddof=1)) for d in deltas if len(d) > 1) / n**2
+    return over_trainings(ends, difference, errors, variance, (-1.0, 1.0))

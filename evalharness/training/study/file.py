@@ -1,0 +1,162 @@
+"""A study's file: which axes it has, how data is made, how models are tuned and played."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.reading import read_bytes
+from evalharness.base.yaml_lines import line_of, parse_yaml, syntax_problem, value_problems
+from evalharness.training.datasets.modes import Mode
+
+SHIPPED = Path(__file__).parent / "files"
+Options = Mapping[str, Any]
+"""Option of a command -> its value, as its flag has it: `max_steps: 20`."""
+PLAIN = "plain"
+"""The perturbation that is none."""
+RULES = "rules"
+"""The synthesis model that is none: `refine grounded` words thoughts by rule."""
+
+
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+_One = BeforeValidator(_listed)
+_Names = Annotated[tuple[str, ...], _One, Field(min_length=1)]
+_Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], _One, Field(min_length=1)]
+
+
+class Axes(_Part):
+    """One value or a list of each. A cell is a combination; runs of one cell differ in the last three."""
+
+    mode: Annotated[tuple[Mode, ...], _One, Field(min_length=1)] = ("full",)
+    data_size: Annotated[tuple[Annotated[int, Field(ge=1)], ...], _One, Field(min_length=1)]
+    """Conversations, those of `mixing_ratio` included."""
+    mixing_ratio: Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], _One] = ()
+    """Share of general conversations."""
+    base_model: _Names
+    synthesis_model: Annotated[tuple[str, ...], _One] = ()
+    training_seed: _Seeds = (0,)
+    suite_seed: Annotated[tuple[Annotated[int, Field(ge=0)], ...], _One] = ()
+    perturbation: Annotated[tuple[str, ...], _One] = ()
+    agent: Annotated[tuple[str, ...], _One] = ()
+    """`react`, or `window+history=4`."""
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Axes:
+        for name in type(self).model_fields:
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name} has a value twice")
+        return self
+
+
+class Data(_Part):
+    """Where conversations come from: one of `grounded`, `scripts`, `file`."""
+
+    grounded: dict[str, Any] | None = None
+    """Options of `refine grounded`."""
+    scripts: dict[str, Any] | None = None
+    """Options of `refine scripts`, n among them."""
+    trajectories: dict[str, Any] = {}
+    """Options of `refine trajectories`, which plays the scripts."""
+    file: str | dict[str, str] | None = None
+    """A data set that is there, or synthesis model -> data set; its path goes from the study's file."""
+    writers: dict[str, dict[str, Any]] = {}
+    """Synthesis model -> how it is asked: `model`, `model_name`, `api_key_env`. One without is asked by its name."""
+    general: str | None = None
+    """General conversations for `mixing_ratio`."""
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Data:
+        given = [name for name in ("grounded", "scripts", "file") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise ValueError(f"give one of grounded, scripts, file; given: {', '.join(given) or 'none'}")
+        return self
+
+
+class StudyFile(_Part):
+    exhibit: str | None = None
+    """What is shown at the end: `table2`."""
+    axes: Axes
+    data: Data
+    tune: dict[str, Any] = {}
+    """Options of `evalharness tune`."""
+    run: dict[str, Any] = {}
+    """Options of `evalharness run`."""
+
+    @model_validator(mode="after")
+    def _fit(self) -> StudyFile:
+        if any(self.axes.mixing_ratio) and self.data.general is None:
+            raise ValueError("mixing_ratio wants data.general, a file of general conversations")
+        if self.data.scripts is not None and not self.axes.synthesis_model:
+            raise ValueError("data.scripts wants axes.synthesis_model: who writes them")
+        if isinstance(self.data.file, dict):
+            missing = [name for name in self.axes.synthesis_model or ("",) if name not in self.data.file]
+            if missing:
+                raise ValueError(f"data.file has no data set of the synthesis model {missing[0]!r}")
+        return self
+
+
+SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "tune": (("tune",), ("model", "data", "output", "mode", "seed", "prepare", "dry_run")),
+    "run": (("run",), ("model", "output", "label", "dry_run", "seeds")),
+    "data.grounded": (("refine", "grounded"), ("samples", "n", "output", "thoughts", "force")),
+    "data.scripts": (("refine", "scripts"), ("output", "model", "model_name", "api_key_env")),
+    "data.trajectories": (
+        ("refine", "trajectories"),
+        ("output", "model", "model_name", "api_key_env", "scripts"),
+    ),
+}
+"""Part of the file -> the command whose options it holds, and those of them that the study sets itself."""
+
+
+def find_study(name: Path) -> Path:
+    """A file, or the shipped one of that name. Raises UserError."""
+    if name.is_file():
+        return name
+    if (SHIPPED / f"{name}.yaml").is_file():
+        return SHIPPED / f"{name}.yaml"
+    raise UserError(f"no study file {name}{nearest(str(name), shipped())}")
+
+
+def shipped() -> list[str]:
+    return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
+
+
+def read_study_file(path: Path, known: Mapping[tuple[str, ...], Collection[str]]) -> StudyFile:
+    """`known`: command -> names of its options. Raises UserError with file and line for everything that is wrong."""
+    try:
+        raw = read_bytes(path)
+        study = StudyFile.model_validate(parse_yaml(raw))
+    except ValidationError as error:
+        raise UserError(f"{path}: {value_problems(error, raw, _names_at)}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: {syntax_problem(error)}") from None
+    for section, (command, ours) in SECTIONS.items():
+        place = section.split(".")
+        options: Any = study
+        for part in place:
+            options = getattr(options, part)
+        for name in options or {}:
+            there = [option for option in sorted(known[command]) if option not in ours]
+            if name not in there:
+                why = "the study sets it" if name in ours else f"no such option{nearest(name, there)}"
+                raise UserError(f"{path}: line {line_of(raw, [*place, name])}, {section}.{name}: {why}")
+    return study
+
+
+def _names_at(loc: tuple[int | str, ...]) -> list[str]:
+    """The keys that may stand where an unknown one does."""
+    parts: Mapping[tuple[int | str, ...], type[BaseModel]] = {(): StudyFile, ("axes",): Axes, ("data",): Data}
+    return list(parts[loc].model_fields) if loc in parts else []

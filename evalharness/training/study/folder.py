@@ -1,0 +1,84 @@
+"""A study's folder: one process at a time, its file as it was given, `study.json` for whoever reads its runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from evalharness.base.errors import UserError
+from evalharness.base.locks import lock, open_lock
+from evalharness.records.files import LOCK, STUDY
+from evalharness.records.store import require_own_folder, write_atomically
+from evalharness.runs.study import SCHEMA, TRAININGS, read_study
+from evalharness.training.study.jobs import LEDGER, LOGS, Progress
+from evalharness.training.study.plan import Plan
+
+FILE = "study.yaml"
+
+
+class StudyFolder:
+    """The one writer. Raises UserError where another process has it, or where something else lies there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._lock: IO[bytes] | None = None
+
+    def __enter__(self) -> StudyFolder:
+        require_own_folder(self.folder, STUDY, (FILE, LEDGER, LOGS, LOCK, "data", "models", "runs"))
+        known = read_study(self.folder)
+        if known is not None and known[0] != TRAININGS:
+            raise UserError(f"{self.folder} holds a {known[0]} study; choose another folder with -o DIR")
+        try:
+            for name in ("data", "models", "runs"):
+                (self.folder / name).mkdir(parents=True, exist_ok=True)
+            self._lock = open_lock(self.folder / LOCK)
+        except OSError as error:
+            raise UserError(
+                f"cannot write to {self.folder}: {error.strerror}; choose another with -o DIR"
+            ) from None
+        if not lock(self._lock):
+            self._lock.close()
+            raise UserError(
+                f"another evalharness is writing to {self.folder}; wait for it, or choose another folder with -o DIR"
+            )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._lock is not None:
+            self._lock.close()
+
+    def begin(self, file: Path, plan: Plan) -> None:
+        """`study.json` with every run that the study will have, those of earlier files kept."""
+        write_atomically(self.folder / FILE, file.read_text(encoding="utf-8"))
+        self._write(plan, {})
+
+    def note(self, progress: Progress) -> None:
+        """Which runs are not there, and why."""
+        missing = {}
+        for cell in progress.plan.cells:
+            for name in cell.runs:
+                state = progress.states[name]
+                if state.status in ("failed", "blocked"):
+                    lost = (
+                        n for n in (*cell.data, cell.training, name) if progress.states[n].status == "failed"
+                    )
+                    first = next(lost, name)
+                    missing[_run(name)] = f"{first} failed: {progress.states[first].why}"
+        self._write(progress.plan, missing)
+
+    def _write(self, plan: Plan, missing: dict[str, str]) -> None:
+        known = read_study(self.folder)
+        runs = {
+            **(known[1] if known else {}),
+            **{_run(job.name): f"runs/{job.makes.name}" for job in plan.runs},
+        }
+        text = json.dumps({"schema": SCHEMA, "kind": TRAININGS, "runs": runs, "missing": missing}, indent=2)
+        write_atomically(self.folder / STUDY, text + "\n")
+
+
+def _run(job: str) -> str:
+    return job.removeprefix("run ")

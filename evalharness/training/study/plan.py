@@ -1,0 +1,229 @@
+"""A study as jobs: each is one command of this package, and what several cells need is one job. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+
+from evalharness.base.errors import UserError
+from evalharness.base.paths import folder_name
+from evalharness.training.study.file import PLAIN, RULES, Axes, Options, StudyFile
+
+Kind = Literal["data", "training", "run"]
+TRAINED = ("mode", "data_size", "mixing_ratio", "base_model", "synthesis_model", "training_seed")
+PLAYED = ("suite_seed", "perturbation", "agent")
+_SAID = {"mixing_ratio": "general", "training_seed": "seed", "suite_seed": "suite"}
+"""Axis -> what stands before its value in names; of the others the value says it."""
+
+
+@dataclass(frozen=True)
+class Job:
+    name: str
+    kind: Kind
+    words: tuple[str, ...]
+    """The command, without the program's name."""
+    makes: Path
+    """The file or folder that is there afterwards."""
+    needs: tuple[str, ...] = ()
+    """Names of the jobs before it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One model that is trained, and the runs that play it."""
+
+    name: str
+    settings: Mapping[str, str]
+    data: tuple[str, ...]
+    """Names of its jobs."""
+    training: str
+    runs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    jobs: Mapping[str, Job]
+    """In an order in which they can be done, cell by cell."""
+    cells: tuple[Cell, ...]
+
+    @property
+    def runs(self) -> list[Job]:
+        return [job for job in self.jobs.values() if job.kind == "run"]
+
+
+def words_of(options: Options) -> list[str]:
+    """As flags: `max_steps: 20` is `--max-steps 20`; true is the flag alone, a list or a mapping the flag repeated."""
+    found = []
+    for name, value in options.items():
+        flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+        if isinstance(value, bool):
+            found.append(flag if value else f"--no-{flag.lstrip('-')}")
+        elif isinstance(value, dict):
+            found += [word for key, each in value.items() for word in (flag, f"{key}={each}")]
+        else:
+            found += [word for each in _several(value) for word in (flag, f"{each}")]
+    return found
+
+
+def _several(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def make_plan(study: StudyFile, folder: Path, beside: Path) -> Plan:
+    """`folder`: of the study; `beside`: where paths in its file start. Raises UserError where two cells would share a
+    name."""
+    return _Planner(study, folder, beside).plan()
+
+
+class _Planner:
+    def __init__(self, study: StudyFile, folder: Path, beside: Path) -> None:
+        self.study = study
+        self.folder = folder
+        self.beside = beside
+        self.jobs: dict[str, Job] = {}
+
+    def plan(self) -> Plan:
+        cells = [self._cell(settings) for settings in _combinations(self.study.axes, TRAINED)]
+        if twice := _twice(cell.name for cell in cells):
+            raise UserError(f"two cells of the study would be called {twice}; name their models differently")
+        return Plan(self.jobs, tuple(cells))
+
+    def _add(
+        self, name: str, kind: Kind, words: Iterable[str], makes: str, needs: tuple[str, ...] = ()
+    ) -> str:
+        self.jobs.setdefault(name, Job(name, kind, tuple(words), self.folder / makes, needs))
+        return name
+
+    def _cell(self, settings: Mapping[str, Any]) -> Cell:
+        axes, name = self.study.axes, _name(self.study.axes, settings, TRAINED)
+        data = self._data(settings)
+        training = f"training {name}"
+        words = ["tune", "--model", settings["base_model"], "--data", str(self.jobs[data[-1]].makes)]
+        words += ["-o", str(self.folder / "models" / name)]
+        words += ["--mode", settings["mode"], "--seed", str(settings["training_seed"])]
+        self._add(training, "training", [*words, *words_of(self.study.tune)], f"models/{name}", data[-1:])
+        labels = {key: str(value) for key, value in settings.items() if key in axes.model_fields_set}
+        labels.setdefault("training_seed", str(settings["training_seed"]))
+        runs = [
+            self._run(name, training, labels, played) for played in _combinations(self.study.axes, PLAYED)
+        ]
+        return Cell(name, labels, data, training, tuple(runs))
+
+    def _run(self, cell: str, training: str, labels: Mapping[str, str], played: Mapping[str, Any]) -> str:
+        more = _name(self.study.axes, played, PLAYED)
+        name = f"{cell}-{more}" if more else cell
+        words = ["run", "--model", str(self.folder / "models" / cell), "--model-name", cell]
+        words += ["-o", str(self.folder / "runs" / name), *words_of({"label": dict(labels)})]
+        if "suite_seed" in played:
+            words += ["--suite-seed", str(played["suite_seed"])]
+        if played.get("perturbation", PLAIN) != PLAIN:
+            words += ["--perturb", played["perturbation"]]
+        if "agent" in played:
+            agent, *options = played["agent"].split("+")
+            words += ["--agent", agent, *(word for o in options for word in ("--agent-option", o))]
+        return self._add(
+            f"run {name}", "run", [*words, *words_of(self.study.run)], f"runs/{name}", (training,)
+        )
+
+    # --- data -------------------------------------------------------------------------------------------------------
+
+    def _data(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
+        """Names of the jobs that make a cell's data set, the last one it."""
+        ratio, size = float(settings.get("mixing_ratio", 0.0)), int(settings["data_size"])
+        if ratio == 1.0:
+            return (self._mixed([self._general()], size, "general", ()),)
+        agent = self._agent(settings, size)
+        if ratio == 0.0:
+            return agent
+        made = self.jobs[agent[-1]]
+        parts = [f"{made.makes}:{1 - ratio:g}", f"{self._general()}:{ratio:g}"]
+        name = made.name.removeprefix("data ")
+        return (*agent, self._mixed(parts, size, f"{name}-general{ratio:g}", agent[-1:]))
+
+    def _general(self) -> Path:
+        assert self.study.data.general is not None
+        return self.beside / self.study.data.general
+
+    def _mixed(self, parts: Iterable[object], size: int, name: str, needs: tuple[str, ...]) -> str:
+        name = name if name.endswith(f"-{size}") or f"-{size}-" in name else f"{name}-{size}"
+        words = [
+            "refine",
+            "mix",
+            *map(str, parts),
+            "-n",
+            str(size),
+            "-o",
+            str(self.folder / "data" / f"{name}.jsonl"),
+        ]
+        return self._add(f"data {name}", "data", [*words, *self._excluded()], f"data/{name}.jsonl", needs)
+
+    def _agent(self, settings: Mapping[str, Any], size: int) -> tuple[str, ...]:
+        data, writer = self.study.data, settings.get("synthesis_model")
+        by = f"-{folder_name(str(writer), 'model')}" if writer else ""
+        name = f"agent{by}-{size}"
+        if data.file is not None:
+            source = data.file if isinstance(data.file, str) else data.file[str(writer)]
+            return (self._mixed([self.beside / source], size, name, ()),)
+        if data.grounded is not None:
+            words = ["refine", "grounded", "-n", str(size), "-o", str(self.folder / "data" / f"{name}.jsonl")]
+            words += [*words_of(data.grounded), *self._excluded()]
+            if writer not in (None, RULES):
+                words += words_of(_renamed(self._writer(str(writer)), model="thoughts"))
+            return (self._add(f"data {name}", "data", words, f"data/{name}.jsonl"),)
+        asked = words_of(self._writer(str(writer)))
+        scripts, played = f"scripts{by}", f"trajectories{by}"
+        words = ["refine", "scripts", *asked, *words_of(data.scripts or {})]
+        self._add(
+            f"data {scripts}", "data", [*words, "-o", str(self.folder / "data" / scripts)], f"data/{scripts}"
+        )
+        words = ["refine", "trajectories", *asked, "--scripts", str(self.folder / "data" / scripts)]
+        words += [*words_of(data.trajectories), "-o", str(self.folder / "data" / played)]
+        self._add(f"data {played}", "data", words, f"data/{played}", (f"data {scripts}",))
+        whole = self.folder / "data" / played / "data.jsonl"
+        return (
+            f"data {scripts}",
+            f"data {played}",
+            self._mixed([whole], size, name, (f"data {played}",)),
+        )
+
+    def _writer(self, name: str) -> Options:
+        return self.study.data.writers.get(name, {"model": name})
+
+    def _excluded(self) -> list[str]:
+        """Tasks of every open suite that is played stay out of the data; those of suite 0 always do."""
+        seeds = {*self.study.axes.suite_seed, int(self.study.run.get("suite_seed", 0))} - {0}
+        named = "exclude_suite_seeds" in (self.study.data.grounded or {})
+        return ["--exclude-suite-seeds", ",".join(map(str, sorted(seeds)))] if seeds and not named else []
+
+
+def _renamed(options: Options, **names: str) -> Options:
+    return {names.get(key, key): value for key, value in options.items()}
+
+
+def _combinations(axes: Axes, names: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Every combination of the values of the axes that have some."""
+    there = [name for name in names if getattr(axes, name)]
+    for values in product(*(getattr(axes, name) for name in there)):
+        yield dict(zip(there, values, strict=True))
+
+
+def _name(axes: Axes, settings: Mapping[str, Any], names: Iterable[str]) -> str:
+    """Of the values that vary, as a folder's name; the mode, where none does."""
+    said = [
+        f"{_SAID.get(key, '')}{folder_name(_short(settings[key]), 'x')}"
+        for key in names
+        if key in settings and len(getattr(axes, key)) > 1
+    ]
+    return "-".join(said) or str(settings.get("mode", ""))
+
+
+def _short(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).rstrip("/").rpartition("/")[2]
+
+
+def _twice(names: Iterable[str]) -> str | None:
+    seen: set[str] = set()
+    return next((name for name in names if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]

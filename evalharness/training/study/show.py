@@ -1,0 +1,134 @@
+"""How far a study is: a table of its cells, live on a terminal; what failed; how long the rest will take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, get_args
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+
+from evalharness.base.terminal import plain_table
+from evalharness.base.text import duration
+from evalharness.base.watching import dim, watching
+from evalharness.training.study.jobs import Progress, Status, log_of
+from evalharness.training.study.plan import Cell, Kind
+
+PLURALS: dict[Kind, str] = {"data": "data sets", "training": "trainings", "run": "runs"}
+_PROBLEMS: tuple[Status, ...] = ("failed", "blocked")
+
+
+def table_of(progress: Progress) -> Table:
+    """A row a cell: its data, its training, its runs."""
+    table = plain_table("cell", "data", "training", "runs", gap=2)
+    for cell in progress.plan.cells:
+        table.add_row(
+            cell.name, _one(progress, cell.data), _one(progress, (cell.training,)), _runs(progress, cell)
+        )
+    return table
+
+
+def _one(progress: Progress, names: tuple[str, ...]) -> str:
+    """The last of several jobs that is not waiting says it, and a failed one before all."""
+    found = [progress.states[name].status for name in names]
+    for status in ("failed", "blocked", "running"):
+        if status in found:
+            return status
+    return "done" if all(status == "done" for status in found) else "waiting"
+
+
+def _runs(progress: Progress, cell: Cell) -> str:
+    if len(cell.runs) == 1:
+        return _one(progress, cell.runs)
+    found = [progress.states[name].status for name in cell.runs]
+    others = [f"{found.count(s)} {s}" for s in ("running", "failed", "blocked") if s in found]
+    return ", ".join([f"{found.count('done')}/{len(found)} done", *others])
+
+
+def seconds_left(progress: Progress, slots: int) -> float | None:
+    """None before a job of every kind that is left was finished."""
+    total = 0.0
+    for kind in get_args(Kind):
+        left = sum(
+            progress.states[job.name].status in ("waiting", "running")
+            for job in progress.plan.jobs.values()
+            if job.kind == kind
+        )
+        if left and (each := progress.seconds_of(kind)) is None:
+            return None
+        total += left * (each or 0.0) if left else 0.0
+    return total / slots
+
+
+def counts(progress: Progress, slots: int) -> str:
+    """`data sets 1/1 · trainings 2/8 · runs 1/8 · about 12 min left`."""
+    parts = [
+        f"{plural} {progress.count('done', kind)}/{sum(job.kind == kind for job in progress.plan.jobs.values())}"
+        for kind, plural in PLURALS.items()
+    ]
+    parts += [f"{n} {status}" for status in _PROBLEMS if (n := progress.count(status))]
+    left = seconds_left(progress, slots)
+    return " · ".join([*parts, *([f"about {duration(left)} left"] if left else [])])
+
+
+@dataclass
+class _View:
+    progress: Progress
+    slots: int
+
+    def __rich__(self) -> RenderableType:
+        return Group(
+            table_of(self.progress), dim(counts(self.progress, self.slots)), dim(running(self.progress))
+        )
+
+
+def running(progress: Progress) -> str:
+    return ", ".join(name for name, state in progress.states.items() if state.status == "running")
+
+
+@contextmanager
+def watch_study(progress: Progress, slots: int, console: Console) -> Iterator[None]:
+    """Show the cells until the context closes."""
+    view = _View(progress, slots)
+    with watching(console, view, status=lambda: running(progress), line=lambda: counts(progress, slots)):
+        yield
+
+
+def problems(progress: Progress, folder: Path) -> list[str]:
+    """A line a job that failed, with its log; one for those that waited for it."""
+    lines = [
+        f"{job.name} failed: {state.why} ({log_of(job, folder)})"
+        for job in progress.plan.jobs.values()
+        if (state := progress.states[job.name]).status == "failed"
+    ]
+    if blocked := [name for name, state in progress.states.items() if state.status == "blocked"]:
+        lines.append(f"not done, because what they need failed: {', '.join(blocked)}")
+    return lines
+
+
+def to_json(progress: Progress) -> dict[str, Any]:
+    return {
+        "cells": [
+            {
+                "name": cell.name,
+                "settings": dict(cell.settings),
+                "data": list(cell.data),
+                "training": cell.training,
+                "runs": list(cell.runs),
+            }
+            for cell in progress.plan.cells
+        ],
+        "jobs": {
+            job.name: {
+                "kind": job.kind,
+                "status": (state := progress.states[job.name]).status,
+                "seconds": state.seconds,
+                "why": state.why or None,
+                "command": ["evalharness", *job.words],
+            }
+            for job in progress.plan.jobs.values()
+        },
+    }

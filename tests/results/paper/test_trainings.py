@@ -1,0 +1,92 @@
+"""A study of training in the exhibits: a row a cell, the mean over seeds, what is missing."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from made_runs import make_run
+
+from evalharness.cli import main
+
+Outcomes = Sequence[tuple[bool, float]]
+
+
+def outcomes(*solved: int) -> Outcomes:
+    return [(bool(each), float(each)) for each in solved]
+
+
+def make_study(folder: Path, runs: dict[str, tuple[dict[str, str], Outcomes]], **more: Any) -> Path:
+    for name, (labels, found) in runs.items():
+        run = make_run(folder / "runs" / name, {"alfworld": found}, name=name, **more)
+        manifest = json.loads((run / "manifest.json").read_text())
+        manifest["sessions"][0]["label"] = labels
+        (run / "manifest.json").write_text(json.dumps(manifest))
+    listed = {name: f"runs/{name}" for name in (*runs, "full-seed2")}
+    missing = {"full-seed2": "training full-seed2 failed: memory did not suffice"}
+    study = {"schema": 1, "kind": "trainings", "runs": listed, "missing": missing}
+    (folder / "study.json").write_text(json.dumps(study))
+    return folder
+
+
+def rows_of(exhibit: str, folder: Path, tmp_path: Path) -> list[dict[str, str]]:
+    target = tmp_path / "rows.csv"
+    assert main(["paper", exhibit, str(folder), "--csv", str(target)]) == 0
+    return [row for row in csv.DictReader(target.open(encoding="utf-8")) if row["source"] == "run"]
+
+
+SOME, MORE, NONE = outcomes(*[1, 0] * 10), outcomes(*[1] * 15, *[0] * 5), outcomes(*[0] * 20)
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    return make_study(
+        tmp_path / "study",
+        {
+            "full-seed0": ({"mode": "full", "training_seed": "0"}, SOME),
+            "full-seed1": ({"mode": "full", "training_seed": "1"}, MORE),
+            "all_turns-seed0": ({"mode": "all_turns", "training_seed": "0"}, NONE),
+        },
+    )
+
+
+def test_a_row_is_the_mean_over_seeds_and_its_interval_is_wider_than_over_tasks(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    full, other = rows_of("table2", study, tmp_path)
+    out = capsys.readouterr().out
+    assert (full["name"], other["name"]) == ("full", "all_turns")
+    assert float(full["alfworld_success"]) == pytest.approx(100 * (0.5 + 0.75) / 2)
+    width = float(full["alfworld_success_ci95_high"]) - float(full["alfworld_success_ci95_low"])
+    run = study / "runs" / "full-seed0"
+    [alone] = rows_of("table2", run, tmp_path)
+    assert width > float(alone["alfworld_success_ci95_high"]) - float(alone["alfworld_success_ci95_low"])
+    assert "mean of trainings with seeds 0, 1; the interval holds seeds and tasks" in out
+    assert "one training: the interval is over tasks alone" in out
+    assert "no run of full-seed2: training full-seed2 failed: memory did not suffice" in out
+
+
+def test_sizes_are_points_of_the_figure_and_perturbed_runs_stay_out(tmp_path: Path) -> None:
+    folder = tmp_path / "study"
+    runs = {
+        f"{size}-seed{seed}": ({"data_size": str(size), "training_seed": str(seed)}, found)
+        for size, found in ((8, NONE), (16, SOME))
+        for seed in (0, 1)
+    }
+    make_study(folder, runs)
+    found = rows_of("figure5", folder, tmp_path)
+    assert [row["name"] for row in found] == ["8: 8", "16: 16"]
+    assert [float(row["alfworld_success"]) for row in found] == [0.0, 50.0]
+
+
+def test_a_study_is_listed_shown_and_reported_like_any_other(
+    study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["paper", str(study)]) == 0
+    assert main(["runs", str(tmp_path)]) == 0
+    assert main(["show", str(study)]) == 0
+    assert "full-seed1" in capsys.readouterr().out

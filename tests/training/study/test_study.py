@@ -1,0 +1,279 @@
+"""A study of training: what its file may say, which jobs it is, and that each is done once whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+import study_program
+import yaml
+
+from evalharness.base.errors import UserError
+from evalharness.cli import main
+from evalharness.cli.study import _known
+from evalharness.training.study.file import SHIPPED, read_study_file, shipped
+from evalharness.training.study.folder import StudyFolder
+from evalharness.training.study.jobs import PROGRAM, Progress, read_progress, work
+from evalharness.training.study.plan import Plan, make_plan
+from evalharness.training.study.show import problems
+
+PROGRAM_FILE = Path(study_program.__file__ or "")
+STUDY = """\
+exhibit: table2
+axes:
+  mode: [full, all_turns]
+  data_size: 8
+  base_model: demo-base
+  training_seed: [0, 1]
+  perturbation: [plain, P1]
+data:
+  grounded: {tasks: alfworld, suite_seed: 201}
+tune: {max_steps: 3}
+run: {suite: open, tasks: alfworld}
+"""
+
+
+@pytest.fixture(scope="module")
+def known() -> Mapping[tuple[str, ...], set[str]]:
+    return _known()
+
+
+@pytest.fixture
+def plan(tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]) -> Plan:
+    path = tmp_path / "s.yaml"
+    path.write_text(STUDY)
+    return make_plan(read_study_file(path, known), tmp_path / "study", tmp_path)
+
+
+def session(plan: Plan, folder: Path, notes: Path, slots: tuple[str | None, ...] = (None,)) -> Progress:
+    """One call of the study's command, with a program that makes nothing real."""
+    notes.mkdir(exist_ok=True)
+    with StudyFolder(folder) as store:
+        store.begin(folder.parent / "s.yaml", plan)
+        progress = read_progress(plan, folder)
+        asyncio.run(work(progress, folder, slots, (sys.executable, str(PROGRAM_FILE), str(notes))))
+        store.note(progress)
+    return progress
+
+
+def starts(notes: Path) -> list[list[str]]:
+    return [line.split() for line in (notes / "starts").read_text().splitlines()]
+
+
+def test_what_cells_share_is_one_job_and_cells_differ_in_their_labels(plan: Plan) -> None:
+    kinds = Counter(job.kind for job in plan.jobs.values())
+    assert kinds == {"data": 1, "training": 4, "run": 8}
+    assert [cell.name for cell in plan.cells] == [
+        "full-seed0", "full-seed1", "all_turns-seed0", "all_turns-seed1",
+    ]  # fmt: skip
+    words = plan.jobs["run all_turns-seed1-P1"].words
+    assert {"mode=all_turns", "training_seed=1", "data_size=8"} <= set(words)
+    assert words[words.index("--perturb") + 1] == "P1"
+    assert "--perturb" not in plan.jobs["run all_turns-seed1-plain"].words
+    assert plan.jobs["training full-seed1"].needs == ("data agent-8",)
+
+
+def test_every_study_that_comes_along_is_one_its_commands_take(
+    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from evalharness.cli import make_parser
+
+    names = {"table2", "table7", "fig5", "fig9"}
+    assert set(shipped()) == names | {f"{name}-small" for name in names}
+    parser = make_parser()
+    for name in shipped():
+        study = read_study_file(SHIPPED / f"{name}.yaml", known)
+        for job in make_plan(study, tmp_path / name, SHIPPED).jobs.values():
+            parser.parse_args(job.words)
+        if name.endswith("-small") and study.data.general:
+            assert (SHIPPED / study.data.general).is_file()
+    assert main(["study"]) == 0
+    assert capsys.readouterr().out.split() == shipped()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("training_seed", "trainingseed", "line 6, axes.trainingseed: no such key; did you mean 'training_seed'?"),
+        ("max_steps", "max_step", "line 10, tune.max_step: no such option; did you mean 'max_steps'?"),
+        ("max_steps: 3", "seed: 3", "line 10, tune.seed: the study sets it"),
+        ("suite_seed: 201", "suit_seed: 201", "line 9, data.grounded.suit_seed: no such option; did you mean"),
+        ("all_turns]", "all_turn]", "line 3, axes.mode.1: input should be 'full'"),
+        ("[0, 1]", "[0, 0]", "training_seed has a value twice"),
+        ("  grounded: {tasks: alfworld, suite_seed: 201}", "  {}", "give one of grounded, scripts, file"),
+        ("[plain, P1]", "[plain, P1", "line 8"),
+        ("  training_seed: [0, 1]", "  mixing_ratio: 0.5", "mixing_ratio wants data.general"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_the_file_is_named_with_its_line(
+    old: str, new: str, why: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(STUDY.replace(old, new))
+    assert main(["study", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert why in error
+    assert str(path) in error
+    assert len(error.splitlines()) == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_wrong_value_is_refused_before_anything_is_made(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(STUDY.replace("max_steps: 3", "method: lorra"))
+    with pytest.raises(SystemExit) as end:
+        main(["study", str(path), "-o", str(tmp_path / "study")])
+    assert end.value.code == 2
+    assert "did you mean 'lora'?" in capsys.readouterr().err
+    assert not (tmp_path / "study").exists()
+
+
+def test_a_name_nearly_that_of_a_study_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["study", "tabel2-small"]) == 2
+    assert "did you mean 'table2-small'?" in capsys.readouterr().err
+
+
+def test_each_job_is_done_once_and_a_second_session_has_nothing_to_do(plan: Plan, tmp_path: Path) -> None:
+    folder, notes = tmp_path / "study", tmp_path / "notes"
+    progress = session(plan, folder, notes, ("0", "1"))
+    assert progress.count("done") == 13
+    done = starts(notes)
+    assert len({tuple(line[:2]) for line in done}) == len(done) == 13
+    assert {line[2] for line in done} == {"0", "1"}
+    session(plan, folder, notes)
+    assert len(starts(notes)) == 13
+
+
+def test_a_cell_that_fails_keeps_none_of_the_others_back_and_is_tried_again(
+    plan: Plan, tmp_path: Path
+) -> None:
+    folder, notes = tmp_path / "study", tmp_path / "notes"
+    notes.mkdir()
+    (notes / "fail-training-full-seed0").touch()
+    progress = session(plan, folder, notes)
+    assert progress.count("done") == 13 - 3
+    assert progress.count("blocked", "run") == 2
+    [failed, blocked] = problems(progress, folder)
+    assert "training full-seed0 failed: memory did not suffice" in failed
+    assert "run full-seed0-plain" in blocked
+    missing = json.loads((folder / "study.json").read_text())["missing"]
+    assert missing["full-seed0-P1"] == (
+        "training full-seed0 failed: memory did not suffice: a smaller --micro-batch"
+    )
+    (notes / "fail-training-full-seed0").unlink()
+    assert session(plan, folder, notes).count("done") == 13
+    again = Counter(tuple(line[:2]) for line in starts(notes))
+    assert {key for key, count in again.items() if count > 1} == {("training", "full-seed0")}
+
+
+def test_another_option_makes_the_jobs_that_have_it_again_and_a_new_value_only_its_own(
+    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+) -> None:
+    folder, notes, path = tmp_path / "study", tmp_path / "notes", tmp_path / "s.yaml"
+
+    def play(text: str) -> int:
+        before = len(starts(notes)) if notes.exists() else 0
+        path.write_text(text)
+        session(make_plan(read_study_file(path, known), folder, tmp_path), folder, notes)
+        return len(starts(notes)) - before
+
+    assert play(STUDY) == 13
+    assert play(STUDY.replace("[0, 1]", "[0, 1, 2]")) == 2 * (1 + 2)
+    assert play(STUDY.replace("tasks: alfworld}", "tasks: babyai}")) == 8
+
+
+KILLED = """\
+import asyncio, sys
+from pathlib import Path
+from evalharness.cli.study import _known
+from evalharness.training.study.file import read_study_file
+from evalharness.training.study.folder import StudyFolder
+from evalharness.training.study.jobs import read_progress, work
+from evalharness.training.study.plan import make_plan
+here = Path(sys.argv[1])
+plan = make_plan(read_study_file(here / "s.yaml", _known()), here / "study", here)
+with StudyFolder(here / "study") as store:
+    store.begin(here / "s.yaml", plan)
+    asyncio.run(work(read_progress(plan, here / "study"), here / "study", (None,), sys.argv[2:]))
+"""
+
+
+@pytest.mark.faults
+def test_after_a_kill_the_job_in_flight_is_gone_and_done_again_and_no_other(
+    plan: Plan, tmp_path: Path
+) -> None:
+    """SIGKILL while a training runs: its process ends with the study's; the ledger's torn line is no line."""
+    folder, notes = tmp_path / "study", tmp_path / "notes"
+    notes.mkdir()
+    (notes / "hang-training-full-seed1").touch()
+    words = [sys.executable, "-c", KILLED, str(tmp_path), sys.executable, str(PROGRAM_FILE), str(notes)]
+    process = subprocess.Popen(words)
+    while not any(line[:2] == ["training", "full-seed1"] for line in _lines(notes)):
+        assert process.poll() is None
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    [child] = [int(line[3]) for line in starts(notes) if line[:2] == ["training", "full-seed1"]]
+    while _alive(child):
+        pass
+    with (folder / "jobs.jsonl").open("ab") as file:
+        file.write(b'{"job": "training full-se')
+    (notes / "hang-training-full-seed1").unlink()
+    assert session(plan, folder, notes).count("done") == 13
+    again = Counter(tuple(line[:2]) for line in starts(notes))
+    assert {key: count for key, count in again.items() if count > 1} == {("training", "full-seed1"): 2}
+
+
+def _lines(notes: Path) -> list[list[str]]:
+    return starts(notes) if (notes / "starts").exists() else []
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+def test_a_folder_is_one_process_s(plan: Plan, tmp_path: Path) -> None:
+    with StudyFolder(tmp_path / "study"), pytest.raises(UserError, match="another evalharness is writing"):
+        session(plan, tmp_path / "study", tmp_path / "notes")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").touch()
+    with pytest.raises(UserError, match="is not empty"), StudyFolder(tmp_path / "other"):
+        pass
+
+
+def test_dry_run_makes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a study whose base is not there, so that tokens are not known, either."""
+    study = yaml.safe_load(STUDY) | {"axes": {"data_size": [4, 8], "base_model": str(tmp_path / "none")}}
+    path = tmp_path / "s.yaml"
+    path.write_text(yaml.safe_dump(study))
+    words = [
+        "study",
+        str(path),
+        "-o",
+        str(tmp_path / "study"),
+        "--dry-run",
+        "--json",
+        str(tmp_path / "f.json"),
+    ]
+    assert main([*words, "--gpu-price", "2.5"]) == 0
+    out = capsys.readouterr().out
+    assert "trainings: 2 of 2 to do; time not known before the first" in out
+    assert "tokens of runs are not known" in out
+    assert json.loads((tmp_path / "f.json").read_text())["forecast"]["seconds"] is None
+    assert not (tmp_path / "study").exists()
+
+
+def test_the_program_is_this_package() -> None:
+    done = subprocess.run([*PROGRAM, "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("evalharness ")
