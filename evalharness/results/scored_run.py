@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.records.manifest import Manifest
+from evalharness.records.manifest import Identity, Manifest
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.results.run_labels import model_name
 from evalharness.results.score import EpisodeScore
@@ -56,6 +56,11 @@ class ScoredRun:
     @property
     def name(self) -> str:
         return model_name(self.manifest, self.submitted.name if self.submitted else None)
+
+    @property
+    def identity(self) -> Identity:
+        """That of one attempt: what several trainings share, each played as often as it says."""
+        return (self.trainings[0] if self.trainings else self).manifest.identity
 
     @cached_property
     def config(self) -> Mapping[str, Any]:

@@ -142,13 +142,19 @@ def missing_runs(folder: Path) -> list[str]:
 
 
 def run_folders(folders: Sequence[Path]) -> list[Path]:
-    """Each study among `folders` replaced by the folders of its runs, those that only choose left out."""
+    """Each study among `folders` replaced by the folders of its runs. Those that only choose are left out, and runs of
+    a study of training that are not there: a cell of it may have failed."""
     found: list[Path] = []
     for folder in folders:
         study = read_study(folder)
         found += (
             [folder]
             if study is None
-            else [folder / path for name, path in study[1].items() if not name.endswith(SELECT)]
+            else [
+                folder / path
+                for name, path in study[1].items()
+                if not name.endswith(SELECT)
+                and (study[0] != TRAININGS or (folder / path / MANIFEST).exists())
+            ]
         )
     return found

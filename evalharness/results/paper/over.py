@@ -99,7 +99,7 @@ def fill(given: Given, key: str, title: str, published: Sequence[PublishedPoint]
         standing.append((x, label, run))
         points += list(over_x(key, [(run.labels.get("series", "") or "ours", x, label, run)]))
     standing.sort(key=lambda each: each[:2])
-    named = [(f"{x:g}: {label}", run) for x, label, run in standing]
+    named = [(label if label == f"{x:g}" else f"{x:g}: {label}", run) for x, label, run in standing]
     rows += [
         Row(r.name, r.cells, "ours", r.source, r.marks, r.about, r.folder)
         for r in own_rows(board, named, benchmark)

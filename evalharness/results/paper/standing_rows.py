@@ -260,7 +260,7 @@ def own_row(
         sizes = manifest.held_out
         corrected.add_held_out(values, intervals, sizes, _attempts(ranges, sizes))
     parts = {family: played(groups.get(family, ()), n, samples) for family, n in manifest.expected.items()}
-    leaves = deviations(manifest.identity, prompts, run.titles)
+    leaves = deviations(run.identity, prompts, run.titles)
     return Standing(
         name=label,
         series=SUBMITTED if run.submitted else OURS,

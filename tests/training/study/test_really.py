@@ -68,4 +68,4 @@ def test_a_study_that_is_killed_ends_with_its_exhibit(
     assert main(["paper", "figure5", str(folder), "--csv", str(rows)]) == 0
     assert [row["name"] for row in csv.DictReader(rows.open()) if row["source"] == "run"] == []
     assert main(["show", str(folder)]) == 0
-    assert "tiny-seed" in capsys.readouterr().out
+    assert f"{tiny_checkpoint.name}-seed1" in capsys.readouterr().out
