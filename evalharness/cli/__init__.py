@@ -34,6 +34,7 @@ COMMANDS = (
     "refine",
     "tune",
     "study",
+    "probe",
     "track",
     "report",
     "view",

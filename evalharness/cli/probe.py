@@ -1,0 +1,145 @@
+"""`evalharness probe`: what a model does right after an error, in seconds a model."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.cli.common import add_data_option, add_json_option, data_folder, require_writable
+from evalharness.cli.parser import add_late
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.table import Table
+
+_DESCRIPTION = """\
+One reply to each of many prefixes that end in an error: does the model try another action, does the world take it, can
+the task still be solved? The simulators decide. Prefixes are made once, of open suite 9000, or come from a data set
+(refine grounded). The same command continues. docs/grounded-data.md
+"""
+_COUNT = 300
+_MAX_TOKENS = 256
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "probe", help="what a model does right after an error", description=_DESCRIPTION
+    )
+    add_late(parser, _add_options)
+    parser.set_defaults(run=run)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.model_options import SERVING, add_fields, add_model
+
+    parser.add_argument(
+        "--prefixes", type=Path, metavar="FILE", help="a data set of refine grounded (default: made once)"
+    )
+    parser.add_argument(
+        "--tasks", metavar="LIST",
+        help="families, separated by commas (default: those of the held-out score, or all of --prefixes)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-n", "--count", type=int, metavar="N",
+        help=f"prefixes, in equal shares of the families (default: {_COUNT}, or all of --prefixes)",
+    )  # fmt: skip
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="folder (default: one under results/)"
+    )
+    add_model(parser, "model", "the model")
+    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="default: 0, greedy")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of sampling (default: 0)")
+    how = parser.add_argument_group("how to do it")
+    add_fields(how, ("max_tokens", *SERVING), max_tokens=_MAX_TOKENS)
+    add_data_option(parser)
+    add_json_option(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    import hashlib
+
+    from evalharness.base.errors import UserError
+    from evalharness.base.reading import open_file
+    from evalharness.base.terminal import make_console
+    from evalharness.cli.common import at_least_one
+    from evalharness.cli.model_options import attempts_of, policy_of, show_outcome
+    from evalharness.models.asking import refuse_scripted
+    from evalharness.models.work import watch_work
+    from evalharness.training.probe.prefixes import read_prefixes
+    from evalharness.training.probe.probing import Probe, run_probe
+
+    require_writable("--json", args.json)
+    at_least_one("-n", args.count)
+    model = policy_of(args, "model", max_tokens=args.max_tokens or _MAX_TOKENS)
+    refuse_scripted(model, "--model")
+    families = _families(args)
+    path = args.prefixes or _made(families, args.count or _COUNT)
+    prefixes = [p for p in read_prefixes(path) if families is None or p.family in families]
+    prefixes = prefixes[: args.count] if args.prefixes else prefixes
+    if not prefixes:
+        raise UserError(f"--tasks {args.tasks}: {path} has no prefix of these families")
+    with open_file(path) as file:
+        source = hashlib.file_digest(file, "sha256").hexdigest()
+    what = Probe(model, prefixes, source, data_folder(args), args.output, attempts_of(args))
+    probed = run_probe(what, watch=lambda progress: watch_work(progress, make_console(stderr=True)))
+    return show_outcome(args, probed, _table(probed.summary), "prefixes are left")
+
+
+def _families(args: argparse.Namespace) -> tuple[str, ...] | None:
+    """None: all that a file has. Raises UserError."""
+    from evalharness.base.errors import UserError, nearest
+    from evalharness.envs import specs
+
+    known = sorted(family for family, spec in specs().items() if spec.suites.expected.get("open"))
+    if args.tasks is None:
+        return None if args.prefixes else tuple(family for family in known if specs()[family].held_out)
+    chosen = sorted({name.strip() for name in args.tasks.split(",")})
+    for name in chosen:
+        if name not in known:
+            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, known)}")
+    return tuple(chosen)
+
+
+def _made(families: tuple[str, ...] | None, count: int) -> Path:
+    from evalharness.base.terminal import make_console
+    from evalharness.cli.common import titles
+    from evalharness.training.grounded.bars import watch_making
+    from evalharness.training.grounded.grounded import FamilyCount, FamilyCounts, check
+    from evalharness.training.probe.prefixes import made_prefixes, order_of
+
+    assert families is not None
+    order = order_of(families, count)
+    check(order)
+    progress = FamilyCounts({family: FamilyCount(n) for family, n in order.shares().items()})
+    with watch_making(progress, titles(), make_console(stderr=True)):
+        return made_prefixes(families, count, progress)
+
+
+def _table(summary: Mapping[str, Any]) -> Table:
+    from rich.table import Table
+
+    from evalharness.cli.common import titles
+    from evalharness.results.html.table import percent
+    from evalharness.training.probe.probing import FIGURES
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("after an error")
+    table.add_column("n", justify="right")
+    heads = {"another": "another action %", "valid": "valid %", "solvable": "still solvable %"}
+    for figure in FIGURES:
+        table.add_column(f"{heads[figure]} [95 %]", justify="right")
+        table.add_column("floor", justify="right")
+    names = titles()
+    for family, row in summary["families"].items():
+        cells = []
+        for figure in FIGURES:
+            found = row.get(figure)
+            cells += ["", ""] if found is None else [
+                percent(found["rate"], found["ci95"]), f"{100 * found['floor']:.1f}"
+            ]  # fmt: skip
+        table.add_row(names.get(family, family), str(row["n"]), *cells)
+    table.caption = "floor: a random valid action. Solvable: shown by the plan or by the family's own agent."
+    table.caption_justify = "left"
+    return table

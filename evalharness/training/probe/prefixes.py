@@ -1,0 +1,123 @@
+"""Prefixes of episodes that end in an error: grounded conversations up to their first correction. Pure but for files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from evalharness.base.errors import UserError
+from evalharness.base.paths import home_folder
+from evalharness.envs import specs
+from evalharness.envs.base import EnvSpec
+from evalharness.models.event_loop import run_to_end
+from evalharness.protocol import react
+from evalharness.protocol.prompt import Message
+from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples, no_samples, read_manifest
+from evalharness.training.grounded.draft import ErrorPlan
+from evalharness.training.grounded.grounded import FamilyCounts, Order, is_made, make
+
+SUITE_SEED = 9000
+"""Of the prefixes that are made here: far from the seeds of training data and of evaluations."""
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """One conversation that ends in the world's answer to an error."""
+
+    key: str
+    family: str
+    kind: str
+    error: str
+    """Kind of the last error."""
+    task_id: str
+    task_hash: str
+    suite_seed: int
+    messages: tuple[Message, ...]
+    said: tuple[str, ...]
+    """Every action so far; the errors are the last ones."""
+    errors: tuple[str, ...]
+    """The actions of the run of errors that it ends in."""
+    plan: tuple[str, ...]
+    """The right actions of the whole trajectory, in order."""
+
+
+def prefix_of(sample: Sample) -> Prefix | None:
+    """None where the conversation has no correction, or does not say what it was played on."""
+    at = next((i for i, message in enumerate(sample.messages) if message.refine), None)
+    seed, task_id = sample.metadata.get("suite_seed"), sample.metadata.get("task_id")
+    if at is None or sample.task_hash is None or not isinstance(seed, int) or not isinstance(task_id, str):
+        return None
+    turns = [message for message in sample.messages[:at] if message.role == "assistant"]
+    said = [react.parse(turn.content).action for turn in turns]
+    right = [turn for turn in sample.player_turns if not turn.error]
+    plan = [react.parse(turn.content).action for turn in right]
+    if None in said or None in plan:
+        return None
+    run = 0
+    while run < len(turns) and turns[-1 - run].error:
+        run += 1
+    actions = tuple(action for action in said if action is not None)
+    messages: list[Message] = [
+        {"role": message.role, "content": message.content} for message in sample.messages[:at]
+    ]
+    return Prefix(
+        key=sample.id,
+        family=sample.world,
+        kind=str(sample.metadata.get("kind", "")),
+        error=turns[-1].error[0] if turns[-1].error else "",
+        task_id=task_id,
+        task_hash=sample.task_hash,
+        suite_seed=seed,
+        messages=tuple(messages),
+        said=actions,
+        errors=actions[len(actions) - run :],
+        plan=tuple(action for action in plan if action is not None),
+    )
+
+
+def read_prefixes(path: Path) -> list[Prefix]:
+    """Those of the families that are installed. Raises UserError where there is none."""
+    broken: list[BrokenLine] = []
+    samples = list(iter_samples(path, broken))
+    if not samples:
+        raise no_samples(path, broken)
+    found = [prefix for sample in samples if (prefix := prefix_of(sample)) is not None]
+    found = [prefix for prefix in found if prefix.family in specs() and prefix.errors]
+    if not found:
+        raise UserError(
+            f"{path} holds no grounded conversation with an error and its correction; make some with: "
+            f"evalharness refine grounded --suite-seed {SUITE_SEED} -n 300 -o probes.jsonl"
+        )
+    return found
+
+
+def order_of(families: Sequence[str], count: int) -> Order:
+    return Order(
+        families=tuple(sorted(families)), suite_seed=SUITE_SEED, samples=count, errors=ErrorPlan(runs=(1, 1))
+    )
+
+
+def made_prefixes(families: Sequence[str], count: int, progress: FamilyCounts) -> Path:
+    """The data set of `count` trajectories with one run of errors, kept in the user's folder and made once."""
+    order = order_of(families, count)
+    path = home_folder() / "probes" / f"{'-'.join(order.families)}-{count}.jsonl"
+    known: dict[str, EnvSpec] = dict(specs())
+    if path.exists() and _is_of(path, known, order):
+        return path
+    path.unlink(missing_ok=True)
+    run_to_end(make(order, known, path, progress=progress))
+    return path
+
+
+def _is_of(path: Path, known: dict[str, EnvSpec], order: Order) -> bool:
+    """Whether it is whole and of today's prompts: what is kept here nobody else has made."""
+    from evalharness.protocol.prompt import load_prompt
+
+    made = (read_manifest(path) or {}).get("made", {})
+    try:
+        return is_made(order, path) and made.get("prompts") == {
+            family: load_prompt(known[family]).sha256 for family in order.families
+        }
+    except UserError:
+        return False

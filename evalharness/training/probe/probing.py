@@ -1,0 +1,234 @@
+"""`evalharness probe`: one reply to each prefix, judged by the simulators; in one folder that can be continued."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.machine import usable_cores
+from evalharness.base.paths import folder_name
+from evalharness.base.reading import read_object
+from evalharness.config import PolicyConfig
+from evalharness.envs import specs
+from evalharness.envs.base import EnvSpec, Task, teaching_of
+from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked, refuse_scripted
+from evalharness.models.connections import sampling_identity
+from evalharness.models.endpoint import TURN_FORM
+from evalharness.models.event_loop import run_to_end
+from evalharness.models.opened import Prepared
+from evalharness.models.resolve import prepare
+from evalharness.models.tries import AbortedError
+from evalharness.models.work import Watch, WorkProgress, unwatched
+from evalharness.play.workers.pool import EnvironmentPool
+from evalharness.protocol import react
+from evalharness.protocol.prompt import Message
+from evalharness.records.answers import AnswerFolder, make_manifest
+from evalharness.records.files import ERRORS, SUMMARY
+from evalharness.records.identity import digest
+from evalharness.records.lines import read_lines
+from evalharness.records.store import write_atomically
+from evalharness.stats.intervals import wilson
+from evalharness.suites.selection import family_tasks
+from evalharness.training.probe.prefixes import Prefix
+from evalharness.training.probe.verdicts import Judge, Verdict
+
+KIND = "probe"
+REPLIES = "replies.jsonl"
+FIGURES = ("another", "valid", "solvable")
+"""Fields of a Verdict that the table counts."""
+_EPISODES_PER_WORKER = 8
+
+
+class ProbeFolder(AnswerFolder):
+    """After `resume`, `verdicts` and `floor` hold what is there, by the prefix's key."""
+
+    lines = (REPLIES, ERRORS)
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.verdicts: dict[str, Verdict] = {}
+        self.floor: dict[str, Verdict] = {}
+
+    def load(self) -> None:
+        for _ in read_lines(self.folder / REPLIES, "its prefix is asked anew", self._take):
+            pass
+
+    def _take(self, raw: bytes) -> None:
+        line = read_object(raw)
+        key = str(line["key"])
+        self.verdicts[key], self.floor[key] = Verdict(**line["verdict"]), Verdict(**line["floor"])
+
+    def add(self, prefix: Prefix, answer: Answer, verdict: Verdict, floor: Verdict) -> None:
+        self.append_line(
+            REPLIES,
+            {
+                "key": prefix.key,
+                "family": prefix.family,
+                "error": prefix.error,
+                "verdict": verdict.to_json(),
+                "floor": floor.to_json(),
+                **answer.to_json(),
+            },
+        )
+        self.verdicts[prefix.key], self.floor[prefix.key] = verdict, floor
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The command's options."""
+
+    model: PolicyConfig
+    prefixes: Sequence[Prefix]
+    source: str
+    """Hash of the data set that the prefixes are of."""
+    data: Path | None = None
+    output: Path | None = None
+    attempts: int = ATTEMPTS
+
+
+def run_probe(what: Probe, *, watch: Watch = unwatched) -> Outcome:
+    """Ask and judge, or go on with that.
+
+    Raises UserError for what the user can fix; infrastructure failures are recorded and named in what is returned.
+    """
+    refuse_scripted(what.model, "--model")
+    tasks = _tasks(what)
+    progress = WorkProgress("prefixes", len(what.prefixes))
+    with watch(progress):
+        prepared = prepare(what.model, {}, progress.set_status)
+        identity = {
+            "kind": KIND,
+            "prefixes": {"sha256": what.source, "count": len(what.prefixes)},
+            "sampling": sampling_identity(what.model) | {"vllm_args": what.model.vllm_args},
+            "model": dict(prepared.identity),
+        }
+        folder = what.output or _folder(what, identity)
+        with ProbeFolder(folder) as store:
+            store.resume(make_manifest(identity, what.model.display_name))
+            progress.finished = len(store.verdicts)
+            left = [prefix for prefix in what.prefixes if prefix.key not in store.verdicts]
+            stopped = run_to_end(_ask(what, prepared, store, tasks, left, progress)) if left else None
+            summary = summarize(what.prefixes, store.verdicts, store.floor)
+            write_atomically(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
+            return Outcome(folder, summary, stopped)
+
+
+def _folder(what: Probe, identity: Mapping[str, Any]) -> Path:
+    name = folder_name(what.model.display_name, "model")
+    return Path("results") / f"probe-{name}-{digest(identity)[:8]}"
+
+
+def _tasks(what: Probe) -> dict[str, Task]:
+    """Prefix -> task. Raises UserError for a prefix of another version of its suite."""
+    known: dict[tuple[str, str, int], dict[str, Task]] = {}
+    found = {}
+    for prefix in what.prefixes:
+        suite = prefix.task_id.split("/")[1]
+        key = (prefix.family, suite, prefix.suite_seed)
+        if key not in known:
+            tasks = family_tasks(specs()[prefix.family], suite, what.data, prefix.suite_seed)
+            known[key] = {task.content_hash: task for task in tasks}
+        task = known[key].get(prefix.task_hash)
+        if task is None:
+            raise UserError(
+                f"{prefix.key}: its task is not in suite {suite} of seed {prefix.suite_seed} as it is made today; "
+                "make the prefixes anew with: evalharness refine grounded"
+            )
+        found[prefix.key] = task
+    return found
+
+
+@dataclass
+class _Simulators:
+    """A pool a family."""
+
+    data: Path | None
+    known: Mapping[str, EnvSpec] = field(default_factory=lambda: dict(specs()))
+    pools: dict[str, EnvironmentPool] = field(default_factory=dict)
+
+    def of(self, family: str) -> EnvironmentPool:
+        if family not in self.pools:
+            self.pools[family] = EnvironmentPool(
+                self.known[family], self.data, usable_cores(), episodes_per_worker=_EPISODES_PER_WORKER
+            )
+        return self.pools[family]
+
+    async def judge(self, prefix: Prefix, task: Task, action: str | None) -> tuple[Verdict, Verdict]:
+        """Of the action, and of a random valid action. Raises UserError, InfrastructureError."""
+        async with self.of(prefix.family).environment() as environment:
+            judge = Judge(environment, task, teaching_of(self.known[prefix.family]), prefix)
+            await judge.begin()
+            valid = await environment.valid_actions()
+            floor = Random(f"probe/{prefix.key}").choice(valid) if valid else None
+            return await judge.of(action), await judge.of(floor)
+
+    async def close(self) -> None:
+        await asyncio.gather(*(pool.close() for pool in self.pools.values()))
+
+
+async def _ask(
+    what: Probe,
+    prepared: Prepared,
+    store: ProbeFolder,
+    tasks: Mapping[str, Task],
+    prefixes: Sequence[Prefix],
+    progress: WorkProgress,
+) -> str | None:
+    """Returns why it stopped early, or None."""
+    simulators = _Simulators(what.data)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(simulators.close)
+        try:
+            model = await stack.enter_async_context(
+                asked(
+                    prepared,
+                    store.folder,
+                    TURN_FORM,
+                    progress,
+                    store.note_failure,
+                    attempts=what.attempts,
+                    concurrency=what.model.concurrency,
+                )
+            )
+
+            async def one(prefix: Prefix) -> None:
+                messages: list[Message] = list(prefix.messages)
+                answer = await model.answer(prefix.key, messages, number=len(prefix.said) + 1)
+                action = None if answer.refusal else react.parse(answer.reply).action
+                store.add(prefix, answer, *await simulators.judge(prefix, tasks[prefix.key], action))
+                progress.finish()
+
+            model.answered_before = bool(store.verdicts)
+            store.note_session(policy=dict(model.facts))
+            await model.run({prefix.key: partial(one, prefix) for prefix in prefixes})
+        except AbortedError as error:
+            return str(error)
+    return None
+
+
+def summarize(
+    prefixes: Sequence[Prefix], verdicts: Mapping[str, Verdict], floor: Mapping[str, Verdict]
+) -> dict[str, Any]:
+    """Counts and rates with Wilson's intervals, by family and over all; `left`: prefixes without a reply."""
+    rows: dict[str, Any] = {}
+    for name in [*sorted({prefix.family for prefix in prefixes}), "all"]:
+        keys = [p.key for p in prefixes if name in ("all", p.family) and p.key in verdicts]
+        row: dict[str, Any] = {"n": len(keys), "format_errors": sum(verdicts[k].action is None for k in keys)}
+        for figure in FIGURES if keys else ():
+            count = sum(getattr(verdicts[key], figure) for key in keys)
+            row[figure] = {
+                "count": count,
+                "rate": count / len(keys),
+                "ci95": list(wilson(count, len(keys))),
+                "floor": sum(getattr(floor[key], figure) for key in keys) / len(keys),
+            }
+        rows[name] = row
+    return {"prefixes": len(prefixes), "left": sum(p.key not in verdicts for p in prefixes), "families": rows}

@@ -1,0 +1,158 @@
+"""`evalharness probe`: one reply to each prefix that ends in an error, judged by the real simulators."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chat_server import ChatServer
+from command_line import evalharness
+
+from evalharness.envs import specs
+from evalharness.suites import open as suites
+from evalharness.training.datasets.sample import Sample, iter_samples
+from evalharness.training.grounded.draft import ErrorPlan
+from evalharness.training.grounded.grounded import Order, make
+from evalharness.training.probe.prefixes import prefix_of
+
+SEED = 100
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Trajectories of two households, each with one run of errors, in a home that has their suite."""
+    home = tmp_path_factory.mktemp("probe")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVALHARNESS_HOME", str(home))
+        patch.delenv("EVALHARNESS_DATA", raising=False)
+        spec = specs()["alfworld"]
+        assert spec.suites.generate is not None
+        environment = spec.make(None)
+        tasks = islice(spec.suites.generate(SEED), 2)
+        suites.freeze(spec, SEED, [suites.Proven(task, suites.prove(environment, task)) for task in tasks])
+        environment.close()
+        path = home / "made.jsonl"
+        order = Order(("alfworld",), SEED, 4, errors=ErrorPlan(runs=(1, 1)))
+        asyncio.run(make(order, dict(specs()), path, workers=1))
+        yield path
+
+
+def samples(path: Path) -> list[Sample]:
+    return list(iter_samples(path, []))
+
+
+def end(request: dict[str, Any]) -> str:
+    """The last two messages of a request: the error and the world's answer."""
+    return "".join(message["content"] for message in request["messages"][-2:])
+
+
+def corrections(path: Path) -> dict[str, str]:
+    """Last message of a prefix -> the correction that the data has."""
+    found = {}
+    for sample in samples(path):
+        at = next(i for i, message in enumerate(sample.messages) if message.refine)
+        found[sample.messages[at - 2].content + sample.messages[at - 1].content] = sample.messages[at].content
+    return found
+
+
+Answer = Callable[[dict[str, Any]], str]
+
+
+async def probed(made: Path, environment: dict[str, str], folder: Path, answer: Answer, *more: object) -> Any:
+    """(the finished command, summary.json where there is one, the requests)"""
+    at_home = environment | {"EVALHARNESS_HOME": str(made.parent)}
+    async with ChatServer(answer).running() as server:
+        done = await asyncio.to_thread(
+            evalharness, at_home, "probe", "--prefixes", made, "-o", folder,
+            "--model", server.url, "--model-name", "toy", *more,
+        )  # fmt: skip
+    path = folder / "summary.json"
+    return done, json.loads(path.read_text()) if path.exists() else None, server.requests
+
+
+def test_a_prefix_ends_where_the_correction_begins(made: Path) -> None:
+    for sample in samples(made):
+        prefix = prefix_of(sample)
+        assert prefix is not None
+        assert prefix.errors
+        assert prefix.said[-len(prefix.errors) :] == prefix.errors
+        assert prefix.messages[-1]["role"] == "user"
+        assert sample.messages[len(prefix.messages)].refine
+
+
+async def test_the_datas_own_corrections_are_other_actions_that_solve_the_task(
+    made: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    known = corrections(made)
+
+    def correct(request: dict[str, Any]) -> str:
+        return known.get(end(request), "whatever")
+
+    done, summary, requests = await probed(made, environment, tmp_path / "out", correct)
+    assert done.returncode == 0, done.stderr
+    assert summary["prefixes"] == 4
+    assert sorted(filter(known.get, map(end, requests))) == sorted(known)
+    row = summary["families"]["alfworld"]
+    assert [row[figure]["count"] for figure in ("another", "valid", "solvable")] == [4, 4, 4]
+    assert row["valid"]["floor"] == 1.0
+    assert "100.0 [51.0, 100.0]" in done.stdout
+
+    again, after, requests = await probed(made, environment, tmp_path / "out", correct)
+    assert (again.returncode, after) == (0, summary), again.stderr
+    assert not known.keys() & set(map(end, requests))
+
+
+async def test_the_same_error_again_counts_for_nothing(
+    made: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    def repeat(request: dict[str, Any]) -> str:
+        return str(request["messages"][-2]["content"])
+
+    done, summary, _ = await probed(made, environment, tmp_path / "out", repeat)
+    assert done.returncode == 0, done.stderr
+    row = summary["families"]["all"]
+    assert [row[figure]["count"] for figure in ("another", "solvable")] == [0, 0]
+    assert row["format_errors"] == 0
+
+
+async def test_a_reply_without_an_action_is_a_format_error(
+    made: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    done, summary, _ = await probed(made, environment, tmp_path / "out", lambda request: "\x1b[31mno\x00")
+    assert done.returncode == 0, done.stderr
+    assert summary["families"]["all"]["format_errors"] == 4
+    assert summary["families"]["all"]["another"]["count"] == 0
+
+
+async def test_bad_requests_are_one_line(made: Path, environment: dict[str, str], tmp_path: Path) -> None:
+    plain = tmp_path / "plain.jsonl"
+    rows = [json.loads(line) for line in made.read_text().splitlines()]
+    for row in rows:
+        for message in row["messages"]:
+            message.pop("refine", None)
+    plain.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    other = tmp_path / "other.jsonl"
+    rows = [json.loads(line) for line in made.read_text().splitlines()]
+    for row in rows:
+        at = next(i for i, message in enumerate(row["messages"]) if message.get("refine"))
+        row["messages"][at - 1]["content"] = "Observation: something else"
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for path, options, said in (
+        (plain, (), "no grounded conversation with an error and its correction"),
+        (other, (), "the world answers otherwise than in the prefix"),
+        (made, ("--tasks", "alfwrld"), "did you mean 'alfworld'"),
+        (made, ("--tasks", "babyai"), "has no prefix of these families"),
+        (made, ("-n", 0), "-n is at least 1"),
+    ):
+        done, summary, _ = await probed(
+            path, environment | {"EVALHARNESS_HOME": str(made.parent)}, tmp_path / "bad",
+            lambda request: "Action: look", *options,
+        )  # fmt: skip
+        assert done.returncode == 2, (options, done.stderr)
+        assert said in done.stderr.splitlines()[-1]
+        assert summary is None
