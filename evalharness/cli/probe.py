@@ -125,21 +125,16 @@ def _table(summary: Mapping[str, Any]) -> Table:
     from evalharness.training.probe.probing import FIGURES
 
     table = Table(box=None, pad_edge=False)
-    table.add_column("after an error")
+    table.add_column("after an error, %")
     table.add_column("n", justify="right")
-    heads = {"another": "another action %", "valid": "valid %", "solvable": "still solvable %"}
-    for figure in FIGURES:
-        table.add_column(f"{heads[figure]} [95 %]", justify="right")
-        table.add_column("floor", justify="right")
+    for head in ("another action", "valid", "still solvable"):
+        table.add_column(head, justify="right")
     names = titles()
     for family, row in summary["families"].items():
-        cells = []
-        for figure in FIGURES:
-            found = row.get(figure)
-            cells += ["", ""] if found is None else [
-                percent(found["rate"], found["ci95"]), f"{100 * found['floor']:.1f}"
-            ]  # fmt: skip
-        table.add_row(names.get(family, family), str(row["n"]), *cells)
-    table.caption = "floor: a random valid action. Solvable: shown by the plan or by the family's own agent."
+        found = [row[figure] for figure in FIGURES if figure in row]
+        rates = [percent(figure["rate"], figure["ci95"]) for figure in found]
+        table.add_row(names.get(family, family), str(row["n"]), *rates)
+        table.add_row("  floor", "", *(percent(figure["floor"]) for figure in found), style="dim")
+    table.caption = "floor: a random valid action; solvable: shown by the plan or by the family's agent"
     table.caption_justify = "left"
     return table

@@ -58,6 +58,8 @@ REFUSED = [
     ("report RUN -o /dev/null/x", "choose another with -o FILE"),
     ("report nowhere", NO_RUN),
     ("run --model oracle --config nowhere.yaml", "no configuration file nowhere.yaml"),
+    ("probe --model oracle", "--model oracle writes no text"),
+    ("refine correct nowhere -o c.jsonl", NO_RUN),
     ("runs rm nowhere --yes", "the list: evalharness runs"),
     ("server start nowhere", "give a checkpoint directory, a hub id"),
     ("server stop nowhere", "no kept server of nowhere; there are: none"),

@@ -159,6 +159,11 @@ READERS: Mapping[str, Reader] = {
         "refine", "scripts", "--model", NOBODY, "--model-name", "x", "-n", "1", "-o", "new", "--prompts",
         "refine-prompts", "--personas", "personas.jsonl", files="refine-prompts/*.yaml personas.jsonl",
     ),
+    "refine correct": _command("refine", "correct", "run", "-o", "out.jsonl", files=_RUN),
+    "probe": _command(
+        "probe", "--prefixes", "data.jsonl", "--model", NOBODY, "--model-name", "x",
+        files="data.jsonl data.manifest.json",
+    ),
     "tune": Reader(_tune, ("data.jsonl", "accelerate.yaml", "tuned/manifest.json")),
     "conform": _command("conform", "transcripts.jsonl", files="transcripts.jsonl transcripts.jsonl exceptions.yaml"),
     "conform exceptions": _command(
