@@ -1,4 +1,4 @@
-"""Prefixes of episodes that end in an error: grounded conversations up to their first correction. Pure but for files."""
+"""Prefixes of episodes that end in an error: grounded conversations up to their first correction."""
 
 from __future__ import annotations
 
