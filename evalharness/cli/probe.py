@@ -12,7 +12,7 @@ from evalharness.cli.parser import add_late
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rich.table import Table
+    from rich.console import RenderableType
 
 _DESCRIPTION = """\
 One reply to each of many prefixes that end in an error: does the model try another action, does the world take it, can
@@ -117,7 +117,8 @@ def _made(families: tuple[str, ...] | None, count: int) -> Path:
         return made_prefixes(families, count, progress)
 
 
-def _table(summary: Mapping[str, Any]) -> Table:
+def _table(summary: Mapping[str, Any]) -> RenderableType:
+    from rich.console import Group
     from rich.table import Table
 
     from evalharness.cli.common import titles
@@ -128,13 +129,12 @@ def _table(summary: Mapping[str, Any]) -> Table:
     table.add_column("after an error, %")
     table.add_column("n", justify="right")
     for head in ("another action", "valid", "still solvable"):
-        table.add_column(head, justify="right")
+        table.add_column(head, justify="right", no_wrap=True)
     names = titles()
     for family, row in summary["families"].items():
         found = [row[figure] for figure in FIGURES if figure in row]
         rates = [percent(figure["rate"], figure["ci95"]) for figure in found]
         table.add_row(names.get(family, family), str(row["n"]), *rates)
         table.add_row("  floor", "", *(percent(figure["floor"]) for figure in found), style="dim")
-    table.caption = "floor: a random valid action; solvable: shown by the plan or by the family's agent"
-    table.caption_justify = "left"
-    return table
+    note = "floor: a random valid action; solvable: shown by the plan or by the family's agent"
+    return Group(table, note)
