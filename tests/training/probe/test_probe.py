@@ -74,14 +74,18 @@ def changed(path: Path, output: Path, change: Callable[[Any, Any], object]) -> P
 Answer = Callable[[dict[str, Any]], str]
 
 
-async def probed(made: Path, environment: dict[str, str], folder: Path, answer: Answer, *more: object) -> Any:
-    """(the finished command, summary.json where there is one, the requests)"""
+async def probed(
+    made: Path, environment: dict[str, str], folder: Path, answer: Answer, *more: object, times: int = 1
+) -> Any:
+    """(the finished command, summary.json where there is one, the requests), of the last of so many times."""
     at_home = environment | {"EVALHARNESS_HOME": str(made.parent)}
     async with ChatServer(answer).running() as server:
-        done = await asyncio.to_thread(
-            evalharness, at_home, "probe", "--prefixes", made, "-o", folder,
-            "--model", server.url, "--model-name", "toy", *more,
-        )  # fmt: skip
+        for _ in range(times):
+            server.requests.clear()
+            done = await asyncio.to_thread(
+                evalharness, at_home, "probe", "--prefixes", made, "-o", folder,
+                "--model", server.url, "--model-name", "toy", *more,
+            )  # fmt: skip
     path = folder / "summary.json"
     return done, json.loads(path.read_text()) if path.exists() else None, server.requests
 
@@ -113,8 +117,15 @@ async def test_the_datas_own_corrections_are_other_actions_that_solve_the_task(
     assert row["valid"]["floor"] == 1.0
     assert re.search(r"ALFWorld +4 +100\.0 .51\.0, ?100\.0.", done.stdout), done.stdout
 
-    again, after, requests = await probed(made, environment, tmp_path / "out", correct)
-    assert (again.returncode, after) == (0, summary), again.stderr
+
+async def test_the_same_command_asks_nothing_twice(
+    made: Path, environment: dict[str, str], tmp_path: Path
+) -> None:
+    known = corrections(made)
+    done, summary, requests = await probed(
+        made, environment, tmp_path / "out", lambda request: "Action: look", times=2
+    )
+    assert (done.returncode, summary["left"]) == (0, 0), done.stderr
     assert not known.keys() & set(map(end, requests))
 
 
