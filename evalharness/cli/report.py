@@ -74,8 +74,13 @@ def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str
     from evalharness.results.paper.for_page import exhibits_for_page
     from evalharness.results.paper.given import Entry, Given
     from evalharness.results.run_labels import labels_of
+    from evalharness.results.trainings import SEED, in_cells
 
-    entries = (Entry(label, (run,)) for label, run in zip(labels_of(runs), runs, strict=True))
+    seeded = [run for run in runs if SEED in run.labels]
+    single = [run for run in runs if SEED not in run.labels]
+    entries = [Entry(label, (run,)) for label, run in zip(labels_of(single), single, strict=True)]
+    for label, cell in in_cells((run.manifest, run) for run in seeded):
+        entries.append(Entry(label or cell[0].name, tuple(cell)))
     data = tuple(path for path in paths if path.is_file())
     return exhibits_for_page(Given(specs(), tuple(entries), data, measured=measured()))
 

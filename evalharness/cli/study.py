@@ -74,10 +74,12 @@ def run(args: argparse.Namespace) -> int:
     study = read_study_file(path, _known())
     folder = args.output or Path("results") / path.stem
     plan = make_plan(study, folder, path.parent)
-    _check(plan)
+    _parse_all(plan)
     progress = read_progress(plan, folder)
     slots: list[str | None] = list(args.gpus or [None])
-    if args.dry_run:
+    if not args.dry_run:
+        _check(study, plan, path)
+    else:
         return _forecast(args, out, study, progress, len(slots))
     return _play(args, out, study, path, progress, folder, slots)
 
@@ -93,7 +95,7 @@ def _known() -> dict[tuple[str, ...], set[str]]:
     }
 
 
-def _check(plan: Plan) -> None:
+def _parse_all(plan: Plan) -> None:
     """Every command is one that its parser takes, before hours of work. Exits as the command itself would."""
     from evalharness.cli import make_parser
 
@@ -102,6 +104,35 @@ def _check(plan: Plan) -> None:
         for job in plan.jobs.values():
             if job.kind == kind:
                 parser.parse_args(job.words)
+
+
+def _check(study: StudyFile, plan: Plan, path: Path) -> None:
+    """What runs will play is there, and a base model. Raises UserError before anything is made."""
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import say
+    from evalharness.cli import make_parser
+    from evalharness.cli.common import data_folder
+    from evalharness.cli.options import config_of
+    from evalharness.cli.tune import base_folder
+    from evalharness.runs.evaluation import choose
+
+    missing = []
+    for model in study.axes.base_model:
+        try:
+            base_folder(model)
+        except UserError as error:
+            missing.append(f"{path}: base_model: {error}")
+    if len(missing) == len(study.axes.base_model):
+        raise UserError(missing[0])
+    for line in missing:
+        say(f"evalharness: {line}; its cells will fail")
+    parser = make_parser()
+    for name in plan.cells[0].runs:
+        args = parser.parse_args(plan.jobs[name].words)
+        try:
+            choose(config_of(args), data_folder(args))
+        except UserError as error:
+            raise UserError(f"{path}: {name}: {error}") from None
 
 
 def _play(
@@ -137,7 +168,7 @@ def _play(
     if progress.count("done", "run"):
         out.print(f"study folder: {folder}  (again: evalharness paper {study.exhibit or 'table1'} {folder})",
             highlight=False, soft_wrap=True)  # fmt: skip
-        if study.exhibit:
+        if study.exhibit and args.json != "-":
             _show_exhibit(study.exhibit, folder)
     if failed:
         say("evalharness: the same command tries what failed again")

@@ -165,7 +165,7 @@ def _uninstall(args: argparse.Namespace) -> int:
     return 0
 
 
-def _base(model: str) -> Path:
+def base_folder(model: str) -> Path:
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import say
     from evalharness.models.serving.checkpoint import cached_snapshot, is_local
@@ -215,7 +215,7 @@ def _tune(args: argparse.Namespace) -> int:
         raise UserError(f"evalharness tune wants {', '.join(missing)} (see: evalharness tune --help)")
     if args.keep < 0 or (args.save_every is not None and args.save_every < 1):
         raise UserError("--keep is at least 0, --save-every at least 1")
-    base = _base(args.model)
+    base = base_folder(args.model)
     settings = with_template(_settings(args), base, args.preset)
     install = require_tune_install()
     out = make_console(stderr=args.json == "-")
@@ -260,7 +260,7 @@ def _dry_run(args: argparse.Namespace) -> int:
     if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
         raise UserError("--gpu-memory is above 0, in GB")
     found = dry_run(
-        _base(args.model), args.data or [], _settings(args), read_launch(args.accelerate_config, args.processes),
+        base_folder(args.model), args.data or [], _settings(args), read_launch(args.accelerate_config, args.processes),
         gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
         server=require_tune_install().server if args.data else None,
         on_line=lambda line: say(f"evalharness: {line}"),

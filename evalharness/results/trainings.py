@@ -5,17 +5,20 @@ Its intervals hold the variance of seeds and of tasks (`evalharness.stats.traini
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
 
+from evalharness.records.manifest import Manifest
 from evalharness.results.repeats import differing, joined
 from evalharness.results.score import HELD_OUT
 from evalharness.results.scored_run import ScoredRun
 from evalharness.stats.intervals import Interval
 from evalharness.stats.trainings import Scores, over_trainings, seed_error
 
+T = TypeVar("T")
 SEED = "training_seed"
 """The label that says which."""
 
@@ -32,6 +35,23 @@ def join_trainings(runs: Sequence[ScoredRun]) -> ScoredRun | None:
     ):
         return None
     return replace(joined(runs), repeats=(), trainings=tuple(runs))
+
+
+def in_cells(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list[T]]]:
+    """Runs of a study of training that are one entry: all that differ in the training's seed, or in the perturbation.
+
+    (what tells the entry from the others, None where there is one; its runs)
+    """
+    cells: dict[tuple[tuple[str, str], ...], list[T]] = {}
+    for manifest, run in named:
+        labels = {key: value for key, value in manifest.user_labels.items() if key != SEED}
+        key = (*sorted(labels.items()), ("suite", manifest.suite_name), ("agent", manifest.config.agent_said))
+        cells.setdefault(key, []).append(run)
+    shared = set.intersection(*map(set, cells)) if cells else set()
+    return [
+        (" ".join(value for name, value in key if (name, value) not in shared) or None, runs)
+        for key, runs in cells.items()
+    ]
 
 
 def seeds_of(run: ScoredRun) -> list[str]:

@@ -12,7 +12,7 @@ from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, read_manifest
 from evalharness.results.paper import mtbench
 from evalharness.results.paper.given import Given, entries_of
-from evalharness.results.trainings import SEED
+from evalharness.results.trainings import in_cells
 from evalharness.runs.study import SELECT, TRAININGS, missing_runs, read_study
 
 _TOGETHER = frozenset({"sweep", "bon", "seeds"})
@@ -63,23 +63,9 @@ def _of_study(folder: Path, kind: str, runs: Mapping[str, str]) -> list[Labelled
 
 
 def _of_trainings(folder: Path, runs: Mapping[str, str]) -> list[Labelled]:
-    """Runs that differ in the training's seed, or in the perturbation, are one entry; what was not played is not."""
-    cells: dict[tuple[tuple[str, str], ...], list[Path]] = {}
-    for path in (folder / where for where in runs.values()):
-        if (path / MANIFEST).exists():
-            manifest = read_manifest(path)
-            labels = {key: value for key, value in manifest.user_labels.items() if key != SEED}
-            key = (
-                *sorted(labels.items()),
-                ("suite", manifest.suite_name),
-                ("agent", manifest.config.agent_said),
-            )
-            cells.setdefault(key, []).append(path)
-    varying = {pair for key in cells for pair in key if not all(pair in other for other in cells)}
-    return [
-        (" ".join(value for name, value in key if (name, value) in varying) or None, paths)
-        for key, paths in cells.items()
-    ]
+    """A study's cells; what was not played is in none."""
+    there = [folder / where for where in runs.values() if (folder / where / MANIFEST).exists()]
+    return in_cells((read_manifest(path), path) for path in there)
 
 
 def given_by(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.reading import read_bytes
 from evalharness.base.yaml_lines import line_of, parse_yaml, syntax_problem, value_problems
+from evalharness.results.paper.exhibits import find_exhibit
 from evalharness.training.datasets.modes import Mode
 
 SHIPPED = Path(__file__).parent / "files"
@@ -143,6 +144,11 @@ def read_study_file(path: Path, known: Mapping[tuple[str, ...], Collection[str]]
         raise UserError(f"{path}: {value_problems(error, raw, _names_at)}") from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UserError(f"{path}: {syntax_problem(error)}") from None
+    if study.exhibit is not None:
+        try:
+            find_exhibit(study.exhibit)
+        except UserError as error:
+            raise UserError(f"{path}: line {line_of(raw, ['exhibit'])}, exhibit: {error}") from None
     for section, (command, ours) in SECTIONS.items():
         place = section.split(".")
         options: Any = study

@@ -92,8 +92,15 @@ def running(progress: Progress) -> str:
 @contextmanager
 def watch_study(progress: Progress, slots: int, console: Console) -> Iterator[None]:
     """Show the cells until the context closes."""
-    view = _View(progress, slots)
-    with watching(console, view, status=lambda: running(progress), line=lambda: counts(progress, slots)):
+    said = ""
+
+    def line() -> str:
+        """Only what is new: a training takes hours."""
+        nonlocal said
+        before, said = said, counts(progress, slots)
+        return said if said != before else ""
+
+    with watching(console, _View(progress, slots), status=lambda: running(progress), line=line):
         yield
 
 

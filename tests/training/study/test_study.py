@@ -109,6 +109,9 @@ def test_every_study_that_comes_along_is_one_its_commands_take(
         ("[0, 1]", "[0, 0]", "training_seed has a value twice"),
         ("  grounded: {tasks: alfworld, suite_seed: 201}", "  {}", "give one of grounded, scripts, file"),
         ("[plain, P1]", "[plain, P1", "line 8"),
+        ("table2", "tabel2", "line 1, exhibit: tabel2: no such exhibit; did you mean 'table2'?"),
+        ("[plain, P1]", "[plain, P9]", "run full-seed0-P9: "),
+        ("tasks: alfworld}\n", "tasks: alfwrld}\n", "did you mean 'alfworld'?"),
         ("  training_seed: [0, 1]", "  mixing_ratio: 0.5", "mixing_ratio wants data.general"),
     ],
 )  # fmt: skip
