@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 from evalharness.envs.alfworld.actions import CHECK, LOOK, repaired, without_period
 from evalharness.envs.alfworld.households import Household, build_game
 from evalharness.envs.alfworld.oracle import plan
-from evalharness.envs.alfworld.tasks import read_game, sha256
+from evalharness.envs.alfworld.tasks import UNWRAPPED, read_game, sha256
 from evalharness.envs.alfworld.world import NOTHING_HAPPENS, World
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
 
@@ -69,13 +69,18 @@ class ALFWorldEnv(TextEnv):
         task = task_of(options)
         game = _game(task, self.data)
         engine = self._start(game)
-        room, goal = _introduction(engine.reset())
+        opening = engine.reset()
+        room, goal = _introduction(opening)
+        if task.suite == UNWRAPPED:
+            room = opening
         patterns = [re.compile(subgoal) for subgoal in task.subgoals]
         self._current = _Episode(task, game, engine, patterns, goal, view=room)
         return room, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         episode = self._episode
+        if episode.task.suite == UNWRAPPED:
+            return self._unwrapped_step(action)
         action = repaired(action)
         valid = action in (CHECK, LOOK) or action in episode.engine.commands()
         observation = _play(episode, without_period(action))
@@ -92,11 +97,22 @@ class ALFWorldEnv(TextEnv):
         info = self._info(valid=valid, completed=completed)
         return observation, episode.progress - before, episode.won, False, info
 
+    def _unwrapped_step(self, command: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """TextWorld as it is: no repairs, no help, the game's own verdict."""
+        episode, before = self._episode, self._episode.progress
+        valid = command.strip() in episode.engine.commands()
+        observation = episode.engine.step(command)
+        episode.won = episode.engine.won
+        episode.progress = float(episode.won)
+        return observation, episode.progress - before, episode.won, False, self._info(valid=valid)
+
     @property
     def goal(self) -> str:
         return self._episode.goal
 
     def valid_actions(self) -> list[str]:
+        if self._episode.task.suite == UNWRAPPED:
+            return sorted(self._episode.engine.commands())
         return sorted({*self._episode.engine.commands(), LOOK, CHECK})
 
     def oracle(self) -> list[str]:

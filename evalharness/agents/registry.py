@@ -31,6 +31,13 @@ OURS: Mapping[str, str] = {
     "reflexion": "evalharness.agents.reflexion:ReflexionAgent",
     "external": "evalharness.agents.external:ExternalAgent",
 }
+OF_PROTOCOLS: Mapping[str, str] = {
+    "verl-agent": "evalharness.agents.verl_agent:VerlAgent",
+    "agentboard": "evalharness.agents.agentboard:AgentBoardAgent",
+    "agentgym": "evalharness.agents.agentgym:AgentGymAgent",
+    "tales": "evalharness.agents.tales:TalesAgent",
+}
+"""Agents of other groups' protocols (`--protocol`); by themselves they read our wording."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +86,7 @@ def agent_recorded(
 ) -> ChosenAgent | None:
     """The agent that a record names, where that very one is here: ours, or one that an installed package brings. No
     file is run for it, whatever the record says."""
-    if code is None and name not in OURS:
+    if code is None and name not in OURS and name not in OF_PROTOCOLS:
         return None
     try:
         chosen = agent_named(name, options) if ":" not in name else None
@@ -91,9 +98,9 @@ def agent_recorded(
 
 
 def names() -> list[str]:
-    """Of every installed agent, ours first."""
-    others = sorted({point.name for point in entry_points(group=GROUP)} - OURS.keys())
-    return [*OURS, *others]
+    """Of every installed agent: ours, those of other groups' protocols, and what packages bring."""
+    ours = [*OURS, *OF_PROTOCOLS]
+    return [*ours, *sorted({point.name for point in entry_points(group=GROUP)} - set(ours))]
 
 
 @cache
@@ -123,8 +130,8 @@ def _class_of(said: str) -> tuple[type[Agent], str | None]:
 
 def _place_of(said: str) -> str:
     """`module:Class` or `FILE.py:Class`."""
-    if said in OURS:
-        return OURS[said]
+    if own := OURS.get(said) or OF_PROTOCOLS.get(said):
+        return own
     if ":" in said:
         return said
     for point in entry_points(group=GROUP, name=said):

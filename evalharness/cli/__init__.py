@@ -45,6 +45,7 @@ COMMANDS = (
     "tasks",
     "play",
     "agents",
+    "protocol",
     "prompts",
     "perturb",
     "audit",

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from evalharness.base.settings import environment_defaults, mistyped_variables, read_config, variable_of
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
 from evalharness.config import OPTIONS, RunConfig, make_config, option_of
+from evalharness.config.protocol import stated_options
 
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"
@@ -145,7 +146,10 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     defaults = _from_environment(
         taken={*in_file, *(key for key, value in (flags | own).items() if value is not None)}
     )
-    if not {"suite"} & {*in_file, *defaults} and not args.suite:
+    protocol = stated_options(
+        {**defaults, **in_file, **{k: v for k, v in (flags | own).items() if v is not None}}
+    )
+    if not {"suite"} & {*in_file, *defaults, *protocol} and not args.suite:
         flags["suite"] = chosen_suite(args, data_folder(args))
     config = make_config(flags | own, args.config, defaults)
     for line in config.doubts():

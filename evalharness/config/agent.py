@@ -13,9 +13,16 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
 from evalharness.config.option import Option, Part
 from evalharness.envs.base import MAX_TURNS, EnvSpec
+from evalharness.protocol.published import DEFAULT as DEFAULT_PROTOCOL
+from evalharness.protocol.published import Protocol, load_protocol
 
 
 class AgentConfig(Part):
+    protocol: Annotated[str | None, Option("NAME|FILE.yaml", later=True, model_only=True)] = None
+    """ask, read, sample and score as another group does: agent, turns, tasks and sampling come from it, and options
+    override it, which tables say (default: agentrefine; see: evalharness protocol list)"""
+    own_words: Annotated[bool, Option(later=True, model_only=True)] = False
+    """play the protocol in our wording, without its authors' prompt texts; tables say so"""
     agent: Annotated[
         str | None, Option("NAME|module:Class|FILE.py:Class", model_only=True, by_content=True)
     ] = None
@@ -39,6 +46,18 @@ class AgentConfig(Part):
     """worked examples in the prompt: 0 is none; above 1 where a family has more (default: as the prompt file has it)"""
     history_thinking: Annotated[Literal["strip", "keep"], Option(model_only=True)] = "strip"
     """whether a reply's reasoning stays in the conversation"""
+
+    @field_validator("protocol")
+    @classmethod
+    def _there_is_such_a_protocol(cls, said: str | None) -> str | None:
+        """What a run does anyway is no option of it: runs are known without."""
+        if said is None or said == DEFAULT_PROTOCOL:
+            return None
+        try:
+            load_protocol(said)
+        except UserError as error:
+            raise ValueError(str(error).removeprefix(f"--protocol {said}: ")) from None
+        return said
 
     @field_validator("perturb", mode="before")
     @classmethod
@@ -90,6 +109,16 @@ class AgentConfig(Part):
     @cached_property
     def chosen(self) -> ChosenAgent:
         return agent_named(self.agent or self.action_interface, self.agent_option)
+
+    @cached_property
+    def followed(self) -> Protocol | None:
+        """None: agentrefine, the default."""
+        return None if self.protocol is None else load_protocol(self.protocol)
+
+    @property
+    def texts(self) -> str | None:
+        """The protocol whose imported prompt texts the agent reads."""
+        return None if self.followed is None or self.own_words else self.followed.texts
 
     def agent_identity(self) -> dict[str, Any]:
         """Empty where `action_interface` says all."""

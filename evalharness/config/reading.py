@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from evalharness.base.errors import UserError
 from evalharness.base.settings import openai_hint, read_config
 from evalharness.config.option import Part
+from evalharness.config.protocol import with_protocol
 from evalharness.config.run import EXTERNAL_AGENT, RunConfig, problems
 
 P = TypeVar("P", bound=Part)
@@ -19,9 +20,11 @@ P = TypeVar("P", bound=Part)
 def make_config(
     flags: dict[str, Any], config_file: Path | None = None, defaults: Mapping[str, Any] | None = None
 ) -> RunConfig:
-    """Flags over file over `defaults` over those of the fields. Raises UserError naming the option that is wrong."""
-    values = {**(defaults or {}), **(read_config(config_file) if config_file else {})}
-    values |= {key: value for key, value in flags.items() if value is not None}
+    """Flags over file over what their protocol says over `defaults` over those of the fields. Raises UserError naming
+    the option that is wrong."""
+    given = read_config(config_file) if config_file else {}
+    given |= {key: value for key, value in flags.items() if value is not None}
+    values = with_protocol(given, defaults)
     if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
         values.pop("model", None)  # one that stands in a file is for other agents
     elif "model" not in values:

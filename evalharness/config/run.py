@@ -22,6 +22,7 @@ from evalharness.config.option import Part, option_of
 from evalharness.config.outside import OutsideConfig
 from evalharness.config.place import PlaceConfig
 from evalharness.config.policy import EXTERNAL, PolicyConfig
+from evalharness.config.protocol import changed_options, require_texts, with_protocol
 from evalharness.config.selection import SelectionConfig
 from evalharness.envs.base import MAX_TURNS
 from evalharness.protocol.prompt import Adaptation
@@ -55,6 +56,7 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.policy.is_external != (self.agent.chosen.name == EXTERNAL_AGENT):
             raise UserError("give --agent external --agent-option name=NAME, and no --model")
+        require_texts(self.agent.followed, own_words=self.agent.own_words)
         if self.outside.agent_command is not None and not self.policy.is_external:
             raise UserError("--agent-command is for --agent external")
         if self.policy.is_scripted and not (self.policy.is_external or self.agent.chosen.is_react):
@@ -80,7 +82,7 @@ class RunConfig:
                     f"no such option {name!r}{nearest(name, sorted(OPTIONS))}" for name in sorted(unknown)
                 )
             )
-        options = _with_policy_of_agent(options)
+        options = with_protocol(_with_policy_of_agent(options))
         parts: dict[str, Any] = {}
         wrong: list[str] = []
         for name, part in PARTS.items():
@@ -113,7 +115,11 @@ class RunConfig:
     @property
     def adaptation(self) -> Adaptation:
         """What the run changes about the prompt files; a script reads no prompt."""
-        return Adaptation() if self.policy.is_scripted else Adaptation(self.agent.system, self.agent.shots)
+        return (
+            Adaptation()
+            if self.policy.is_scripted
+            else Adaptation(self.agent.system, self.agent.shots, self.agent.texts)
+        )
 
     def identity(self) -> dict[str, Any]:
         """The part of the configuration that results depend on, as JSON data."""
@@ -124,17 +130,33 @@ class RunConfig:
             unset = option.later and data[name] == info.get_default(call_default_factory=True)
             if option.operational or option.by_content or (option.model_only and policy.is_scripted) or unset:
                 del data[name]
+        data.pop("own_words", None)  # said beside the protocol
         data["max_turns"] = self.agent.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
         if self.selection.questions is None:
             del data["questions"]
         if not policy.is_scripted:
-            data |= policy.sampling_fields() | self.agent.agent_identity()
+            data |= policy.sampling_fields() | self.agent.agent_identity() | self._protocol_identity()
         if policy.is_external:
             data |= self.agent.agent_identity()
         if policy.is_endpoint:
             # A server that comes back on another port is the same model: what it says of itself counts (served.py).
             data["model"] = "endpoint"
         return data
+
+    def _protocol_identity(self) -> dict[str, Any]:
+        """Empty for the default."""
+        if (protocol := self.agent.followed) is None:
+            return {}
+        said = {
+            "name": protocol.name,
+            "sha256": protocol.sha256,
+            "texts": self.agent.texts,
+            "own_words": protocol.texts is not None and self.agent.own_words,
+            "score": protocol.score,
+            "draw": None if protocol.draw is None else protocol.draw.games,
+            "changed": changed_options(protocol, self.options()),
+        }
+        return {"protocol": {name: value for name, value in said.items() if value not in (None, False, {})}}
 
     def doubts(self) -> list[str]:
         """What is allowed but probably a mistake, a line each."""
@@ -159,7 +181,9 @@ class RunConfig:
         # A limit of 30 that was asked for is another one than none where a family has less of its own.
         asked = {"asked_turns": MAX_TURNS} if self.agent.max_turns == MAX_TURNS else {}
         key = json.dumps({**self.identity(), "endpoint": endpoint, **asked}, sort_keys=True)
-        if self.agent.agent is not None and not self.policy.is_external:
+        if self.agent.followed is not None and not self.policy.is_scripted:
+            name += "-" + folder_name(self.agent.followed.name, "protocol")
+        elif self.agent.agent is not None and not self.policy.is_external:
             name += "-" + folder_name(self.agent.chosen.name, "agent")
         if self.agent.perturb is not None:
             name += "-" + re.sub(r"[^A-Za-z0-9+_-]+", "-", self.agent.perturb)[:40]

@@ -20,6 +20,7 @@ from evalharness.base.reading import read_bytes
 from evalharness.base.yaml_lines import parse_yaml, syntax_problem, value_problems
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 from evalharness.envs.surface import ActionSurface
+from evalharness.protocol.texts import ImportedTexts, imported_texts
 
 Message = dict[str, Any]
 """`{"role": "system" | "user" | "assistant" | "tool", "content": ...}`, as the chat completions API takes it."""
@@ -52,11 +53,15 @@ class Adaptation:
     system: str | None = None
     shots: int | None = None
     """Worked examples; None: as the file has them."""
+    texts: str | None = None
+    """The protocol whose imported texts an agent reads beside the file (`--protocol`)."""
 
     @classmethod
     def of(cls, config: Mapping[str, Any]) -> Adaptation:
         """Of a configuration as a run's identity holds it."""
-        return cls(config.get("system"), config.get("shots"))
+        protocol = config.get("protocol")
+        texts = protocol.get("texts") if isinstance(protocol, Mapping) else None
+        return cls(config.get("system"), config.get("shots"), texts)
 
 
 AS_WRITTEN = Adaptation()
@@ -81,6 +86,7 @@ class PromptFile(_Strict):
     _step: str = PrivateAttr("Thought: {thought}\nAction: {action}")
     """How a worked example writes a turn."""
     _shots: int | None = PrivateAttr(None)
+    _of_protocol: Mapping[str, Any] | None = PrivateAttr(None)
 
     environment: str
     system: str
@@ -105,9 +111,14 @@ class PromptFile(_Strict):
         comes from no file."""
         return self._sha256
 
-    def adapted(self, how: Adaptation) -> PromptFile:
-        """With another system message and another number of worked examples. It is another prompt then: its hash says
-        so."""
+    @property
+    def texts(self) -> Mapping[str, Any] | None:
+        """What another group's protocol words, imported from its authors; None: our wording."""
+        return self._of_protocol
+
+    def adapted(self, how: Adaptation, texts: ImportedTexts | None = None) -> PromptFile:
+        """With another system message, another number of worked examples, and with a protocol's `texts` beside it. It
+        is another prompt then: its hash says so."""
         if how == AS_WRITTEN:
             return self
         update: dict[str, Any] = {}
@@ -116,7 +127,9 @@ class PromptFile(_Strict):
             update = {"system": how.system, "variants": own}
         prompt = self.model_copy(update=update)
         prompt._shots = how.shots
-        said = json.dumps([self._sha256, how.system, how.shots])
+        of_protocol = [] if texts is None else [how.texts, texts.sha256]
+        prompt._of_protocol = None if texts is None else texts.texts
+        said = json.dumps([self._sha256, how.system, how.shots, *of_protocol])
         prompt._sha256 = hashlib.sha256(said.encode()).hexdigest()
         return prompt
 
@@ -175,8 +188,7 @@ class PromptFile(_Strict):
     ) -> list[Message]:
         """System and first user message; `surface` words the list of actions."""
         parts = [self.instruction_text(surface, max_turns), self.format_rules.strip()]
-        if self.example is not None:
-            shown = [self._worded(example) for example in (self.example, *self.more_examples)]
+        if shown := self.worked_examples():
             if len(shown) == 1:
                 parts.append(f"Here is an example.\n{shown[0]}")
             else:
@@ -187,6 +199,10 @@ class PromptFile(_Strict):
             {"role": "system", "content": self.system.strip()},
             {"role": "user", "content": "\n\n".join(part for part in parts if part)},
         ]
+
+    def worked_examples(self) -> list[str]:
+        """Those that are shown, as text."""
+        return [] if self.example is None else [self._worded(e) for e in (self.example, *self.more_examples)]
 
     def _worded(self, example: Example) -> str:
         lines = [f"Goal: {example.goal}", f"Observation: {example.observation}"]
@@ -292,4 +308,5 @@ def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptatio
     }
     if wrong := prompt.wrong_placeholders(slots):
         raise UserError(f"prompt file {path} is not usable: {'; '.join(wrong)} (see prompts/README.md)")
-    return prompt.adapted(adaptation)
+    texts = None if adaptation.texts is None else imported_texts(adaptation.texts, spec.family)
+    return prompt.adapted(adaptation, texts)

@@ -29,6 +29,8 @@ class FormatError(StrEnum):
     """A call of another tool than `act`, or without a command (`--action-interface tools`)."""
     ECHOED_OBSERVATION = "echoed_observation"
     """The reply begins with an observation, before its thought and action; that part is passed over."""
+    PROTOCOL_INVALID = "protocol_invalid"
+    """What another group's protocol calls invalid by its own rule, and carries out all the same (`--protocol`)."""
 
 
 @dataclass(frozen=True)

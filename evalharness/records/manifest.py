@@ -24,6 +24,25 @@ class AgentIdentity(Stored):
     """Of the file that its class is in; not there for agents of the harness."""
 
 
+class ProtocolIdentity(Stored):
+    """Which other group's protocol was followed."""
+
+    name: str
+    """As its file says."""
+    sha256: str
+    """Of its file."""
+    texts: str | None = None
+    """The protocol whose authors' prompt texts were read; their hash is in the hash of the prompts."""
+    own_words: bool = False
+    """Its authors' prompt texts were replaced by our wording."""
+    score: str
+    """`success` or `progress`: which rate is its own number."""
+    draw: Limit | None = None
+    """Games that it draws with repetition."""
+    changed: dict[str, Any] = Field(default={})
+    """Options that were not as it says -> what it says."""
+
+
 class RunOptions(Stored):
     """The options that results depend on, by the names of `config.yaml`; those named here and every other one."""
 
@@ -41,6 +60,8 @@ class RunOptions(Stored):
     """The perturbation of the action surface."""
     action_interface: str | None = None
     """`tools`; not there, or `react`: actions are a line of text."""
+    protocol: ProtocolIdentity | None = None
+    """Not there: the harness's own."""
     agent: AgentIdentity | None = None
     """Of agents other than `react` and `tools` without options."""
     limit: int | None = None
@@ -58,6 +79,26 @@ class RunOptions(Stored):
         if self.agent is None:
             return agent_named(self.action_interface or "react")
         return agent_recorded(self.agent.name, self.agent.version, self.agent.options, self.agent.code_sha256)
+
+    @property
+    def protocol_said(self) -> str | None:
+        """Name, whose words, and what the user said otherwise, as tables say it; None for the harness's own."""
+        if (protocol := self.protocol) is None:
+            return None
+        whole = self.to_json()
+        played = {
+            **whole,
+            **{f"agent_option.{k}": v for k, v in (whole.get("agent") or {}).get("options", {}).items()},
+        }
+        played["agent"] = self.agent_name
+        changed = [f"{name}={played.get(name)}, not {value}" for name, value in protocol.changed.items()]
+        marks = [*(["our wording"] if protocol.own_words else []), *changed]
+        return protocol.name + (f" ({'; '.join(marks)})" if marks else "")
+
+    @property
+    def played_as(self) -> str:
+        """What tables call it beside other runs: the protocol, else the agent."""
+        return self.agent_said if (said := self.protocol_said) is None else f"protocol {said}"
 
     @property
     def agent_said(self) -> str:

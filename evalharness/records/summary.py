@@ -8,7 +8,7 @@ from pydantic import Field
 
 from evalharness.records.cost import Cost, Prices, Tokens
 from evalharness.records.manifest import Draw, FamilyScoreNames
-from evalharness.records.stored import Count, Interval, Rate, Stored
+from evalharness.records.stored import Count, Interval, Limit, Rate, Stored
 
 SCHEMA = 1
 
@@ -266,6 +266,23 @@ class Performance(Stored):
     """Deaths and restarts of servers."""
 
 
+class ProtocolNumber(Stored):
+    """What another group's protocol counts, over the run's games, each once."""
+
+    score: str
+    """`success` or `progress`."""
+    rate: Rate
+    """Mean over the games."""
+    ci95: Interval
+    """95 % interval over games."""
+    games: Count
+    """Played, each counted once."""
+    drawn: Limit | None = None
+    """Games that the protocol draws with repetition."""
+    drawn95: Interval | None = None
+    """Where the rate of such a draw lies in 95 of 100 draws, of these very results."""
+
+
 class RunScores(Stored):
     """What the episodes of a run come to."""
 
@@ -291,6 +308,10 @@ class RunScores(Stored):
     """Tokens of a reply at most."""
     agent: str | None = None
     """Name and options of the agent; not there for `react`."""
+    protocol: str | None = None
+    """Another group's protocol: its name, whose words, what the user said otherwise."""
+    protocol_number: ProtocolNumber | None = None
+    """What that protocol's own way of counting makes of the run."""
     perturbation: str | None
     """Of the action surface; None: the environments' own words."""
     samples: Count

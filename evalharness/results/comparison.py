@@ -213,7 +213,7 @@ def _held_out_pairs(
 
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
-_OF_AGENTS = {"agent", "agent_option", "action_interface"}
+_OF_AGENTS = {"agent", "agent_option", "protocol", "action_interface"}
 
 
 def _notes(

@@ -93,8 +93,8 @@ class ScoredRun:
 
     @property
     def agent(self) -> str:
-        """Its name, and its options where it has some."""
-        return self.manifest.config.agent_said
+        """Its name, and its options where it has some; of another group's protocol what that is called."""
+        return self.manifest.config.played_as
 
     @property
     def titles(self) -> Mapping[str, str]:

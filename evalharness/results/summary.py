@@ -20,6 +20,7 @@ from evalharness.records.manifest import Manifest
 from evalharness.records.outside import Outside
 from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
 from evalharness.records.summary import SCHEMA, FamilyRow, OutsideAgent, Summary, Timing, TokenCounts
+from evalharness.results.protocol_number import protocol_number
 from evalharness.results.score import EpisodeScore, family_score, group_by_family, held_out_score
 from evalharness.results.task_range import TaskRange, family_range, load_ranges
 
@@ -108,6 +109,8 @@ def summary_of(
         "draw": manifest.draw,
         "first_tasks_only": config.limit,
         "agent": None if config.agent_said == "react" else config.agent_said,
+        "protocol": config.protocol_said,
+        "protocol_number": config.protocol and protocol_number(config.protocol, scores),
         "cost": timing.prices and cost_of(groups, timing.prices, timing.unfinished_tokens or Tokens()),
     }
     drawn: dict[str, Any] = (

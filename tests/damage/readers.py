@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet
+from foreign_protocols import verl_checkout
 from made_runs import make_run
 from refine_samples import clean_sample, erring_sample
 
@@ -20,6 +21,7 @@ from evalharness.base.paths import prompts_folder
 from evalharness.cli import main
 from evalharness.judge import judging, labels
 from evalharness.judge.draw import load_turns
+from evalharness.protocol.importer import import_texts
 from evalharness.records.answers import make_manifest
 from evalharness.records.summary import Timing
 from evalharness.results.summary import write_summary
@@ -171,6 +173,11 @@ READERS: Mapping[str, Reader] = {
     ),
     "config": _command("run", *_PLAYED, "--config", "config.yaml", files="config.yaml"),
     "run prompts": _command("run", *_PLAYED, "--model", "random", "--prompts", "prompts", files="prompts/babyai.yaml"),
+    "protocol": _command("protocol", "show", "protocol.yaml", files="protocol.yaml"),
+    "protocol import": _command("protocol", "import", "verl-agent", "theirs", files="theirs/*/*/*/*"),
+    "protocol conform": _command(
+        "protocol", "conform", "verl-agent", "--transcripts", "recorded", "--no-worlds", files="recorded/*"
+    ),
     "prompts show": _command("prompts", "show", "babyai", "--prompts", "prompts", files="prompts/babyai.yaml"),
     "sampling": _command(
         "run", *_PLAYED, "--model", NOBODY, "--model-name", "x", "--sampling", "generation_config.json",
@@ -201,6 +208,16 @@ READERS: Mapping[str, Reader] = {
 _STEP = {"action": "turn left", "obs": "a wall", "progress": 0.0, "done": False, "valid": True}
 _TRANSCRIPT = {
     "task": "nowhere", "id": 0, "goal": "g", "init_obs": "o", "steps": [_STEP, _STEP], "success": False, "seed": 3,
+}  # fmt: skip
+_VERL = {
+    "family": "alfworld", "task_description": "g", "init_obs": "o", "init_admissible": ["look"], "success": 0.0,
+    "settings": {"history_length": 2, "max_steps": 50}, "task": {"agentboard_id": 0},
+    "steps": [
+        {
+            "step": 1, "prompt": "p", "reply": "<action>look</action>", "projected_action": "look", "valid": 0,
+            "obs": "o", "admissible": ["look"], "done": False,
+        }
+    ],
 }  # fmt: skip
 _CHAT = {
     "messages": [
@@ -301,6 +318,9 @@ def _make_settings(folder: Path) -> None:
     (folder / "config.yaml").write_text(
         "model: random\nsuite: open\nmax-turns: 5\ntasks: babyai:0\nlabel: {size: '3', by: '${USER_NAME}'}\nseed: 1\n"
     )
+    shutil.copy(prompts_folder() / "protocols" / "verl-agent.yaml", folder / "protocol.yaml")
+    import_texts("verl-agent", verl_checkout(folder / "theirs"))
+    _lines(folder / "recorded" / "verl-agent-x.jsonl", _VERL)
     (folder / "prices.yaml").write_text("input: 1.5\noutput: 2\ninput_cache_read: 0.1\n")
     (folder / "exceptions.yaml").write_text(
         "babyai:\n- name: walls\n  reason: other words\n  fields: [observation]\n"
@@ -317,7 +337,9 @@ def _make_settings(folder: Path) -> None:
     (folder / "system.txt").write_text("You are a player.\n")
     (folder / "template.jinja").write_text("{% for m in messages %}{{ m['content'] }}{% endfor %}\n")
     shutil.copytree(
-        prompts_folder(), folder / "prompts", ignore=shutil.ignore_patterns("refine", "judge", "*.md")
+        prompts_folder(),
+        folder / "prompts",
+        ignore=shutil.ignore_patterns("refine", "judge", "protocols", "*.md"),
     )
     shutil.copytree(prompts_folder() / "refine", folder / "refine-prompts")
     shutil.copytree(prompts_folder() / "judge", folder / "judge-prompts")

@@ -41,11 +41,14 @@ async def conform(
     transcripts: Sequence[Transcript],
     data: Path,
     *,
+    suite: str = "agentboard",
+    shown: Callable[[str], str] = str,
     workers: int,
     progress: Callable[[], None] = lambda: None,
 ) -> FamilyResult:
-    """Replay one family's transcripts; `progress` is called after each. Raises UserError when data is missing."""
-    tasks = {task.index: task for task in family_tasks(spec, "agentboard", data, 0)}
+    """Replay one family's transcripts; `shown` makes of our observations what the recording has. `progress` is called
+    after each. Raises UserError when data is missing."""
+    tasks = {task.index: task for task in family_tasks(spec, suite, data, 0)}
     for transcript in transcripts:
         if transcript.index not in tasks:
             raise UserError(f"{transcript.source}: {spec.family} has no task {transcript.index}")
@@ -66,7 +69,7 @@ async def conform(
                         await worker.close()
                         worker = WorkerProcess(spec, data, None)
                     check = ReplayCheck(transcripts[number], tolerance)
-                    await _replay(RemoteEnvironment(worker, 0), task_of(transcripts[number]), check)
+                    await _replay(RemoteEnvironment(worker, 0), task_of(transcripts[number]), check, shown)
                     if not worker.broken or check.ended:
                         break
                 checks[number] = check
@@ -83,16 +86,18 @@ async def conform(
     return FamilyResult(spec.family, [check for check in checks if check is not None])
 
 
-async def _replay(environment: RemoteEnvironment, task: Task, check: ReplayCheck) -> None:
+async def _replay(
+    environment: RemoteEnvironment, task: Task, check: ReplayCheck, shown: Callable[[str], str]
+) -> None:
     number = None
     try:
         goal, observation, _ = await environment.reset(task)
-        check.reset(goal, observation)
+        check.reset(goal, shown(observation))
         recorded = check.transcript.initial_observation
         for number, step in enumerate(check.transcript.steps):
             action = check.tolerance.same_choice(step.action, recorded, observation)
             observation, terminated, info = await environment.step(action)
-            check.step(number, observation, terminated, info)
+            check.step(number, shown(observation), terminated, info)
             recorded = step.observation
     except WorkerError as error:
         check.crash(number, str(error))

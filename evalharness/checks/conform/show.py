@@ -38,7 +38,7 @@ def show(
             Text(title + (f"; the first difference of {len(shown)} of them:" if shown else ""), style="bold")
         )
         for difference in shown:
-            console.print(_mismatch(difference), soft_wrap=True)
+            console.print(mismatch_text(difference), soft_wrap=True)
 
 
 def _table(results: Mapping[str, FamilyResult]) -> Table:
@@ -91,7 +91,7 @@ def _names(fields: Iterable[str]) -> str:
     return ", ".join(fields).replace("_", " ")
 
 
-def _mismatch(mismatch: Mismatch) -> Text:
+def mismatch_text(mismatch: Mismatch) -> Text:
     transcript = mismatch.transcript
     where = f"{transcript.source} (id {transcript.index}, {transcript.script})"
     at = "" if mismatch.step is None else f" step {mismatch.step}, action {_safe(mismatch.action)}"

@@ -110,7 +110,14 @@ def _notes(manifest: Manifest, specs: Mapping[str, EnvSpec]) -> list[str]:
     notes = []
     how = Adaptation.of(manifest.options)
     for family, sha in sorted(manifest.identity.prompts_sha256.items()):
-        if family in specs and load_prompt(specs[family], adaptation=how).sha256 != sha:
+        if family not in specs:
+            continue
+        try:
+            at_hand = load_prompt(specs[family], adaptation=how).sha256 == sha
+        except UserError as error:  # texts of another group's protocol, which this machine lacks
+            notes.append(f"{specs[family].title}: {error}")
+            continue
+        if not at_hand:
             notes.append(f"{specs[family].title}: played with a prompt file that is not at hand")
     recorded = manifest.sessions[-1].packages
     for name, then in sorted((recorded or {}).items()):

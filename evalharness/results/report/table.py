@@ -21,6 +21,7 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     found = [
         f"model {printable(str(summary.model.get('name')), single_line=True)} · suite {summary.suite} · "
         + (f"agent {printable(summary.agent, single_line=True)} · " if summary.agent else "")
+        + (f"protocol {printable(summary.protocol, single_line=True)} · " if summary.protocol else "")
         + (f"perturbation {summary.perturbation} · " if summary.perturbation else "")
         + f"{_at_most(summary)} · {summary.turns} turns played"
         + (f" in {duration(summary.wall_s)}" if summary.sessions == 1 and summary.wall_s is not None else "")
@@ -37,6 +38,7 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         found.append(
             f"{titles.get(family, family)}: {draw.tasks} tasks drawn from the suite with seed {draw.seed}"
         )
+    found += _protocol_lines(summary)
     found += _figures(summary, titles)
     found += _trials(summary, titles)
     found += format_error_lines(summary)
@@ -80,6 +82,24 @@ def _outside_lines(summary: Summary) -> list[str]:
         were = "episode was" if again == 1 else "episodes were"
         lines.append(f"{again} {were} given to an agent again after a failure of infrastructure")
     return [printable(line, single_line=True) for line in lines]
+
+
+def _protocol_lines(summary: Summary) -> list[str]:
+    """The number that another group's protocol would report, and how its draw would change it."""
+    if (number := summary.protocol_number) is None:
+        return []
+    low, high = number.ci95
+    lines = [
+        f"the protocol's own number: {number.score} {percent(number.rate)} "
+        f"[{percent(low)}, {percent(high)}], {number.games} games, each counted once"
+    ]
+    if number.drawn is not None and number.drawn95 is not None:
+        least, most = number.drawn95
+        lines.append(
+            f"the original draws {number.drawn} games with repetition: with these results 95 of 100 such draws give "
+            f"{percent(least)} to {percent(most)}"
+        )
+    return lines
 
 
 def format_error_lines(summary: Summary) -> list[str]:

@@ -151,5 +151,6 @@ def _generation(manifest: Manifest, group: str) -> dict[str, Any]:
         "seed": config.get("seed"),
         "perturbation": config.get("perturb"),
         "agent": manifest.config.agent_said,
+        "protocol": manifest.config.protocol_said,
     }
     return {"generation_args": args, "additional_details": strings(details)}

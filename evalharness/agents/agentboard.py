@@ -1,0 +1,149 @@
+"""`agentboard`: AgentBoard's act-only agent (VanillaAgent). One user message holds everything, history included.
+
+Facts from agentboard/agents/vanilla_agent.py at commit bb7255e: `make_prompt` (messages), and
+`action_parser_for_special_llms` (reading a reply), which is always on. Compared to the letter by
+`evalharness protocol conform agentboard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from evalharness.agents.base import Agent, AgentOptions, ContextFullError, EpisodeStart, Request, Said
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.react import ParsedReply
+
+_HELP = "You should use the following commands for help when your action cannot be understood: "
+
+
+class AgentBoardOptions(AgentOptions):
+    memory: int = Field(default=100, ge=1, le=10_000)
+    """how many of the last entries are shown; an observation is one, an action is one"""
+    stop: bool = True
+    """end a reply at its first line's end, as for models of OpenAI; their vLLM models had no stop sequence"""
+
+
+class AgentBoardAgent(Agent):
+    """System text and one user message a turn: instruction, examples, goal, two lines of help, and the last entries of
+    the history. Any reply has an action, maybe an empty one."""
+
+    name: ClassVar[str] = "agentboard"
+    Options: ClassVar[type[AgentOptions]] = AgentBoardOptions
+
+    def start(self, episode: EpisodeStart) -> None:
+        self._system, self._fixed = _fixed_part(episode)
+        self._noted = _NOTED[str((episode.prompt.texts or {}).get("noted", ""))]
+        self._entries = [f"Observation: {episode.observation}"]
+        self._left_out = 0
+        self._action = ""
+
+    def request(self) -> Request:
+        assert isinstance(self.options, AgentBoardOptions)
+        first = max(self._left_out, len(self._entries) - self.options.memory)
+        content = self._fixed + "\n".join(self._entries[first:]) + "\nAction: "
+        messages: list[Message] = [
+            {"role": "system", "content": self._system},
+            {"role": "user", "content": content},
+        ]
+        return Request(messages, stop=("\n",) if self.options.stop else ())
+
+    def read(self, said: Said) -> ParsedReply | None:
+        self._action = action_in(said.text)
+        return ParsedReply("", self._action, said.text.strip(), (), said.reasoning)
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
+        self._entries += [f"Action: {self._noted(self._action)}", f"Observation: {observation}"]
+
+    def correction(self, parsed: ParsedReply) -> str:
+        return ""  # every reply has an action
+
+    def shorten(self) -> int:
+        """The oldest entry goes, so that the history may begin with an action."""
+        assert isinstance(self.options, AgentBoardOptions)
+        first = max(self._left_out, len(self._entries) - self.options.memory)
+        # The original drops entries without end where the rest is still too long.
+        if first >= len(self._entries):
+            raise ContextFullError
+        self._left_out = first + 1
+        return 1
+
+
+def action_in(reply: str) -> str:
+    """As the original reads it: what follows a colon in the first line that speaks of an action, else the reply; of
+    that the first line, without outer white space, quotes and slashes."""
+    found = reply
+    if "action" in reply.lower():
+        lines = reply.split("\n")
+        for number, line in enumerate(lines):
+            if "next action" in line and ":" in line:
+                found = next((later for later in lines[number + 1 :] if later), found)
+            if line.split(":")[0].lower().endswith("with action input"):
+                found = line
+                break
+            if "action" in line.lower() and ":" in line:
+                rest = line.split(":", 1)[1]
+                if rest:
+                    found = rest
+                    break
+            if "action" in line.lower() and "is to" in line:
+                rest = line.split("is to")[1]
+                if rest:
+                    found = rest
+                    break
+    if not found.strip():
+        found = reply.split("\n")[0]
+    return found.strip().strip("'/").split("\n")[0]
+
+
+def _with_put(action: str) -> str:
+    """ALFWorld: `put X in Y` as `put X in/on Y`, no final period."""
+    action = action.strip()
+    if "put" in action:
+        if " in " in action:
+            action = action.replace(" in ", " in/on ")
+        elif " on " in action:
+            action = action.replace(" on ", " in/on ")
+    return action.removesuffix(".").strip()
+
+
+def _cut(action: str) -> str:
+    """Interactive fiction: up to the first comma or period, at most twenty words."""
+    return " ".join(action.split(",")[0].split(".")[0].split()[:20])
+
+
+_NOTED: Mapping[str, Callable[[str], str]] = {
+    "": lambda action: action,
+    "put": _with_put,
+    "cut": _cut,
+}
+"""What its task loops make of an action before they carry it out and write it into the history."""
+
+
+def _fixed_part(episode: EpisodeStart) -> tuple[str, str]:
+    """System text, and the user message before its history."""
+    prompt, texts = episode.prompt, episode.prompt.texts
+    examples: list[str]
+    if texts is None:
+        system = prompt.system.strip()
+        instruction = prompt.instruction_text(episode.actions, episode.max_turns)
+        examples = prompt.for_format("", "Action: {action}").worked_examples()
+        inventory = True
+    else:
+        own: Any = texts.get(episode.kind, texts)
+        system, instruction = str(own["system_msg"]), str(own["instruction"])
+        listed = own["examples"]
+        if isinstance(listed, dict):
+            listed = "".join(listed.get(episode.kind, []))  # ALFWorld's are in pieces
+        examples = [listed] if isinstance(listed, str) else list(listed)
+        inventory = bool(texts.get("inventory", True))
+    parts = [instruction]
+    if examples:
+        parts.append("\nHere are examples:\n" + "".join(f"{example}\n" for example in examples))
+    parts.append(f"You should perform actions to accomplish the goal: {episode.goal}\n")
+    parts.append(f"{_HELP}check valid actions\n")
+    if inventory:
+        parts.append(f"{_HELP}inventory\n")
+    return system, "".join(parts)

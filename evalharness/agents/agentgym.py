@@ -1,0 +1,109 @@
+"""`agentgym`: AgentGym's ReAct format, a chat that only grows, opened by an instruction and the model's "OK".
+
+Facts from agentenv/ at commit 3ef9235: controller/task.py (messages), controller/utils.py and envs/*.py (reading a
+reply). Compared to the letter by `evalharness protocol conform agentgym`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar, Literal
+
+from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, Request, Said
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.react import FormatError, ParsedReply
+
+_END = "</s>"
+_LABEL = "Action:"
+_LINE = re.compile(r"Action:\s*(.*?)(?=\n|$)", re.DOTALL)
+_ARRIVAL = "You arrive at loc "
+_TITLE = "-= Welcome to TextWorld, ALFRED! =-\n\n"
+_FORMAT = (
+    "\n\nWrite each answer in this form:\nThought:\nwhat you think\n\nAction:\nyour next action, one line\n"
+)
+_OK = "OK. I will do that."
+
+
+class AgentGymOptions(AgentOptions):
+    reading: Literal["last", "line"] = "last"
+    """last: the action is all that follows the last `Action:`; line: one line, a second action is refused, and other
+    characters than letters, digits, commas and spaces are left out (its BabyAI)"""
+    list_actions: bool = False
+    """the first observation lists the available actions (its ALFWorld)"""
+
+
+class AgentGymAgent(Agent):
+    """Instruction, "OK", first observation, then every reply and observation. Any reply has an action, maybe an empty
+    one."""
+
+    name: ClassVar[str] = "agentgym"
+    Options: ClassVar[type[AgentOptions]] = AgentGymOptions
+    options: AgentGymOptions
+    appends: ClassVar[bool] = True
+
+    def wants_valid_actions(self) -> bool:
+        return self.options.list_actions
+
+    def start(self, episode: EpisodeStart) -> None:
+        prompt = episode.prompt
+        texts: Any = prompt.texts
+        if texts is None:
+            parts = prompt.system.strip(), prompt.instruction_text(episode.actions, episode.max_turns)
+            opening, answer = "\n\n".join(filter(None, parts)) + _FORMAT, _OK
+            self._refusal = "Give one action in an answer."
+        else:
+            opening, answer = str(texts["instruction"]), str(texts["answer"])
+            self._refusal = str(texts.get("refusal", ""))
+        self._messages: list[Message] = [
+            {"role": "user", "content": opening},
+            {"role": "assistant", "content": answer},
+            {"role": "user", "content": self._first(episode)},
+        ]
+        self._reply = ""
+
+    def _first(self, episode: EpisodeStart) -> str:
+        observation = episode.observation
+        if observation.startswith(_TITLE):
+            observation = "\n".join(observation.split("\n\n")[1:])
+        elif self.options.reading == "line":
+            observation = f"Your goal: {episode.goal}\n{observation}"
+        else:
+            observation = f"{episode.goal}\n{observation}"
+        if self.options.list_actions and episode.valid_actions is not None:
+            observation += f"\nAVAILABLE ACTIONS: {','.join(episode.valid_actions)}"
+        return observation
+
+    def request(self) -> Request:
+        return Request(self._messages)
+
+    def read(self, said: Said) -> ParsedReply | None:
+        self._reply = said.text
+        thought = said.text.partition(_LABEL)[0].strip().removeprefix("Thought:").strip()
+        action = self._action(said.text)
+        errors = (FormatError.SEVERAL_ACTIONS,) if action is None else ()
+        return ParsedReply(thought, action, said.text.strip(), errors, said.reasoning)
+
+    def _action(self, reply: str) -> str | None:
+        if self.options.reading == "line":
+            found = _LINE.findall(reply)
+            if len(found) > 1:
+                return None
+            return " ".join(re.sub(r"[^A-Za-z0-9, ]+", "", found[0] if found else "").split())
+        if reply.endswith(_END):
+            reply = reply[:-5]  # one character too many, as in the original
+        return reply.rpartition(_LABEL)[2].strip() if _LABEL in reply else ""
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
+        observation = without_arrival(observation)
+        self._messages += [
+            {"role": "assistant", "content": self._reply},
+            {"role": "user", "content": observation},
+        ]
+
+    def correction(self, parsed: ParsedReply) -> str:
+        return self._refusal
+
+
+def without_arrival(observation: str) -> str:
+    """ALFWorld's "You arrive at loc 3." is left out, as its server does."""
+    return observation[observation.find(". ") + 2 :] if observation.startswith(_ARRIVAL) else observation

@@ -1,0 +1,120 @@
+"""`tales`: the agents of TALES, `zero-shot` and `react`.
+
+Facts from tale-suite at commit fdbdf2b: agents/llm.py and agents/react.py (messages), benchmark.py (more than one
+line). Compared to the letter by `evalharness protocol conform tales`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from pydantic import Field
+
+from evalharness.agents.base import ACT, Agent, AgentOptions, ContextFullError, EpisodeStart, Request, Said
+from evalharness.agents.texts import filled
+from evalharness.protocol.prompt import Message
+from evalharness.protocol.react import FormatError, ParsedReply
+
+_TASK = "Task Description:\n"
+_ONE_ACTION = "The game only allows one action per step."
+_OWN = {
+    "system": "You play a game of text. Reach its goal, or its highest score. Answer with one short command, such as "
+    "`go north`, and nothing else.",
+    "truncated": "(Only the last {limit} steps are shown.)\n> ",
+    "question": "// Think step by step: what should be done next?\n",
+    "prompt": "// Now give the command, in one line.\n> ",
+}
+"""Our wording of its four texts."""
+
+
+class TalesOptions(AgentOptions):
+    think: bool = False
+    """its `react`: a further call before each action, whose answer is not kept"""
+    conversation: bool = True
+    """false: all turns are merged into one user message"""
+    context_limit: int | None = Field(default=None, ge=1)
+    """only the last so many steps; a line takes the place of the oldest observation kept"""
+    think_tokens: int = Field(default=1024, ge=1)
+    """of the further call"""
+
+
+class TalesAgent(Agent):
+    """System text, then a chat of observations and bare commands. A reply of more than one line costs a step, and the
+    game does not see it."""
+
+    name: ClassVar[str] = "tales"
+    Options: ClassVar[type[AgentOptions]] = TalesOptions
+    options: TalesOptions
+
+    def start(self, episode: EpisodeStart) -> None:
+        kind = "react" if self.options.think else "zero_shot"
+        texts: Any = episode.prompt.texts
+        self._texts: dict[str, str] = _OWN if texts is None else texts[kind]
+        self._past: list[tuple[str, str]] = []
+        told = _tells_goal(episode)
+        self._observation = episode.observation if told else f"{_TASK}{episode.goal}\n\n{episode.observation}"
+        self._limit = self.options.context_limit
+        self._thought: str | None = None
+        self._action = ""
+
+    def request(self) -> Request:
+        if not self.options.think:
+            return Request(self._messages([f"{self._observation}\n> "]))
+        question = self._texts["question"]
+        if self._thought is None:
+            asked = self._messages([self._observation, question])
+            return Request(asked, purpose="think", max_tokens=self.options.think_tokens)
+        answered = [self._observation, question, None, self._texts["prompt"]]
+        return Request(self._messages(answered, f"{self._thought}\n"), purpose=ACT)
+
+    def _messages(self, now: Sequence[str | None], thought: str = "") -> list[Message]:
+        """`now`: the user's parts of this step, None where the thought goes."""
+        parts = [("system", self._texts["system"])]
+        limit = self._limit or len(self._past) + 1
+        for number, (seen, did) in enumerate(self._past[-limit:]):
+            cut = len(self._past) >= limit and number == 0
+            parts.append(("user", filled(self._texts["truncated"], limit=limit) if cut else f"{seen}\n> "))
+            parts.append(("assistant", f"{did}\n"))
+        parts += [("assistant", thought) if part is None else ("user", part) for part in now]
+        messages: list[Message] = []
+        for role, content in parts:
+            if messages and messages[-1]["role"] == role:
+                messages[-1] = {"role": role, "content": f"{messages[-1]['content']}\n\n{content}"}
+            else:
+                messages.append({"role": role, "content": content})
+        if not self.options.conversation:
+            whole = "".join(message["content"] for message in messages[1:])
+            messages = [messages[0], {"role": "user", "content": whole}]
+        return messages
+
+    def read(self, said: Said) -> ParsedReply | None:
+        text = said.text.strip()
+        if self.options.think and self._thought is None:
+            self._thought = text
+            return None
+        thought, self._thought = self._thought or "", None
+        self._action = text
+        if "\n" in text:
+            return ParsedReply(thought, None, text, (FormatError.SEVERAL_ACTIONS,), said.reasoning)
+        return ParsedReply(thought, text, text, (), said.reasoning)
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
+        self._past.append((self._observation, self._action))
+        self._observation = observation
+
+    def correction(self, parsed: ParsedReply) -> str:
+        return _ONE_ACTION
+
+    def shorten(self) -> int:
+        """Half of the steps, as its `--context-limit` would leave them out."""
+        kept = min(self._limit or len(self._past), len(self._past))
+        if kept < 2:
+            raise ContextFullError
+        self._limit = kept // 2
+        return kept - self._limit
+
+
+def _tells_goal(episode: EpisodeStart) -> bool:
+    """Whether the world says itself what to do, or has nothing to say but its score."""
+    return not episode.goal or episode.goal in episode.observation

@@ -1,0 +1,96 @@
+"""`verl-agent`: how verl-agent (GiGPO) asks a model at validation on ALFWorld.
+
+Facts from agent_system/environments at commit 8ca3a46: env_manager.py (messages), memory.py (history), projection.py
+(reading a reply). Compared to the letter by `evalharness protocol conform verl-agent`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import ClassVar
+
+from pydantic import Field
+
+from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, Request, Said
+from evalharness.agents.texts import filled, text_of
+from evalharness.protocol.react import FormatError, ParsedReply
+
+_CHINESE = re.compile("[\u4e00-\u9fff]")
+_THOUGHT = re.compile(r"<think>(.*?)</think>", re.DOTALL)
+_OPEN, _CLOSE = "<action>", "</action>"
+_WITHOUT_TAGS = 30
+"""Characters at the end of a reply without tags that are carried out."""
+_RULES = (
+    "First think, inside <think> and </think>. Then choose one of the possible actions and write it inside <action> "
+    "and </action>."
+)
+FIRST = (
+    "{instruction}\n\nYou see: {current_observation}\nPossible actions: [{admissible_actions}].\n\n" + _RULES
+)
+LATER = (
+    "{instruction}\n\nTask: {task_description}\nSteps taken: {step_count}. The last {history_length} observations and "
+    "actions: {action_history}\nStep {current_step}. You see: {current_observation}\nPossible actions: "
+    "[{admissible_actions}].\n\n" + _RULES
+)
+
+
+class VerlAgentOptions(AgentOptions):
+    history: int = Field(default=2, ge=0, le=1000)
+    """how many of the last observations, each with the action that was read, are shown before the present one"""
+
+
+class VerlAgent(Agent):
+    """One user message a step: the last observations and actions, the present observation, all admissible actions. A
+    reply without tags is carried out, too: its last 30 characters. A reply that this protocol calls invalid
+    (`protocol_invalid`) is carried out all the same."""
+
+    name: ClassVar[str] = "verl-agent"
+    Options: ClassVar[type[AgentOptions]] = VerlAgentOptions
+    needs_valid_actions: ClassVar[bool] = True
+
+    def start(self, episode: EpisodeStart) -> None:
+        self.episode = episode
+        self._past: list[tuple[str, str]] = []
+        """(observation, the action that was read then)"""
+        self._observation, self._valid = episode.observation, episode.valid_actions or ()
+        self._action = ""
+
+    def request(self) -> Request:
+        assert isinstance(self.options, VerlAgentOptions)
+        past, episode = self._past, self.episode
+        shown = past[len(past) - self.options.history :] if len(past) > self.options.history else past
+        name, own = ("first", FIRST) if not past or not self.options.history else ("later", LATER)
+        pairs = enumerate(shown, len(past) - len(shown) + 1)
+        content = filled(
+            text_of(episode.prompt.texts, name, own),
+            instruction=episode.prompt.instruction_text(episode.actions, episode.max_turns),
+            task_description=episode.goal,
+            step_count=len(past),
+            history_length=len(shown),
+            action_history="\n".join(
+                f"[Observation {n}: '{seen}', Action {n}: '{did}']" for n, (seen, did) in pairs
+            ),
+            current_step=len(past) + 1,
+            current_observation=self._observation,
+            admissible_actions="\n ".join(f"'{action}'" for action in self._valid if action != "help"),
+        )
+        return Request([{"role": "user", "content": content}])
+
+    def read(self, said: Said) -> ParsedReply | None:
+        text = f"<think>{said.reasoning}</think>{said.text}" if said.reasoning else said.text
+        lower = text.lower()
+        start, end = lower.find(_OPEN), lower.find(_CLOSE)
+        tagged = start >= 0 and end >= 0
+        # Tags in the other order leave an empty action, which counts as valid.
+        self._action = lower[start + len(_OPEN) : end].strip() if tagged else lower[-_WITHOUT_TAGS:]
+        valid = tagged and "<think>" in text and "</think>" in text and not _CHINESE.search(text)
+        thought = "\n".join(part.strip() for part in _THOUGHT.findall(said.text))
+        errors = () if valid else (FormatError.PROTOCOL_INVALID,)
+        return ParsedReply(thought, self._action, said.text.strip(), errors, said.reasoning)
+
+    def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
+        self._past.append((self._observation, self._action))
+        self._observation, self._valid = observation, valid_actions or ()
+
+    def correction(self, parsed: ParsedReply) -> str:
+        return ""  # every reply has an action

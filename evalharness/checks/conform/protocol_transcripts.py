@@ -1,0 +1,321 @@
+"""Games recorded from the originals of other groups' protocols, one JSON object a line: what was sent, what was said,
+what was read, what the world answered. Each original's recording has a form of its own; here they become one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.reading import parse_json, read_text
+from evalharness.checks.conform.transcripts import Step, Transcript
+from evalharness.protocol.prompt import Message
+
+Sent = Callable[[list[Message]], bool]
+"""Whether messages are those that the original sent."""
+
+
+@dataclass(frozen=True)
+class RecordedCall:
+    sent: Sent
+    reply: str
+
+
+@dataclass(frozen=True)
+class RecordedStep:
+    calls: tuple[RecordedCall, ...]
+    """The last one's reply is read for the action."""
+    action: str | None
+    """As the original read it; None: it refused the reply, and the world was not asked."""
+    valid: bool | None
+    """By the protocol's own rule; None where it has none."""
+    observation: str
+    valid_actions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class RecordedGame:
+    family: str
+    kind: str
+    options: Mapping[str, Any]
+    """Of the agent."""
+    goal: str
+    observation: str
+    valid_actions: tuple[str, ...]
+    steps: tuple[RecordedStep, ...]
+    source: str
+    most_words: int | None = None
+    """Words of a request at most: the recorders' stand-in for tokens. None: no limit was met."""
+    replay: Transcript | None = None
+    """The same game as its world answered; None where that was replayed from elsewhere."""
+    suite: str = "unwrapped"
+    success: bool | None = None
+    """The protocol's verdict."""
+
+
+@dataclass(frozen=True)
+class RecordedReading:
+    """A reply, and what the original made of it."""
+
+    family: str
+    options: Mapping[str, Any]
+    reply: str
+    action: str | None
+    source: str
+
+
+@dataclass(frozen=True)
+class Recording:
+    games: tuple[RecordedGame, ...]
+    readings: tuple[RecordedReading, ...]
+    left_out: Mapping[str, int]
+    """What is not compared -> how many records of it there are."""
+
+
+def _equal(*wanted: Message) -> Sent:
+    return lambda messages: (
+        [(m["role"], m["content"]) for m in messages] == [(m["role"], m["content"]) for m in wanted]
+    )
+
+
+def _user(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def _hashed(sha256: str) -> Sent:
+    return lambda messages: (
+        hashlib.sha256(json.dumps(messages, ensure_ascii=False).encode()).hexdigest() == sha256
+    )
+
+
+def _replay(
+    row: Mapping[str, Any],
+    source: str,
+    first: str,
+    steps: list[Step],
+    *,
+    success: bool | None,
+    index: int = 0,
+) -> Transcript:
+    """Its goal is not compared: a protocol shows it, or not, in words of its own."""
+    return Transcript(row["family"], index, "", None, first, success, tuple(steps), row, source)
+
+
+def _step(row: Mapping[str, Any], action: str, done: bool | None, observation: str | None = None) -> Step:
+    return Step(action, row["obs"] if observation is None else observation, None, done, None, row)
+
+
+def _verl_agent(row: dict[str, Any], source: str) -> RecordedGame:
+    steps = [
+        RecordedStep(
+            (RecordedCall(_equal(_user(step["prompt"])), step["reply"]),),
+            step["projected_action"],
+            bool(step["valid"]),
+            step["obs"],
+            tuple(step["admissible"]),
+        )
+        for step in row["steps"]
+    ]
+    most = row["settings"]["max_steps"]
+    # Its world says that a game is over at its last step; with us the run's limit does.
+    played = [
+        _step(step, step["projected_action"], step["done"] if step["step"] < most else None)
+        for step in row["steps"]
+    ]
+    whole = row["settings"].get("driver_step_cap", most) >= most
+    success = bool(row["success"]) if whole else None
+    replay = _replay(
+        row, source, row["init_obs"], played, success=success, index=row["task"]["agentboard_id"]
+    )
+    return RecordedGame(
+        "alfworld", "", {"history": row["settings"]["history_length"]}, row["task_description"], row["init_obs"],
+        tuple(row["init_admissible"]), tuple(steps), source, success=success,
+        replay=None if "game_text" in row["settings"] else replay,
+    )  # fmt: skip
+
+
+def _agentboard(row: dict[str, Any], source: str) -> RecordedGame:
+    settings = row["settings"]
+    steps = []
+    for step in row["steps"]:
+        # The strings of its vLLM models are made by templates of its own: what is compared is what goes into them.
+        system = step["call"].get("system")
+        steps.append(
+            RecordedStep(
+                (RecordedCall(_system_and_user(system, step["prompt"]), step["reply_after_stop"]),),
+                step["agent_action"],
+                None,
+                step["obs"],
+                (),
+            )
+        )
+    family = {"scienceworld": "sciworld"}.get(row["family"], row["family"])
+    kind = settings.get("alfworld_examples_key") or row["task"].get("subtask", "")
+    most = settings["llm_config"]["context_length"] - settings["llm_max_tokens"]
+    return RecordedGame(
+        family, kind, {"memory": settings["memory_size"]}, row["goal"], row["init_obs"], (), tuple(steps), source,
+        most_words=most if settings["forced_cut"] else None,
+    )  # fmt: skip
+
+
+def _system_and_user(system: str | None, user: str) -> Sent:
+    def sent(messages: list[Message]) -> bool:
+        [first, last] = messages
+        return bool((system is None or first["content"] == system) and last["content"] == user)
+
+    return sent
+
+
+def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
+    if not row["settings"]["action_format"].startswith("react"):
+        return None
+    replay: Transcript | None
+    family, roles = row["family"], {"human": "user", "gpt": "assistant"}
+    # Its local agent keeps another form of the same conversation, and fills a chat template with it.
+    said: list[Message] = [
+        {"role": roles[m["from"]], "content": m["value"]} if "from" in m else m for m in row["conversation"]
+    ]
+    steps = []
+    played = []
+    for number, step in enumerate(row["steps"]):
+        steps.append(
+            RecordedStep(
+                (RecordedCall(_equal(*said[: 3 + 2 * number]), step["reply"]),),
+                step["sent_action"],
+                None,
+                step["obs"],
+                tuple(step.get("available_actions", ())),
+            )
+        )
+        if step["sent_action"] is not None:
+            played.append(_step(step, step["sent_action"], step["done"]))
+    first = said[2]["content"]
+    by_family: dict[str, dict[str, Any]] = {"alfworld": {"list_actions": True}, "babyai": {"reading": "line"}}
+    options, replay = by_family.get(family, {}), None
+    room, _, listed = first.partition("\nAVAILABLE ACTIONS: ")
+    if family == "alfworld":
+        room, _, goal = room.partition("\nYour task is to: ")
+        opening = f"-= Welcome to TextWorld, ALFRED! =-\n\n{room}\n\nYour task is to: {goal}"
+        replay = _replay(
+            row, source, opening, played, success=row["success"], index=row["task"]["agentboard_id"]
+        )
+        return RecordedGame(
+            family, "", options, goal, opening, tuple(listed.split(",")), tuple(steps), source,
+            success=row["success"], replay=replay,
+        )  # fmt: skip
+    goal, _, opening = first.partition("\n")
+    goal = goal.removeprefix("Your goal: ") if family == "babyai" else goal
+    if family == "sciworld":
+        index = row["task"]["data_idx"]
+        replay = _replay(row, source, opening, played, success=row["success"], index=index)
+    return RecordedGame(
+        family, "", options, goal, opening, (), tuple(steps), source, success=row["success"], replay=replay,
+        suite="agentgym",
+    )  # fmt: skip
+
+
+def _tales(row: dict[str, Any], source: str) -> RecordedGame:
+    settings, calls = row["settings"], [
+        RecordedCall(_hashed(call["messages_sha256"]), call["reply"]) for call in row["calls"]
+    ]  # fmt: skip
+    think = settings["agent"] == "react"
+    each = 2 if think else 1
+    observed = [step["Observation"] for step in row["steps"]]
+    steps, played = [], []
+    for number, step in enumerate(row["steps"]):
+        action = step["Action"]
+        after = observed[number + 1] if number + 1 < len(observed) else step["Feedback"]
+        steps.append(
+            RecordedStep(
+                tuple(calls[each * number : each * (number + 1)]),
+                None if "\n" in action else action,
+                None,
+                after,
+                (),
+            )
+        )
+        if "\n" not in action:
+            # What is seen after a lost game is its last words, then the game's new beginning.
+            played.append(_step(step, action, None, after))
+    options = {
+        "think": think, "conversation": settings["conversation"], "context_limit": settings["context_limit"],
+        "think_tokens": settings["cot_max_tokens"],
+    }  # fmt: skip
+    summary = row["summary"]
+    return RecordedGame(
+        row["family"], "", options, "", observed[0], (), tuple(steps), source,
+        success=summary["highscore"] >= summary["max_score"],
+        replay=_replay(row, source, observed[0], played, success=summary["highscore"] >= summary["max_score"]),
+    )  # fmt: skip
+
+
+_GAMES: Mapping[str, Callable[[dict[str, Any], str], RecordedGame | None]] = {
+    "verl-agent": _verl_agent,
+    "agentboard": _agentboard,
+    "agentgym": _agentgym,
+    "tales": _tales,
+}
+
+
+def _agentboard_reading(row: dict[str, Any], source: str) -> RecordedReading:
+    return RecordedReading("", {}, row["reply"], row["agent_action"], source)
+
+
+def _agentgym_reading(row: dict[str, Any], source: str) -> RecordedReading | None:
+    if row["format"] != "react" or "reply" not in row:
+        return None
+    options = {"reading": "line"} if row["family"] == "babyai" else {}
+    return RecordedReading(row["family"], options, row["reply"], row.get("action"), source)
+
+
+_READINGS: Mapping[str, Callable[[dict[str, Any], str], RecordedReading | None]] = {
+    "agentboard": _agentboard_reading,
+    "agentgym": _agentgym_reading,
+}
+
+
+def read_recording(protocol: str, folder: Path) -> Recording:
+    """All recorded games of a protocol in `folder`. Raises UserError."""
+    files = sorted(folder.glob(f"{protocol}[-_]*.jsonl"))
+    if not files:
+        raise UserError(f"no transcripts of {protocol} in {folder}: {protocol}-*.jsonl")
+    games, readings, left_out = list[RecordedGame](), list[RecordedReading](), dict[str, int]()
+    for path in files:
+        for row, source in _rows(path):
+            try:
+                if "parsing" in path.name:
+                    reading = _READINGS[protocol](row, source)
+                    readings += [reading] if reading else []
+                    known = reading is not None
+                else:
+                    game = _GAMES[protocol](row, source)
+                    games += [game] if game else []
+                    known = game is not None
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+                raise UserError(
+                    f"{source} is no transcript of {protocol} ({type(error).__name__}: {error})"
+                ) from None
+            if not known:
+                what = str(row.get("format") or row["settings"]["action_format"])
+                left_out[what] = left_out.get(what, 0) + 1
+    return Recording(tuple(games), tuple(readings), left_out)
+
+
+def _rows(path: Path) -> Iterator[tuple[dict[str, Any], str]]:
+    try:
+        lines = read_text(path).split("\n")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                row = parse_json(line)
+            except ValueError as error:
+                raise UserError(f"{path}:{number} is not JSON ({error})") from None
+            if not isinstance(row, dict):
+                raise UserError(f"{path}:{number} is no transcript: not an object")
+            yield row, f"{path.name}:{number}"

@@ -1,0 +1,114 @@
+"""Does an agent of another group's protocol send, read and judge as the original did? Recorded games are gone through
+without a model; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from evalharness.agents.base import ContextFullError, EpisodeStart, Request, Said
+from evalharness.agents.guard import Guarded
+from evalharness.agents.registry import agent_named
+from evalharness.checks.conform.protocol_transcripts import RecordedGame, RecordedReading
+from evalharness.envs.surface import ActionSurface
+from evalharness.protocol.prompt import PromptFile
+from evalharness.protocol.react import FormatError
+
+CHECKS = ("messages", "action", "validity", "reading")
+
+
+@dataclass(frozen=True)
+class ProtocolMismatch:
+    source: str
+    step: int
+    check: str
+    recorded: Any
+    ours: Any
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "step": self.step,
+            "check": self.check,
+            "recorded": self.recorded,
+            "ours": self.ours,
+        }
+
+
+@dataclass
+class ProtocolResult:
+    """How often the agent did as the original."""
+
+    equal: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHECKS, 0))
+    compared: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CHECKS, 0))
+    mismatches: list[ProtocolMismatch] = field(default_factory=list)
+
+    def add(self, source: str, step: int, check: str, recorded: Any, ours: Any) -> None:
+        self.compared[check] += 1
+        if recorded == ours:
+            self.equal[check] += 1
+        else:
+            self.mismatches.append(ProtocolMismatch(source, step, check, recorded, ours))
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "checks": {
+                check: {"compared": self.compared[check], "equal": self.equal[check]}
+                for check in CHECKS
+                if self.compared[check]
+            },
+            "differences": [mismatch.to_json() for mismatch in self.mismatches],
+        }
+
+
+def follow(game: RecordedGame, agent_name: str, prompt: PromptFile, result: ProtocolResult) -> None:
+    """Through one recorded game: at each call what is sent, at each step what is read."""
+    agent = Guarded(agent_named(agent_name, game.options).make())
+    listed = game.valid_actions if agent.wants_valid_actions else None
+    start = EpisodeStart(
+        game.source, game.family, game.kind, game.goal, game.observation, len(game.steps) + 1, prompt,
+        ActionSurface({"look": "look"}), listed,
+    )  # fmt: skip
+    agent.start(start)
+    for number, step in enumerate(game.steps, 1):
+        parsed = None
+        for call in step.calls:
+            request = _fitting(agent, game.most_words)
+            same = call.sent(request.messages)
+            result.add(game.source, number, "messages", True, same or request.messages[-1]["content"])
+            parsed = agent.read(Said(call.reply))
+        assert parsed is not None
+        result.add(game.source, number, "action", step.action, parsed.action)
+        if step.valid is not None:
+            valid = FormatError.PROTOCOL_INVALID not in parsed.errors
+            result.add(game.source, number, "validity", step.valid, valid)
+        agent.observe(step.observation, step.valid_actions if agent.wants_valid_actions else None)
+
+
+def _fitting(agent: Guarded, most_words: int | None) -> Request:
+    while True:
+        request = agent.request()
+        # Its recorders counted words for tokens: those of the messages, a word for each role, three for the reply.
+        words = 3 + sum(1 + len(message["content"].split()) for message in request.messages)
+        if most_words is None or words <= most_words:
+            return request
+        try:
+            agent.shorten()
+        except ContextFullError:
+            return request
+
+
+def read_replies(
+    readings: Iterable[RecordedReading], agent_name: str, prompt: PromptFile, result: ProtocolResult
+) -> None:
+    """What is made of single replies."""
+    for reading in readings:
+        agent = Guarded(agent_named(agent_name, reading.options).make())
+        agent.start(
+            EpisodeStart(
+                reading.source, reading.family, "", "goal", "observation", 9, prompt, ActionSurface({}), ()
+            )
+        )
+        parsed = agent.read(Said(reading.reply))
+        result.add(reading.source, 0, "reading", reading.action, None if parsed is None else parsed.action)

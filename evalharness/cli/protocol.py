@@ -1,0 +1,192 @@
+"""`evalharness protocol`: other groups' protocols."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evalharness.checks.conform.protocol_runs import ProtocolConformance
+    from evalharness.protocol.published import Protocol
+
+_DESCRIPTION = """\
+A protocol is how a group asks a model, reads its reply, samples, scores and averages. Play one with:
+evalharness run --protocol NAME ...
+"""
+
+
+def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser("protocol", help="other groups' protocols", description=_DESCRIPTION)
+    actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    listing = actions.add_parser("list", help="what there is, and which prompt texts are imported")
+    add_json_option(listing)
+    listing.set_defaults(run=run_list)
+    show = actions.add_parser("show", help="all that a protocol says, its oddities, and how it differs here")
+    show.add_argument("name", metavar="NAME|FILE.yaml", help="as `list` names it, or a file of your own")
+    add_json_option(show)
+    show.set_defaults(run=run_show)
+    bring = actions.add_parser(
+        "import",
+        help="read a protocol's prompt texts from a checkout of its authors",
+        description="Read a protocol's prompt texts from a checkout of its authors into the data folder, with their "
+        "hash and licence. Files of the checkout are parsed as data; nothing of them is run.",
+    )
+    bring.add_argument("name", metavar="NAME", help="the protocol")
+    bring.add_argument("path", type=Path, metavar="PATH", help="the checkout")
+    add_json_option(bring)
+    bring.set_defaults(run=run_import)
+    check = actions.add_parser(
+        "conform",
+        help="compare with games recorded from the originals",
+        description="Go through games recorded from the originals: messages sent, actions read, validity, and what "
+        "the environments answer. Exit status 1 when anything differs but what is excepted with a reason.",
+    )
+    check.add_argument("name", nargs="?", metavar="NAME", help="the protocol (default: all)")
+    check.add_argument(
+        "--transcripts", type=Path, required=True, metavar="DIR", help="folder with the recorded games"
+    )
+    check.add_argument(
+        "--no-worlds", action="store_true", help="only messages, actions and validity: seconds"
+    )
+    check.add_argument(
+        "--max-differences", type=int, default=5, metavar="N", help="show so many differences (default: 5)"
+    )
+    add_data_option(check)
+    add_json_option(check)
+    check.set_defaults(run=run_conform)
+
+
+def run_list(args: argparse.Namespace) -> int:
+    from rich.table import Table
+    from rich.text import Text
+
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console
+    from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
+    from evalharness.protocol.texts import all_imported
+
+    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    for column in ("name", "what it is", "turns", "its prompt texts"):
+        table.add_column(column)
+    found = []
+    for name in protocol_names():
+        protocol = load_protocol(name)
+        try:
+            imported = protocol.texts is not None and all_imported(protocol.texts) is not None
+            state = "ours" if protocol.texts is None else "imported" if imported else "not imported"
+        except UserError:
+            state = "damaged"
+        shown = f"{name} (default)" if name == DEFAULT else name
+        table.add_row(Text(shown), Text(protocol.title), str(protocol.turns), state)
+        found.append({"name": name, "title": protocol.title, "turns": protocol.turns, "texts": state})
+    make_console(stderr=args.json == "-").print(table)
+    write_json(args.json, {"protocols": found})
+    return 0
+
+
+def run_show(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import make_console
+    from evalharness.protocol.published import load_protocol
+    from evalharness.protocol.texts import all_imported
+
+    protocol = load_protocol(args.name)
+    imported = None if protocol.texts is None else all_imported(protocol.texts)
+    _print_protocol(make_console(stderr=args.json == "-"), protocol, imported)
+    write_json(args.json, {**protocol.model_dump(mode="json"), "sha256": protocol.sha256})
+    return 0
+
+
+def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None:
+    from rich.text import Text
+
+    from evalharness.base.text import printable
+    from evalharness.protocol.texts import how_to_import
+
+    options = " ".join(f"--agent-option {name}={value}" for name, value in protocol.options.items())
+    stated = protocol.sampling.model_dump(exclude_none=True)
+    rows = {
+        "protocol": f"{protocol.name}: {protocol.title}",
+        "source": protocol.source,
+        "licence": protocol.licence,
+        "agent": f"{protocol.agent} {options}",
+        "turns": str(protocol.turns),
+        "tasks": f"{protocol.tasks or 'all'}, suite {protocol.suite or 'as without a protocol'}",
+        "sampling": ", ".join(f"{name} {value}" for name, value in stated.items()),
+        "score": protocol.score,
+        "averaging": protocol.averaging,
+        "draw": f"{protocol.draw.games} games, with repetition" if protocol.draw else "",
+    }
+    if protocol.texts is not None:
+        rows["texts"] = (
+            how_to_import(protocol.texts)
+            if imported is None
+            else f"imported {imported['imported']} from {imported['repository']}, sha256 {imported['sha256'][:12]}"
+        )
+    for name, value in rows.items():
+        if value.strip():
+            console.print(Text(f"{name:10} {printable(value, single_line=True)}"), soft_wrap=True)
+    for title, lines in (
+        ("what it does that nobody would expect", protocol.oddities),
+        ("not as there", protocol.differs),
+    ):
+        if lines:
+            console.print(Text(title, style="bold"))
+        for line in lines:
+            console.print(Text(f"- {printable(line, single_line=True)}"), soft_wrap=True)
+
+
+def run_import(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import make_console
+    from evalharness.protocol.importer import import_texts
+
+    brought = import_texts(args.name, args.path)
+    console = make_console(stderr=args.json == "-")
+    families = ", ".join(sorted(brought.families))
+    console.print(
+        f"{args.name}: prompt texts for {families}, in {brought.path}", soft_wrap=True, markup=False
+    )
+    console.print(
+        f"licence: {brought.licence or 'no file; see the README of the checkout'}",
+        soft_wrap=True,
+        markup=False,
+    )
+    for name, sha256 in brought.sources.items():
+        console.print(f"  {sha256[:12]} {name}", soft_wrap=True, markup=False)
+    write_json(
+        args.json,
+        {
+            "protocol": args.name,
+            "file": str(brought.path),
+            "licence": brought.licence,
+            "sources": dict(brought.sources),
+        },
+    )
+    return 0
+
+
+def run_conform(args: argparse.Namespace) -> int:
+    from evalharness.base.errors import UserError, nearest
+    from evalharness.base.terminal import make_console
+    from evalharness.checks.conform.protocol_runs import conform_protocol
+    from evalharness.checks.conform.show_protocols import show_protocols
+    from evalharness.protocol.importer import SOURCES
+
+    names = sorted(SOURCES)
+    if args.name is not None and args.name not in names:
+        raise UserError(f"protocol conform {args.name}: no such protocol{nearest(args.name, names)}")
+    results: dict[str, ProtocolConformance] = {
+        name: conform_protocol(name, args.transcripts, None if args.no_worlds else data_folder(args))
+        for name in ([args.name] if args.name else names)
+    }
+    show_protocols(make_console(stderr=args.json == "-"), results, max_differences=args.max_differences)
+    ok = all(result.ok for result in results.values())
+    write_json(
+        args.json,
+        {"schema": 1, "ok": ok, "protocols": {name: result.to_json() for name, result in results.items()}},
+    )
+    return 0 if ok else 1

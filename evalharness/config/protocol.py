@@ -1,0 +1,69 @@
+"""What another group's protocol says of a run's options, and what the user says otherwise (`--protocol`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalharness.agents.registry import agent_named
+from evalharness.base.errors import UserError
+from evalharness.config.policy import is_scripted
+from evalharness.config.values import SAMPLING
+from evalharness.protocol.published import DEFAULT, Protocol, load_protocol
+
+_OF_MODELS = ("agent", "agent_option", "max_tokens", "seed", *SAMPLING)
+
+
+def stated_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that the protocol in `given` stands for, as far as these leave them to it. Raises UserError."""
+    said = given.get("protocol")
+    if said is None or said == DEFAULT or not isinstance(said, str):
+        return {}
+    stated = load_protocol(said).run_options()
+    without: set[str] = set()
+    if is_scripted(str(given.get("model", ""))):
+        without.update(_OF_MODELS)  # it reads nothing
+    if given.get("sampling") is not None:
+        without.update(SAMPLING)
+    interface = given.get("action_interface", "react")
+    if given.get("agent", stated["agent"]) != stated["agent"] or interface != "react":
+        without.update(("agent", "agent_option"))
+    return {name: value for name, value in stated.items() if name not in without}
+
+
+def with_protocol(given: Mapping[str, Any], defaults: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """`given` over what its protocol says over `defaults`; an agent's options one by one. Raises UserError."""
+    whole = {**(defaults or {}), **given}
+    stated = stated_options(whole)
+    options = {**(defaults or {}), **stated, **given}
+    if "agent_option" in stated and isinstance(given.get("agent_option", {}), Mapping):
+        options["agent_option"] = {**stated["agent_option"], **given.get("agent_option", {})}
+    return options
+
+
+def changed_options(protocol: Protocol, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Of a whole configuration: the options that are not as the protocol says -> what it says."""
+    stated = protocol.run_options()
+    wanted = agent_named(stated["agent"], stated.pop("agent_option"))
+    agent = options.get("agent") or options.get("action_interface")
+    changed = {
+        name: value
+        for name, value in stated.items()
+        if name not in ("agent", "tasks") and options[name] != value
+    }
+    if agent != stated["agent"]:
+        changed["agent"] = stated["agent"]
+    else:
+        played = agent_named(agent, options["agent_option"]).options.model_dump(mode="json")
+        for name, value in wanted.options.model_dump(mode="json").items():
+            if played[name] != value:
+                changed[f"agent_option.{name}"] = value
+    return changed
+
+
+def require_texts(protocol: Protocol | None, *, own_words: bool) -> None:
+    """Raises UserError for `--own-words` where no words are others'."""
+    if own_words and (protocol is None or protocol.texts is None):
+        raise UserError(
+            "--own-words goes with a --protocol whose prompt texts are its authors' (see: protocol list)"
+        )

@@ -1,0 +1,126 @@
+"""Other groups' protocols: how they ask, read, sample, score and average, as a file of `prompts/protocols/` says."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.paths import prompts_folder
+from evalharness.base.reading import read_bytes
+from evalharness.base.yaml_lines import parse_yaml, syntax_problem, value_problems
+
+DEFAULT = "agentrefine"
+"""What a run without `--protocol` follows."""
+_LARGEST = 1 << 20
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+
+
+class Sampling(_Strict):
+    """How replies are drawn; what is absent is the run's default."""
+
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    top_k: int | None = Field(default=None, ge=-1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    seed: int | None = Field(default=None, ge=0)
+
+
+class RepeatedDraw(_Strict):
+    """Games that a protocol draws with repetition."""
+
+    games: int = Field(ge=1, le=1_000_000)
+
+
+class Protocol(_Strict):
+    """A file of `prompts/protocols/`, or one of the user's own."""
+
+    _sha256: str = PrivateAttr("")
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")
+    title: str
+    source: str = ""
+    licence: str = ""
+    """Of its prompt texts."""
+    texts: str | None = None
+    """The protocol whose texts the user imports; None: the agent reads our wording."""
+    agent: str
+    options: dict[str, Any] = {}
+    """Of the agent."""
+    turns: int = Field(ge=1, le=1_000_000)
+    suite: str | None = None
+    tasks: str | None = None
+    sampling: Sampling = Sampling()
+    score: Literal["success", "progress"] = "success"
+    """Which rate is the protocol's own number."""
+    averaging: str = ""
+    """How it averages, for people to read; tables average over games, each once."""
+    draw: RepeatedDraw | None = None
+    oddities: list[str] = []
+    """What it does that nobody would expect, done here, too."""
+    differs: list[str] = []
+    """What is not as there."""
+
+    @model_validator(mode="after")
+    def _draws_successes(self) -> Protocol:
+        if self.draw is not None and self.score != "success":
+            raise ValueError("draw: only a protocol whose score is success draws games here")
+        return self
+
+    @property
+    def sha256(self) -> str:
+        """Of the file."""
+        return self._sha256
+
+    def run_options(self) -> dict[str, Any]:
+        """The options of a run that it stands for, by their names."""
+        stated = {
+            "agent": self.agent,
+            "agent_option": dict(self.options),
+            "max_turns": self.turns,
+            "suite": self.suite,
+            "tasks": self.tasks,
+            **self.sampling.model_dump(),
+        }
+        return {name: value for name, value in stated.items() if value is not None}
+
+
+def protocol_names() -> list[str]:
+    """Those that ship, the default first."""
+    found = sorted(path.stem for path in (prompts_folder() / "protocols").glob("*.yaml"))
+    return sorted(found, key=lambda name: name != DEFAULT)
+
+
+def load_protocol(said: str) -> Protocol:
+    """`NAME` or `FILE.yaml`. Raises UserError."""
+    if said.endswith((".yaml", ".yml")):
+        return _read(Path(said).expanduser(), said)
+    known = protocol_names()
+    if said not in known:
+        raise UserError(
+            f"--protocol {said}: no such protocol{nearest(said, known)} (see: evalharness protocol list; your own: "
+            "--protocol FILE.yaml)"
+        )
+    return _read(prompts_folder() / "protocols" / f"{said}.yaml", said)
+
+
+def _read(path: Path, said: str) -> Protocol:
+    raw = b""
+    try:
+        raw = read_bytes(path, _LARGEST)
+        protocol = Protocol.model_validate(parse_yaml(raw))
+    except FileNotFoundError:
+        raise UserError(f"--protocol {said}: no such file") from None
+    except ValidationError as error:
+        raise UserError(f"--protocol {said} is not usable: {value_problems(error, raw)}") from None
+    except (OSError, yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
+        raise UserError(f"--protocol {said} is not usable: {syntax_problem(error)}") from None
+    protocol._sha256 = hashlib.sha256(raw).hexdigest()
+    return protocol

@@ -1,0 +1,73 @@
+"""Prompt texts of other groups' protocols, as the user has imported them into the data folder.
+
+`DATA/protocols/NAME/texts.json` holds them by family, with the hash of each file that they were read from, beside a
+copy of the licence. `protocol.importer` writes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.base.paths import data_folder
+from evalharness.base.reading import read_json
+
+FILE = "texts.json"
+_LARGEST = 4 << 20
+"""Bytes: the longest is 60 kB."""
+
+
+@dataclass(frozen=True)
+class ImportedTexts:
+    """A protocol's texts for one family."""
+
+    texts: Mapping[str, Any]
+    sha256: str
+
+
+def texts_folder(protocol: str) -> Path:
+    return data_folder() / "protocols" / protocol
+
+
+def texts_sha256(texts: Any) -> str:
+    return hashlib.sha256(json.dumps(texts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+def how_to_import(protocol: str) -> str:
+    return (
+        f"import them from a checkout of its authors: evalharness protocol import {protocol} PATH; or play it in our "
+        "wording: --own-words"
+    )
+
+
+def all_imported(protocol: str) -> Mapping[str, Any] | None:
+    """The whole file; None where nothing was imported. Raises UserError for one that was changed since."""
+    path = texts_folder(protocol) / FILE
+    try:
+        kept = read_json(path, _LARGEST)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise UserError(f"{path} cannot be read ({error}); {how_to_import(protocol)}") from None
+    families = kept.get("families") if isinstance(kept, dict) else None
+    if not isinstance(families, dict) or kept.get("sha256") != texts_sha256(families):
+        raise UserError(f"{path} is not as it was imported; {how_to_import(protocol)}")
+    found: Mapping[str, Any] = kept
+    return found
+
+
+def imported_texts(protocol: str, family: str) -> ImportedTexts:
+    """Raises UserError with the command that brings them."""
+    kept = all_imported(protocol)
+    if kept is None:
+        raise UserError(f"--protocol {protocol}: its prompt texts are not here; {how_to_import(protocol)}")
+    texts = kept["families"].get(family)
+    if texts is None:
+        has = ", ".join(sorted(kept["families"]))
+        raise UserError(f"--protocol {protocol} has no prompt texts for {family}; it has them for {has}")
+    return ImportedTexts(texts, texts_sha256(texts))

@@ -1,0 +1,118 @@
+"""Other groups' protocols against games recorded from their own code: equal to the letter."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalharness.agents.verl_agent import VerlAgent
+from evalharness.base.errors import UserError
+from evalharness.checks.conform.protocol_runs import conform_protocol
+from evalharness.checks.conform.protocol_transcripts import read_recording
+from evalharness.cli import main
+from evalharness.envs import specs
+from evalharness.protocol.importer import import_texts
+from evalharness.suites.selection import family_tasks
+
+SOURCES = {
+    "agentboard": "AgentBoard",
+    "agentgym": "AgentGym",
+    "tales": "tale-suite",
+    "verl-agent": "verl-agent",
+}
+COUNTS = {
+    "agentboard": {"messages": 905, "action": 905, "reading": 250},
+    "agentgym": {"messages": 546, "action": 546, "reading": 720},
+    "tales": {"messages": 601, "action": 466},
+    "verl-agent": {"messages": 1212, "action": 1212, "validity": 1212},
+}
+pytestmark = pytest.mark.data
+
+
+@pytest.fixture
+def recorded(data_source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The recorded games; the texts are imported as a user imports them."""
+    folder = data_source / "protocols"
+    if not folder.is_dir():
+        pytest.skip(f"no recorded protocols at {folder}")
+    monkeypatch.setenv("EVALHARNESS_DATA", str(tmp_path / "data"))
+    for name, checkout in SOURCES.items():
+        import_texts(name, folder / "sources" / checkout)
+    return folder
+
+
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_messages_actions_and_validity_are_those_of_the_original(name: str, recorded: Path) -> None:
+    result = conform_protocol(name, recorded, None)
+    assert result.agent.mismatches == []
+    assert {check: n for check, n in result.agent.compared.items() if n} == COUNTS[name]
+
+
+WORLDS = {"verl-agent": {"alfworld": (27, 1005)}}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(WORLDS))
+def test_the_unwrapped_environments_answer_as_there(name: str, recorded: Path, published_data: Path) -> None:
+    result = conform_protocol(name, recorded, published_data)
+    assert result.ok, [w.mismatches()[:3] for w in result.worlds.values()]
+    found = {
+        family: (world.tallies["success"].equal, world.steps_matched)
+        for family, world in result.worlds.items()
+    }
+    assert found == WORLDS[name]
+
+
+@pytest.mark.slow
+def test_the_admissible_actions_are_those_that_the_original_listed(
+    recorded: Path, published_data: Path
+) -> None:
+    spec = specs()["alfworld"]
+    tasks = {task.index: task for task in family_tasks(spec, "unwrapped", published_data, 0)}
+    env, compared = spec.make(published_data), 0
+    for game in read_recording("verl-agent", recorded).games:
+        if game.replay is None:
+            continue
+        env.reset(options={"task": tasks[game.replay.index]})
+        assert tuple(env.valid_actions()) == game.valid_actions
+        for step in game.steps:
+            env.step(step.action or "")
+            assert tuple(env.valid_actions()) == step.valid_actions, game.source
+            compared += 1
+    assert compared == 1005
+
+
+def test_the_command_says_what_differs(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    command = ["protocol", "conform", "verl-agent", "--transcripts", str(recorded), "--no-worlds"]
+    assert main([*command, "--json", str(tmp_path / "a.json")]) == 0
+    assert "1212/1212" in capsys.readouterr().out
+    assert json.loads((tmp_path / "a.json").read_text())["ok"] is True
+    monkeypatch.setattr(VerlAgent, "needs_valid_actions", False)
+    assert main(command) == 1
+    assert "messages" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "not an object"),
+        ("{}", "is no transcript of verl-agent"),
+        ('{"steps": [1]}', "is no transcript"),
+    ],
+)
+def test_damaged_recordings_are_refused(content: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "verl-agent-alfworld.jsonl").write_text(content + "\n")
+    with pytest.raises(UserError, match=said):
+        read_recording("verl-agent", tmp_path)
+
+
+def test_a_folder_without_recordings_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["protocol", "conform", "verl-agnt", "--transcripts", str(tmp_path)]) == 2
+    assert "did you mean 'verl-agent'?" in capsys.readouterr().err
+    with pytest.raises(UserError, match="no transcripts of tales"):
+        read_recording("tales", tmp_path)
