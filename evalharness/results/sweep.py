@@ -17,6 +17,7 @@ from evalharness.results.difference import Difference
 from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.touched import Touched
+from evalharness.results.trainings import difference_interval, interval_of
 
 SCHEMA = 1
 PLANS = "plans"
@@ -139,7 +140,14 @@ def sweep_of(
     comparisons = compare_runs(list(runs.values())) if len(runs) > 1 else []
     differences: dict[str, dict[str, Difference]] = {name: {} for name in runs}
     for name, comparison in zip(list(runs)[1:], comparisons, strict=True):
-        differences[name] = {d.measure: d for d in comparison.differences if d.family == family}
+        run = runs[name]
+        differences[name] = {
+            d.measure: replace(
+                d, ci95=difference_interval(first, run, family, d.measure, d.difference, d.ci95)
+            )
+            for d in comparison.differences
+            if d.family == family
+        }
     columns = tuple(
         _with_touched(_column(name, run, differences[name]), first, run, (touched or {}).get(name))
         for name, run in runs.items()
@@ -175,7 +183,8 @@ def _column(name: str, run: ScoredRun, differences: Mapping[str, Difference]) ->
     for measure in MEASURES:
         values = [getattr(task, measure) for task in tasks]
         rates[measure] = fmean(values)
-        intervals[measure] = stats.rate_interval(values, binary=measure == "success")
+        ends = stats.rate_interval(values, binary=measure == "success")
+        intervals[measure] = interval_of(run, tasks[0].family, measure, rates[measure], ends)
     return Column(
         name=name,
         folder=str(run.folder),

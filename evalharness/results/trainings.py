@@ -5,9 +5,9 @@ Its intervals hold the variance of seeds and of tasks (`evalharness.stats.traini
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -40,14 +40,16 @@ def join_trainings(runs: Sequence[ScoredRun]) -> ScoredRun | None:
 def in_cells(named: Iterable[tuple[Manifest, T]]) -> list[tuple[str | None, list[T]]]:
     """Runs of a study of training that are one entry: all that differ in the training's seed, or in the perturbation.
 
-    (what tells the entry from the others, None where there is one; its runs)
+    (what tells the entry from the others, of a single one all that it is labelled with; its runs)
     """
     cells: dict[tuple[tuple[str, str], ...], list[T]] = {}
     for manifest, run in named:
         labels = {key: value for key, value in manifest.user_labels.items() if key != SEED}
         key = (*sorted(labels.items()), ("suite", manifest.suite_name), ("agent", manifest.config.agent_said))
         cells.setdefault(key, []).append(run)
-    shared = set.intersection(*map(set, cells)) if cells else set()
+    shared = (
+        set.intersection(*map(set, cells)) if len(cells) > 1 else {pair for key in cells for pair in key[-2:]}
+    )
     return [
         (" ".join(value for name, value in key if (name, value) not in shared) or None, runs)
         for key, runs in cells.items()
@@ -85,16 +87,25 @@ def interval_of(run: ScoredRun, family: str, measure: str, rate: float, ends: In
 def difference_interval(
     first: ScoredRun, second: ScoredRun, family: str, measure: str, difference: float, ends: Interval
 ) -> Interval:
-    """Of second - first, paired by task with the interval `ends` over tasks; the trainings of both are independent."""
+    """Of second - first, paired by task with the interval `ends` over tasks. Trainings that are the same on both sides
+    are paired, too (a perturbation); others are independent."""
+    if not (first.trainings or second.trainings):
+        return ends
     pair = [run if run.trainings else replace(run, trainings=(run,)) for run in (first, second)]
     tasks = _played(pair[0]) & _played(pair[1])
     scores = [_scores(run, family, measure, tasks) for run in pair]
-    errors = [
-        seed_error(found) for run, found in zip(pair, scores, strict=True) if found and len(run.trainings) > 1
-    ]
-    if not errors:
+    if not scores[0]:
         return ends
+    bound = (-1.0, 1.0)
+    if _models(pair[0]) == _models(pair[1]) and len(pair[0].trainings) > 1:
+        error = seed_error([b - a for a, b in zip(*scores, strict=True)])
+        return over_trainings(ends, difference, [error], error.tasks, bound)
+    errors = [seed_error(found) for found in scores if found[0].shape[0] > 1]
     deltas = [b.mean(axis=0) - a.mean(axis=0) for a, b in zip(*scores, strict=True)]
     n = sum(map(len, deltas))
     variance = sum(len(d) * float(d.var(ddof=1)) for d in deltas if len(d) > 1) / n**2
-    return over_trainings(ends, difference, errors, variance, (-1.0, 1.0))
+    return over_trainings(ends, difference, errors, variance, bound)
+
+
+def _models(run: ScoredRun) -> list[Mapping[str, Any]]:
+    return [each.manifest.identity.model for each in run.trainings]

@@ -17,6 +17,7 @@ from evalharness.results.run_labels import short_name
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun, of_family
 from evalharness.results.sweep import UNPERTURBED, Sweep, sweep_of
+from evalharness.results.trainings import join_trainings
 
 TITLE = "table 3: perturbation of the action surface"
 FIRST = "first_average"
@@ -39,13 +40,23 @@ def label_of(entry: Entry, run: ScoredRun) -> str:
     return entry.label if several and len(models) == 1 else short_name(run.name)
 
 
+def _means(entry: Entry) -> list[tuple[str, ScoredRun]]:
+    """(label, run); of a study of training the mean over seeds, under each perturbation."""
+    by_words: dict[str | None, list[ScoredRun]] = {}
+    for run in entry.runs:
+        by_words.setdefault(run.perturbation, []).append(run)
+    joined = [join_trainings(runs) for runs in by_words.values()]
+    if found := [run for run in joined if run is not None]:
+        return [(entry.label, run) for run in found]
+    return [(label_of(entry, run), run) for run in entry.runs]
+
+
 def groups_of(given: Given, family: str) -> Groups:
     """Runs of one entry belong together; so do single runs of one model. Of two alike the first."""
     groups: dict[str, dict[str, ScoredRun]] = {}
     for entry in given.entries:
-        for run in entry.runs:
+        for label, run in _means(entry):
             if family in run.manifest.counts:
-                label = label_of(entry, run)
                 groups.setdefault(label, {}).setdefault(
                     run.perturbation or UNPERTURBED, of_family(run, family)
                 )
@@ -167,7 +178,9 @@ def _fill(given: Given) -> Filled:
 
 def _paired(label: str, sweep: Sweep) -> Row:
     cells = {
-        f"{column.name.lower()}_{m}": percent_cell(d.difference, d.ci95, "*" if d.p_holm < 0.05 else "")
+        f"{column.name.lower()}_{m}": percent_cell(
+            d.difference, d.ci95, "*" if d.p_holm < 0.05 and not d.ci95[0] <= 0 <= d.ci95[1] else ""
+        )
         for column in sweep.columns
         for m, d in column.differences.items()
     }

@@ -84,6 +84,26 @@ def test_sizes_are_points_of_the_figure_and_perturbed_runs_stay_out(tmp_path: Pa
     assert [float(row["alfworld_success"]) for row in found] == [0.0, 50.0]
 
 
+def test_a_perturbed_row_is_the_mean_over_the_same_trainings_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "study"
+    for words, seeds in ((None, (MORE, SOME)), ("P1", (SOME, NONE))):
+        runs = {
+            f"full-seed{seed}-{words}": ({"mode": "full", "training_seed": str(seed)}, found)
+            for seed, found in enumerate(seeds)
+        }
+        make_study(folder, runs, perturb=words)
+    listed = {path.name: f"runs/{path.name}" for path in (folder / "runs").iterdir()}
+    (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": "trainings", "runs": listed}))
+    [row] = rows_of("table3", folder, tmp_path)
+    assert row["name"] == "full"
+    assert float(row["p1_success"]) == pytest.approx(25.0)
+    assert float(row["alfworld_success"]) == pytest.approx(62.5)
+    # Both trainings lost, one half of the tasks and one a quarter: two seeds are no evidence of a loss.
+    assert "-37.5 [-100.0, 100.0]" in capsys.readouterr().out
+
+
 def test_a_study_is_listed_shown_and_reported_like_any_other(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
