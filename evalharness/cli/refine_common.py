@@ -66,6 +66,15 @@ def add_mode(parser: argparse._ActionsContainer) -> None:
     )
 
 
+def add_bad_order(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--bad-order", choices=("repair", "drop", "refuse"), default="repair",
+        help="conversations that begin with the assistant, repeat a speaker, or hold later system messages, a tool's "
+        "or empty turns: repair: join what one says in a row, take a tool's answer and later system messages as the "
+        "user's, leave out empty turns and replies to nothing; all are counted by kind (default: repair)",
+    )  # fmt: skip
+
+
 def add_output(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=Path, required=True, metavar="FILE", help="the data set, FILE.jsonl"

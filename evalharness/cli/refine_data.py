@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from evalharness.training.datasets.overlap import Exclusion
 from evalharness.cli.refine_common import (
     Commands,
+    add_bad_order,
     add_exclusion,
     add_mode,
     add_output,
@@ -127,6 +128,7 @@ def _register_mix(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of drawing and order (default: 0)")
     _add_masked_turns(parser)
+    add_bad_order(parser)
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
@@ -142,7 +144,7 @@ def _mix(args: argparse.Namespace) -> int:
     if args.samples is not None and args.samples < 1:
         raise UserError("-n is at least 1")
     parts, exclusion = [parse_part(text) for text in args.parts], exclusion_of(args)
-    samples, made, unfit = mix(parts, args.seed, args.samples, exclusion, args.masked_turns)
+    samples, made, unfit = mix(parts, args.seed, args.samples, exclusion, args.masked_turns, args.bad_order)
     manifest = write_samples(args.output, samples, made)
     out = make_console(stderr=args.json == "-")
     for path, found in unfit.items():
@@ -157,7 +159,7 @@ def _mix(args: argparse.Namespace) -> int:
 
 
 def _say_unfit(path: Path, unfit: Any) -> None:
-    for line in [*unfit.lines(), *unfit.masked_lines()]:
+    for line in [*unfit.lines(), *unfit.order.lines(), *unfit.masked_lines()]:
         say(f"evalharness: {path}: {line}"[:300])
 
 
@@ -181,6 +183,7 @@ def _register_read(commands: Commands[argparse.ArgumentParser]) -> None:
         "--source", default="general", metavar="NAME", help="what the data is (default: general)"
     )
     _add_masked_turns(parser)
+    add_bad_order(parser)
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
@@ -194,9 +197,10 @@ def _read(args: argparse.Namespace) -> int:
     from evalharness.base.reading import open_file
     from evalharness.base.text import printable
     from evalharness.training.datasets.layouts import Unfit, read_any
+    from evalharness.training.datasets.order import OrderCheck
     from evalharness.training.datasets.sample import write_samples
 
-    unfit = Unfit()
+    unfit = Unfit(order=OrderCheck(args.bad_order))
     exclusion = exclusion_of(args)
     read = read_any(args.file, unfit, args.source, args.masked_turns)
     samples = [sample for sample in read if exclusion.why_not(sample) is None]
@@ -221,6 +225,7 @@ def _read(args: argparse.Namespace) -> int:
         "excluded": exclusion.to_json(),
         "masked_turns": args.masked_turns,
         "errors_by_mask": unfit.masked_errors,
+        "order": unfit.order.to_json(),
     }
     manifest = write_samples(args.output, samples, made)
     out = make_console(stderr=args.json == "-")

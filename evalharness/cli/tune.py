@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, write_json
-from evalharness.cli.refine_common import add_mode
+from evalharness.cli.refine_common import add_bad_order, add_mode
 
 if TYPE_CHECKING:
     from evalharness.training.tune.plan import Plan
@@ -63,6 +63,7 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
         "--chat-template", metavar="NAME|FILE",
         help="llama3, mistral, chatml, or a Jinja file; for base models (default: the model's own)",
     )  # fmt: skip
+    add_bad_order(what)
     what.add_argument("--max-length", type=int, metavar="N", help="tokens of a conversation (default: 4096)")
     what.add_argument(
         "--too-long", choices=("refuse", "drop"),
@@ -306,6 +307,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         f"{made.rows:,} conversations, {made.tokens:,} tokens, {made.trained_tokens:,} of them trained "
         f"({made.trained_turns:,} turns); the longest has {made.longest:,}",
         *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
+        *(f"  {line}" for line in made.order.lines()),
         f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "
         f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
         f"chat template: {settings.chat_template or 'of the base model'}",

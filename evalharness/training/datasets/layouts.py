@@ -18,14 +18,20 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import lines_of, open_file, read_bytes
 from evalharness.protocol import react
 from evalharness.training.datasets.modes import marked
+from evalharness.training.datasets.order import OrderCheck
 from evalharness.training.datasets.sample import Role, Sample, SampleError, SampleMessage, parse_json
 
 _ROLES: Mapping[str, Role] = {
     "system": "system",
     "user": "user", "human": "user", "observation": "user", "environment": "user", "dm": "user",
     "assistant": "assistant", "gpt": "assistant", "chatgpt": "assistant", "model": "assistant", "bot": "assistant",
-    "agent": "assistant", "player": "assistant",
+    "agent": "assistant", "player": "assistant", "bing": "assistant", "bard": "assistant",
+    "tool": "user", "function": "user", "function_response": "user", "function_result": "user",
+    "tool_response": "user", "ipython": "user", "function_call": "assistant", "tool_call": "assistant",
 }  # fmt: skip
+_TOOLS = ("tool", "function", "function_response", "function_result", "tool_response", "ipython", "function_call",
+          "tool_call")  # fmt: skip
+"""Speakers that stand for a call of a tool, or for what it answered."""
 _LISTS = ("messages", "conversations", "conversation", "dialog", "trajectory")
 _TEXTS = ("content", "value", "text")
 _NAMES = ("role", "from")
@@ -61,6 +67,8 @@ class Unfit:
     """Masked turns of conversations without marks that were not."""
     masked_refinements: int = 0
     """First trained turns after them."""
+    order: OrderCheck = field(default_factory=OrderCheck)
+    """Of the turns."""
 
     def add(self, number: int, reason: str) -> None:
         self.reasons[reason] += 1
@@ -114,9 +122,25 @@ def read_any(
             unfit.add(number, str(record))
             continue
         try:
-            yield to_sample(record, f"{path.stem}/{number}", source, unfit, masked)
+            sample = to_sample(record, f"{path.stem}/{number}", source, unfit, masked)
         except SampleError as error:
             unfit.add(number, str(error))
+            continue
+        ordered = unfit.order(sample, tools=_has_tools(record))
+        if ordered is not None:
+            yield ordered
+    unfit.order.require()
+
+
+def _has_tools(record: object) -> bool:
+    found = record if isinstance(record, list) else []
+    if isinstance(record, Mapping):
+        found = next((record[key] for key in _LISTS if isinstance(record.get(key), list)), [])
+    return any(
+        isinstance(message, Mapping)
+        and any(str(message.get(key, "")).strip().lower() in _TOOLS for key in _NAMES)
+        for message in found
+    )
 
 
 def to_sample(
@@ -182,7 +206,7 @@ def _role(message: Mapping[str, Any]) -> Role:
         raise SampleError(f"a message says nowhere who speaks (looked for: {', '.join(_NAMES)})")
     known = _ROLES.get(role.strip().lower())
     if known is None:
-        raise SampleError("a message is of a role that is not known here (a tool's, say)")
+        raise SampleError("a message is of a role that is not known here")
     return known
 
 

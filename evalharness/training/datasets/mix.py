@@ -12,6 +12,7 @@ from typing import Any
 from evalharness.base.errors import UserError
 from evalharness.base.reading import open_file
 from evalharness.training.datasets.layouts import MaskedTurns, Unfit, read_any
+from evalharness.training.datasets.order import BadOrder, OrderCheck
 from evalharness.training.datasets.overlap import Exclusion
 from evalharness.training.datasets.sample import Sample
 
@@ -63,12 +64,13 @@ def mix(
     wanted: int | None,
     exclusion: Exclusion,
     masked: MaskedTurns = "errors",
+    bad_order: BadOrder = "repair",
 ) -> tuple[list[Sample], dict[str, Any], dict[Path, Unfit]]:
     """(samples, what they were made of, what did not fit in each file)."""
     pools: list[list[Sample]] = []
     unfit: dict[Path, Unfit] = {}
     for part in parts:
-        unfit[part.path] = Unfit()
+        unfit[part.path] = Unfit(order=OrderCheck(bad_order))
         read = read_any(part.path, unfit[part.path], masked=masked)
         pools.append([sample for sample in read if exclusion.why_not(sample) is None])
         if not pools[-1]:
@@ -85,7 +87,14 @@ def mix(
         with open_file(part.path) as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         table.append(
-            {"file": part.path.name, "sha256": sha256, "share": part.share, "drawn": amount, "of": len(pool)}
+            {
+                "file": part.path.name,
+                "sha256": sha256,
+                "share": part.share,
+                "drawn": amount,
+                "of": len(pool),
+                "order": unfit[part.path].order.to_json(),
+            }
         )
     Random(f"mix/{seed}").shuffle(chosen)
     made = {"command": "refine mix", "seed": seed, "masked_turns": masked, "parts": table}

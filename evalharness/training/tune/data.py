@@ -13,6 +13,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import open_file
 from evalharness.training.datasets import formats
 from evalharness.training.datasets.modes import Mode, ModeCheck
+from evalharness.training.datasets.order import BadOrder, OrderCheck
 from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples
 from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, write_parquet
 from evalharness.training.tune.settings import TooLong
@@ -36,6 +37,7 @@ class Made:
     most_trained: int = 0
     """Tokens of one conversation."""
     left_out: Counter[str] = field(default_factory=Counter)
+    order: OrderCheck = field(default_factory=OrderCheck)
     broken: dict[Path, list[BrokenLine]] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
@@ -46,6 +48,7 @@ class Made:
             "trained_turns": self.trained_turns,
             "longest_conversation_tokens": self.longest,
             "left_out": dict(sorted(self.left_out.items())),
+            "order": self.order.to_json(),
             "broken_lines": sum(len(lines) for lines in self.broken.values()),
         }
 
@@ -58,12 +61,14 @@ def make_rows(
     mode: Mode,
     max_length: int,
     too_long: TooLong,
+    bad_order: BadOrder = "refuse",
     python: Path,
     template: Path | None = None,
     on_line: Callable[[str], None] = lambda line: None,
 ) -> Made:
     """Write what is trained to `target` (parquet), in the order of the files. Raises UserError."""
     made = Made()
+    made.order = OrderCheck(bad_order)
     samples = _chosen(files, mode, made)
     tokens = tokenize(samples, model, made.counts, template=template, python=python, on_line=on_line)
     write_parquet(target, _fitting(tokens, made, max_length, too_long))
@@ -88,10 +93,9 @@ def data_sha256(path: Path) -> str:
 
 
 def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:
-    unordered: list[str] = []
     as_trained = ModeCheck(mode)
     for path in files:
-        for read in iter_samples(path, made.broken.setdefault(path, [])):
+        for read in made.order.of(iter_samples(path, made.broken.setdefault(path, []))):
             sample = as_trained(read)
             if sample is None:
                 made.left_out["holds errors, and what it would be without them is not known"] += 1
@@ -99,15 +103,8 @@ def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:
             sample = formats.trimmed(sample)
             if not any(message.trained for message in sample.messages):
                 made.left_out["no turn is trained"] += 1
-            elif not formats.alternates(sample):
-                unordered.append(f"{path}: {sample.id}")
             else:
                 yield sample
-    if unordered:
-        raise UserError(
-            f"in {_conversations(len(unordered))} user and assistant do not take turns ({_first(unordered)}); take "
-            "them out, or join what one of them says in a row"
-        )
     as_trained.require_difference()
 
 

@@ -86,7 +86,7 @@ def dry_run(
         with tempfile.TemporaryDirectory(prefix="evalharness-tune-") as folder:
             made = make_rows(
                 files, model, Path(folder) / "tokens.parquet", mode=settings.mode, max_length=settings.max_length,
-                too_long=settings.too_long, python=server, on_line=on_line,
+                too_long=settings.too_long, bad_order=settings.bad_order, python=server, on_line=on_line,
             )  # fmt: skip
         longest, most_trained = made.longest, made.most_trained
     use = use_of(settings, launch, longest=longest, most_trained=most_trained, bf16=bf16, gpu=gpu)

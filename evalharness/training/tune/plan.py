@@ -105,7 +105,8 @@ def plan(
         return None
     made = make_rows(
         files, base.path, folder / ROWS, mode=settings.mode, max_length=settings.max_length,
-        too_long=settings.too_long, python=install.server, template=template, on_line=on_line,
+        too_long=settings.too_long, bad_order=settings.bad_order,
+        python=install.server, template=template, on_line=on_line,
     )  # fmt: skip
     steps = settings.max_steps or math.ceil(math.ceil(made.rows / settings.batch) * settings.epochs)
     if save_every is None:
@@ -153,7 +154,7 @@ def _finished(folder: Path, identity: dict[str, Any]) -> bool:
     other += [
         f"{key} {before['settings'].get(key)} there, {value} now"
         for key, value in identity["settings"].items()
-        if before["settings"].get(key) != value
+        if before["settings"].get(key, getattr(Settings, key)) != value
     ]
     if other:
         raise UserError(

@@ -11,6 +11,7 @@ from refine_samples import clean_sample, erring_sample, user
 
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.modes import Mode
+from evalharness.training.datasets.order import BadOrder
 from evalharness.training.datasets.sample import Sample, write_samples
 from evalharness.training.tune.data import Made, make_rows
 from evalharness.training.tune.settings import TooLong
@@ -27,6 +28,7 @@ def rows_of(
     mode: Mode = "full",
     max_length: int = 4096,
     too_long: TooLong = "refuse",
+    bad_order: BadOrder = "repair",
 ) -> Made:
     data = folder / "data.jsonl"
     write_samples(data, samples, {})
@@ -37,6 +39,7 @@ def rows_of(
         mode=mode,
         max_length=max_length,
         too_long=too_long,
+        bad_order=bad_order,
         python=python,
     )
 
@@ -77,7 +80,11 @@ def test_data_that_cannot_be_trained_is_refused(
     sample = erring_sample("a")
     twice = replace(sample, messages=(sample.messages[0], user("one"), *sample.messages[1:]))
     with pytest.raises(UserError, match=r"in 1 conversation user and assistant do not take turns \(.*x/a\)"):
-        rows_of([twice, clean_sample()], tiny_checkpoint, server_python, tmp_path)
+        rows_of([twice, clean_sample()], tiny_checkpoint, server_python, tmp_path, bad_order="refuse")
+    made = rows_of([twice, clean_sample()], tiny_checkpoint, server_python, tmp_path, bad_order="drop")
+    assert (made.rows, made.order.dropped) == (1, 1)
+    made = rows_of([twice, clean_sample()], tiny_checkpoint, server_python, tmp_path, bad_order="repair")
+    assert (made.rows, made.order.repaired) == (2, 1)
     masked = replace(
         sample,
         messages=tuple(replace(m, loss=False if m.role == "assistant" else None) for m in sample.messages),

@@ -1,0 +1,141 @@
+"""Conversations in which user and assistant do not take turns: named by kind, repaired or dropped.
+
+Trainers and chat templates want the system's text first, then user and assistant in turns, the user first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal, get_args
+
+from evalharness.base.errors import UserError
+from evalharness.training.datasets.sample import Sample, SampleMessage
+
+BadOrder = Literal["repair", "drop", "refuse"]
+BAD_ORDERS: tuple[BadOrder, ...] = get_args(BadOrder)
+BEGINS, REPEATS, SYSTEM, TOOLS, EMPTY = (
+    "begins with the assistant's turn",
+    "one speaker twice in a row",
+    "a system message that is not the first",
+    "a tool's turns",
+    "an empty turn",
+)
+_BY_TURN = ("without_errors", "progress", "valid")
+"""Metadata by number of a turn: not true any more where turns were joined or taken out."""
+_NAMED = 3
+
+
+def faults(messages: Iterable[SampleMessage], *, tools: bool = False) -> list[str]:
+    """What is wrong with the order, each kind once; empty where nothing is. `tools`: some of them were a tool's."""
+    found = [TOOLS] if tools else []
+    before: SampleMessage | None = None
+    for at, message in enumerate(messages):
+        if message.role == "system" and at:
+            found.append(SYSTEM)
+        if _is_empty(message):
+            found.append(EMPTY)
+        if message.role == "assistant" and (before is None or before.role == "system"):
+            found.append(BEGINS)
+        if before is not None and message.role == before.role != "system":
+            found.append(REPEATS)
+        before = message
+    return list(dict.fromkeys(found))
+
+
+def repaired(messages: Iterable[SampleMessage]) -> tuple[SampleMessage, ...]:
+    """Empty turns go, later system messages become the user's, what one speaker says in a row is joined, and
+    the assistant's turns before the user's first go. A joined turn is trained where all its parts are."""
+    done: list[SampleMessage] = []
+    for at, message in enumerate(messages):
+        if _is_empty(message):
+            continue
+        turn = replace(message, role="user", loss=None) if message.role == "system" and at else message
+        if turn.role == "assistant" and (not done or done[-1].role == "system"):
+            continue
+        if done and done[-1].role == turn.role:
+            done[-1] = _joined(done[-1], turn)
+        else:
+            done.append(turn)
+    return tuple(done)
+
+
+def _is_empty(message: SampleMessage) -> bool:
+    """An empty reply that is marked as an error is what a model did, and stays."""
+    return not message.content.strip() and not message.error
+
+
+def _joined(first: SampleMessage, second: SampleMessage) -> SampleMessage:
+    content = f"{first.content}\n\n{second.content}"
+    if first.role != "assistant":
+        return replace(first, content=content)
+    return replace(
+        first,
+        content=content,
+        loss=first.trained and second.trained,
+        error=tuple(dict.fromkeys((*first.error, *second.error))),
+        refine=first.refine or second.refine,
+    )
+
+
+@dataclass
+class OrderCheck:
+    """One pass over conversations. Call it with each; None where it is left out."""
+
+    how: BadOrder = "repair"
+    kinds: Counter[str] = field(default_factory=Counter)
+    """Kind of fault -> conversations."""
+    repaired: int = 0
+    dropped: int = 0
+    _first: list[str] = field(default_factory=list)
+
+    def __call__(self, sample: Sample, *, tools: bool = False) -> Sample | None:
+        found = faults(sample.messages, tools=tools)
+        if not found:
+            return sample
+        self.kinds.update(found)
+        self._first.append(sample.id) if len(self._first) < _NAMED else None
+        messages = repaired(sample.messages) if self.how == "repair" else ()
+        if not any(message.role == "assistant" for message in messages):
+            self.dropped += 1
+            return None
+        self.repaired += 1
+        metadata = {key: value for key, value in sample.metadata.items() if key not in _BY_TURN}
+        return replace(sample, messages=messages, metadata=metadata)
+
+    def of(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Those that stay. Raises UserError at the end where the order is bad and `how` is to refuse."""
+        for sample in samples:
+            if (chosen := self(sample)) is not None:
+                yield chosen
+        self.require()
+
+    def require(self) -> None:
+        """After all. Raises UserError where the order of some is bad and `how` is to refuse."""
+        if self.how == "refuse" and self.kinds:
+            what = "conversation" if self.dropped == 1 else "conversations"
+            raise UserError(
+                f"in {self.dropped:,} {what} user and assistant do not take turns ({self._said()}; "
+                f"{', '.join(self._first)}): --bad-order repair, or drop"
+            )
+
+    def _said(self) -> str:
+        return ", ".join(f"{count:,} {kind}" for kind, count in sorted(self.kinds.items()))
+
+    def lines(self) -> list[str]:
+        """What was found and done, for the person at the terminal; empty where every order is right."""
+        if not self.kinds:
+            return []
+        return [
+            f"{self.repaired:,} conversations repaired and {self.dropped:,} dropped for the order of their turns "
+            f"({self._said()})"
+        ]
+
+    def to_json(self) -> dict[str, object]:
+        return {
+            "how": self.how,
+            "kinds": dict(sorted(self.kinds.items())),
+            "repaired": self.repaired,
+            "dropped": self.dropped,
+        }

@@ -1,0 +1,140 @@
+"""Conversations in which user and assistant do not take turns: named by kind, and repaired, dropped or refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalharness.cli import main
+from evalharness.training.datasets import order
+from evalharness.training.datasets.formats import alternates
+from evalharness.training.datasets.order import faults, repaired
+from evalharness.training.datasets.sample import Role, Sample, SampleMessage, iter_samples, read_manifest
+
+SPEAKERS: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant"}
+
+
+def conversation(text: str) -> list[SampleMessage]:
+    """`s:be kind|u:hello|a:hi` as messages."""
+    return [SampleMessage(SPEAKERS[part[0]], part[2:]) for part in text.split("|")]
+
+
+def written(messages: tuple[SampleMessage, ...]) -> str:
+    return "|".join(f"{message.role[0]}:{message.content}" for message in messages)
+
+
+@pytest.mark.parametrize(
+    ("text", "kinds", "after"),
+    [
+        ("s:be kind|u:1|a:2|u:3|a:4", [], "s:be kind|u:1|a:2|u:3|a:4"),
+        ("a:hello|u:1|a:2", [order.BEGINS], "u:1|a:2"),
+        ("s:x|a:hello|a:more|u:1|a:2", [order.BEGINS, order.REPEATS], "s:x|u:1|a:2"),
+        ("u:1|u:2|a:3|a:4", [order.REPEATS], "u:1\n\n2|a:3\n\n4"),
+        ("u:1|a:2|s:now|u:3|a:4", [order.SYSTEM], "u:1|a:2|u:now\n\n3|a:4"),
+        ("u:1|a:2|u:  |a:3", [order.EMPTY], "u:1|a:2\n\n3"),
+        ("u:1|a:|u:2|a:3", [order.EMPTY], "u:1\n\n2|a:3"),
+        ("a:alone", [order.BEGINS], ""),
+    ],
+)
+def test_each_kind_of_bad_order_and_its_repair(text: str, kinds: list[str], after: str) -> None:
+    messages = conversation(text)
+    assert faults(messages) == kinds
+    assert written(repaired(messages)) == after
+
+
+messages = st.lists(
+    st.builds(
+        SampleMessage,
+        st.sampled_from(sorted(SPEAKERS.values())),
+        st.text(max_size=6),
+    ),
+    max_size=12,
+)
+
+
+@given(messages)
+def test_what_was_repaired_takes_turns_and_loses_no_word_of_the_users(found: list[SampleMessage]) -> None:
+    done = repaired(found)
+    assert faults(done) == []
+    assert repaired(done) == done
+    if any(message.role == "assistant" for message in done):
+        assert alternates(Sample("x", "y", "", None, done))
+    kept = "\n\n".join(message.content for message in done if message.role == "user")
+    assert all(
+        message.content in kept for message in found if message.role == "user" and message.content.strip()
+    )
+
+
+def test_a_joined_turn_keeps_its_marks_and_is_trained_where_all_of_it_is() -> None:
+    wrong = SampleMessage("assistant", "Action: a", loss=False, error=("place",))
+    right = SampleMessage("assistant", "Action: b", refine=True)
+    (_, joined) = repaired([SampleMessage("user", "go"), wrong, right])
+    assert (joined.trained, joined.error, joined.refine) == (False, ("place",), True)
+    empty = SampleMessage("assistant", "", loss=False, error=("format",))
+    assert faults([SampleMessage("user", "go"), empty]) == []
+
+
+SHAREGPT = [
+    [{"from": "gpt", "value": "Hello!"}, {"from": "human", "value": "hi"}, {"from": "gpt", "value": "yes"}],
+    [{"from": "human", "value": "1"}, {"from": "human", "value": "2"}, {"from": "gpt", "value": "3"}],
+    [{"from": "human", "value": "sum"}, {"from": "function_call", "value": "{}"},
+     {"from": "function_response", "value": "3"}, {"from": "gpt", "value": "3"}],
+    [{"from": "human", "value": "a"}, {"from": "gpt", "value": "b"}],
+    [{"from": "gpt", "value": "alone"}],
+]  # fmt: skip
+KINDS = {order.BEGINS: 2, order.REPEATS: 1, order.TOOLS: 1}
+
+
+@pytest.fixture
+def sharegpt(tmp_path: Path) -> Path:
+    path = tmp_path / "sharegpt.json"
+    path.write_text(json.dumps([{"conversations": turns} for turns in SHAREGPT]))
+    return path
+
+
+@pytest.mark.parametrize(("how", "kept"), [("repair", 4), ("drop", 1)])
+def test_sharegpt_is_read_as_it_is(
+    sharegpt: Path, tmp_path: Path, how: str, kept: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out.jsonl"
+    assert main(["refine", "read", str(sharegpt), "-o", str(output), "--bad-order", how]) == 0
+    assert f"{kept - 1} conversations repaired and {5 - kept} dropped" in capsys.readouterr().err
+    samples = list(iter_samples(output, []))
+    assert len(samples) == kept
+    assert all(alternates(sample) for sample in samples)
+    manifest = read_manifest(output)
+    assert manifest is not None
+    assert manifest["made"]["order"] == {
+        "how": how,
+        "kinds": KINDS,
+        "repaired": kept - 1,
+        "dropped": 5 - kept,
+    }
+
+
+def test_mix_takes_it_too(sharegpt: Path, tmp_path: Path) -> None:
+    agent = tmp_path / "agent.json"
+    agent.write_text(
+        json.dumps(
+            [[{"role": "user", "content": f"{n}"}, {"role": "assistant", "content": "ok"}] for n in range(8)]
+        )
+    )
+    for share, wanted in ((0.2, 4), (0.4, 4), (0.5, 8), (0.6, 5), (0.8, 5)):
+        output = tmp_path / f"mixed-{share}.jsonl"
+        assert main(["refine", "mix", f"{agent}:{1 - share}", f"{sharegpt}:{share}", "-o", str(output)]) == 0
+        assert len(list(iter_samples(output, []))) >= wanted
+
+
+def test_refusing_names_kinds_and_conversations(
+    sharegpt: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "out.jsonl"
+    assert main(["refine", "read", str(sharegpt), "-o", str(output), "--bad-order", "refuse"]) == 2
+    said = capsys.readouterr().err
+    assert "in 4 conversations user and assistant do not take turns (1 a tool's turns, 2 begins with" in said
+    assert "sharegpt/1, sharegpt/2, sharegpt/3): --bad-order repair, or drop" in said
+    assert not output.exists()
