@@ -18,7 +18,7 @@ data() { # How many conversations; the first ones are the same for every number.
 train() { # NAME, conversations, further options
     local name=$1 set=$folder/alfworld-$2.jsonl
     shift 2
-    evalharness tune --model demo-base --data "$set" -o "$folder/$name" --max-length 3328 --too-long drop \
+    evalharness tune --model demo-base --data "$set" -o "$folder/$name" --max-length 3328 --too-long drop-any \
         --lora-rank 12 --lr 1e-3 --batch 2 "$@"
 }
 

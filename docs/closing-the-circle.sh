@@ -17,7 +17,7 @@ evalharness refine grounded --tasks pddl --kinds gripper --suite-seed 101 -n "$p
 # Training.
 evalharness tune install
 evalharness tune --model demo-base --data "$folder/alfworld.jsonl" "$folder/pddl.jsonl" -o "$folder/tuned" \
-    --max-length 3328 --too-long drop --lora-rank 12 --lr 1e-3 --batch 2 --max-steps "$steps" \
+    --max-length 3328 --too-long drop-any --lora-rank 12 --lr 1e-3 --batch 2 --max-steps "$steps" \
     --save-every $(((steps + 7) / 8))
 
 # Which checkpoint, on a suite seed of its own.

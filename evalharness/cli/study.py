@@ -113,13 +113,13 @@ def _check(study: StudyFile, plan: Plan, path: Path) -> None:
     from evalharness.cli import make_parser
     from evalharness.cli.common import data_folder
     from evalharness.cli.options import config_of
-    from evalharness.cli.tune import base_folder
     from evalharness.runs.evaluation import choose
+    from evalharness.training.tune.start import start_of
 
     missing = []
     for model in study.axes.base_model:
         try:
-            base_folder(model)
+            start_of(model, lambda line: say(f"evalharness: {line}"))
         except UserError as error:
             missing.append(f"{path}: base_model: {error}")
     if len(missing) == len(study.axes.base_model):

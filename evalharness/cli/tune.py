@@ -55,7 +55,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
-    what.add_argument("--model", metavar="BASE", help="checkpoint folder, hub id in the cache, or demo-base")
+    what.add_argument(
+        "--model", metavar="BASE",
+        help="checkpoint folder, hub id in the cache, or demo-base; a LoRA adapter's folder, or demo: trained on",
+    )  # fmt: skip
     what.add_argument("--data", type=Path, nargs="+", metavar="FILE", help="data sets (evalharness refine)")
     what.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the training")
     add_mode(what)
@@ -66,8 +69,9 @@ def _add_what(parser: argparse.ArgumentParser) -> None:
     add_bad_order(what)
     what.add_argument("--max-length", type=int, metavar="N", help="tokens of a conversation (default: 4096)")
     what.add_argument(
-        "--too-long", choices=("refuse", "drop"),
-        help="what happens to longer ones; never are they cut (default: refuse)",
+        "--too-long", choices=("refuse", "drop", "drop-any"),
+        help="leave longer ones out, but no more than a tenth of a family (drop), or however many (drop-any); they "
+        "are never cut (default: refuse)",
     )  # fmt: skip
 
 
@@ -166,26 +170,6 @@ def _uninstall(args: argparse.Namespace) -> int:
     return 0
 
 
-def base_folder(model: str) -> Path:
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import say
-    from evalharness.models.serving.checkpoint import cached_snapshot, is_local
-    from evalharness.models.serving.demo import DEMO, DEMO_BASE, ensure_demo
-
-    if model == DEMO:
-        raise UserError("--model demo is demo-base, trained already; train demo-base")
-    if model == DEMO_BASE:
-        return ensure_demo(lambda line: say(f"evalharness: {line}"))
-    if is_local(model):
-        return Path(model).expanduser()
-    found = cached_snapshot(model)
-    if found is None:
-        raise UserError(
-            f"--model {model}: no such folder, and not in the hub's cache (hf download {model}, or give a folder)"
-        )
-    return found
-
-
 def _settings(args: argparse.Namespace) -> Any:
     from dataclasses import fields
 
@@ -203,7 +187,8 @@ def _tune(args: argparse.Namespace) -> int:
     from evalharness.training.tune.processes import read_launch
     from evalharness.training.tune.progress import TuningProgress
     from evalharness.training.tune.settings import with_template
-    from evalharness.training.tune.training import alone_in, prepare, train
+    from evalharness.training.tune.start import start_of
+    from evalharness.training.tune.training import alone_in, new_folder, prepare, train
 
     if args.dry_run:
         return _dry_run(args)
@@ -216,14 +201,13 @@ def _tune(args: argparse.Namespace) -> int:
         raise UserError(f"evalharness tune wants {', '.join(missing)} (see: evalharness tune --help)")
     if args.keep < 0 or (args.save_every is not None and args.save_every < 1):
         raise UserError("--keep is at least 0, --save-every at least 1")
-    base = base_folder(args.model)
-    settings = with_template(_settings(args), base, args.preset)
+    start = start_of(args.model, lambda line: say(f"evalharness: {line}"))
+    settings = start.settings(vars(args), with_template(_settings(args), start.base, args.preset))
     install = require_tune_install()
     out = make_console(stderr=args.json == "-")
-    _make_folder(args.output)
-    with alone_in(args.output):
+    with new_folder(args.output), alone_in(args.output):
         planned = plan(
-            base, args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
+            start, args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
             dtype=args.dtype, cpu=args.cpu, launch=read_launch(args.accelerate_config, args.processes),
             on_line=lambda line: say(f"evalharness: {line}"),
         )  # fmt: skip
@@ -255,13 +239,16 @@ def _dry_run(args: argparse.Namespace) -> int:
     from evalharness.training.tune.dry_run import dry_run
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.processes import read_launch
+    from evalharness.training.tune.start import start_of
 
     if args.model is None:
         raise UserError("evalharness tune --dry-run wants --model")
     if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
         raise UserError("--gpu-memory is above 0, in GB")
+    start = start_of(args.model, lambda line: say(f"evalharness: {line}"))
     found = dry_run(
-        base_folder(args.model), args.data or [], _settings(args), read_launch(args.accelerate_config, args.processes),
+        start.base, args.data or [], start.settings(vars(args), _settings(args)),
+        read_launch(args.accelerate_config, args.processes),
         gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
         server=require_tune_install().server if args.data else None,
         on_line=lambda line: say(f"evalharness: {line}"),
@@ -282,15 +269,6 @@ def _dry_run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _make_folder(folder: Path) -> None:
-    from evalharness.base.errors import UserError
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
-
-
 def _say(out: Any, text: str) -> None:
     out.print(text, highlight=False, soft_wrap=True, markup=False)
 
@@ -307,7 +285,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         f"{made.rows:,} conversations, {made.tokens:,} tokens, {made.trained_tokens:,} of them trained "
         f"({made.trained_turns:,} turns); the longest has {made.longest:,}",
         *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
-        *(f"  {line}" for line in made.order.lines()),
+        *(f"  {line}" for line in (*made.losses(), *made.order.lines())),
         f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "
         f"{planned.steps:,} steps of {settings.batch}, {planned.dtype}",
         f"chat template: {settings.chat_template or 'of the base model'}",

@@ -19,6 +19,8 @@ from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, 
 from evalharness.training.tune.settings import TooLong
 
 _NAMED = 3
+_MOST_LOST = 0.1
+"""Of a family's conversations may be left out as too long without being asked for."""
 """Conversations that a message names."""
 
 
@@ -38,7 +40,20 @@ class Made:
     """Tokens of one conversation."""
     left_out: Counter[str] = field(default_factory=Counter)
     order: OrderCheck = field(default_factory=OrderCheck)
+    read: Counter[str] = field(default_factory=Counter)
+    """What the conversations are of (`pddl gripper`, `general`) -> how many have something to train."""
+    longer: Counter[str] = field(default_factory=Counter)
+    """Those of them that are too long."""
+    kinds: dict[str, str] = field(default_factory=dict)
+    """Conversation's id -> what it is of."""
     broken: dict[Path, list[BrokenLine]] = field(default_factory=dict)
+
+    def losses(self) -> list[str]:
+        """What being too long takes, a line a kind."""
+        return [
+            f"{kind}: {count:,} of {self.read[kind]:,} too long"
+            for kind, count in sorted(self.longer.items())
+        ]
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -49,6 +64,7 @@ class Made:
             "longest_conversation_tokens": self.longest,
             "left_out": dict(sorted(self.left_out.items())),
             "order": self.order.to_json(),
+            "too_long": dict(sorted(self.longer.items())),
             "broken_lines": sum(len(lines) for lines in self.broken.values()),
         }
 
@@ -104,6 +120,9 @@ def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:
             if not any(message.trained for message in sample.messages):
                 made.left_out["no turn is trained"] += 1
             else:
+                kind = _kind(sample)
+                made.read[kind] += 1
+                made.kinds[sample.id] = kind
                 yield sample
     as_trained.require_difference()
 
@@ -114,6 +133,7 @@ def _fitting(rows: Iterable[Tokens], made: Made, max_length: int, too_long: TooL
         length = len(row.input_ids)
         if length > max_length:
             longer.append(f"{row.id}: {length:,} tokens")
+            made.longer[made.kinds[row.id]] += 1
             continue
         trained = sum(label >= 0 for label in row.labels)
         made.rows += 1
@@ -128,8 +148,31 @@ def _fitting(rows: Iterable[Tokens], made: Made, max_length: int, too_long: TooL
             f"{_conversations(len(longer))} of {len(longer) + made.rows:,} have more than {max_length:,} tokens "
             f"({_first(longer)}): raise --max-length, or leave them out with --too-long drop"
         )
+    if longer and too_long == "drop":
+        _require_families(made, max_length)
     if longer:
         made.left_out[f"more than {max_length:,} tokens"] += len(longer)
+
+
+def _kind(sample: Sample) -> str:
+    """Family and kind of task."""
+    kind = sample.metadata.get("kind")
+    return " ".join(text for text in (sample.world or sample.source, kind) if isinstance(text, str) and text)
+
+
+def _require_families(made: Made, max_length: int) -> None:
+    """Raises UserError where a family loses more than a tenth."""
+    read, longer = Counter[str](), Counter[str]()
+    for counts, families in ((made.read, read), (made.longer, longer)):
+        for kind, count in counts.items():
+            families[kind.partition(" ")[0]] += count
+    lost = [family for family, count in sorted(longer.items()) if count > _MOST_LOST * read[family]]
+    if lost:
+        said = "; ".join(f"{family} loses {longer[family]:,} of {read[family]:,}" for family in lost)
+        raise UserError(
+            f"with more than {max_length:,} tokens left out {said} ({'; '.join(made.losses())}): raise --max-length, "
+            "or say --too-long drop-any"
+        )
 
 
 def _conversations(count: int) -> str:

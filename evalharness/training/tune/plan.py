@@ -19,6 +19,7 @@ from evalharness.training.tune.estimate import Estimate, estimate, require_room,
 from evalharness.training.tune.install import TuneInstall
 from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
+from evalharness.training.tune.start import Start
 
 MANIFEST, ROWS = "manifest.json", "tokens.parquet"
 _FEW_CHECKPOINTS = 10
@@ -28,6 +29,7 @@ _FEW_CHECKPOINTS = 10
 class Plan:
     """All that is known before the training starts."""
 
+    start: Start
     base: CheckpointInfo
     settings: Settings
     install: TuneInstall
@@ -67,7 +69,7 @@ def has_bf16(*, gpu: bool) -> bool:
 
 
 def plan(
-    model: Path,
+    start: Start,
     files: Sequence[Path],
     folder: Path,
     settings: Settings,
@@ -84,10 +86,10 @@ def plan(
 
     Raises UserError before a long wait.
     """
-    base = check_checkpoint(model)
+    base = check_checkpoint(start.base)
     if base.max_position_embeddings is not None and settings.max_length > base.max_position_embeddings:
         raise UserError(
-            f"--max-length {settings.max_length} is more than {model} takes ({base.max_position_embeddings})"
+            f"--max-length {settings.max_length} is more than {start.base} takes ({base.max_position_embeddings})"
         )
     gpu = nvidia_gpu() and not cpu
     chosen = dtype or ("bfloat16" if has_bf16(gpu=gpu) else "float32")
@@ -98,6 +100,8 @@ def plan(
         "settings": settings.to_json(),
         "dtype": chosen,
     }
+    if start.adapter is not None:
+        identity["adapter_sha256"] = start.adapter.identity
     template = None if settings.chat_template is None else template_file(settings.chat_template)
     if template is not None:
         identity["chat_template_sha256"] = data_sha256(template)
@@ -125,7 +129,7 @@ def plan(
     found = estimate(base, use, checkpoints=number)
     warning = require_room(found, folder, gpu=gpu)
     return Plan(
-        base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu,
+        start, base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu,
         gpu, launch, template, warning,
     )  # fmt: skip
 
@@ -148,7 +152,7 @@ def _finished(folder: Path, identity: dict[str, Any]) -> bool:
     before = manifest["identity"]
     other = [
         key
-        for key in ("base_sha256", "data_sha256", "dtype", "chat_template_sha256")
+        for key in ("base_sha256", "data_sha256", "dtype", "chat_template_sha256", "adapter_sha256")
         if before.get(key) != identity.get(key)
     ]
     other += [

@@ -13,7 +13,7 @@ from evalharness.training.datasets.modes import Mode
 from evalharness.training.datasets.order import BadOrder
 
 Method = Literal["lora", "full"]
-TooLong = Literal["refuse", "drop"]
+TooLong = Literal["refuse", "drop", "drop-any"]
 Schedule = Literal["cosine", "linear", "constant"]
 METHODS: tuple[Method, ...] = get_args(Method)
 

@@ -18,7 +18,7 @@ from evalharness.base.version import __version__
 from evalharness.models.serving.checkpoint import TOKENIZER_FILES
 from evalharness.runs.folders import TRAINING
 from evalharness.training.tune.estimate import stored_dtype
-from evalharness.training.tune.plan import MANIFEST, Plan
+from evalharness.training.tune.plan import MANIFEST, ROWS, Plan
 from evalharness.training.tune.process import Event, follow
 from evalharness.training.tune.progress import TuningProgress
 
@@ -48,9 +48,11 @@ def latest_checkpoint(folder: Path) -> Path | None:
 
 def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[str, Any]:
     """What `trainer/train.py` reads."""
+    adapter = planned.start.adapter
     return {
         **planned.settings.to_json(),
         "model": str(planned.base.path.resolve()),
+        "adapter": None if adapter is None else str(adapter.path.resolve()),
         "data": str(planned.rows.resolve()),
         "out": str(planned.folder.resolve()),
         "dtype": planned.dtype,
@@ -94,6 +96,23 @@ def prepare(planned: Plan) -> list[str]:
     write_whole(planned.folder / JOB, json.dumps(job_of(planned, resume, listen=False), indent=2) + "\n")
     _write_manifest(planned, TuningProgress(steps=planned.steps), "prepared", [])
     return command_of(planned)
+
+
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """The folder is there; a refusal leaves none that was not. Raises UserError where it cannot be made."""
+    was_there = folder.exists()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
+    try:
+        yield
+    except UserError:
+        left = {path.name for path in folder.iterdir()}
+        if not was_there and left <= {".lock", ROWS}:
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 @contextmanager
@@ -203,6 +222,7 @@ def _write_manifest(planned: Plan, progress: TuningProgress, status: str, comman
             "architecture": planned.base.architecture,
             "sha256": planned.base.identity,
         },
+        "chain": planned.start.chain(),
         "data": {"files": planned.data, **planned.made.to_json()},
         "versions": dict(planned.install.versions),
         "seed": planned.settings.seed,

@@ -52,7 +52,7 @@ def test_longer_conversations_are_refused_or_dropped_and_never_cut(
         UserError, match=r"2 conversations of 3 have more than 200 tokens \(x/a: \d+ tokens; x/b"
     ):
         rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=200)
-    made = rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=200, too_long="drop")
+    made = rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=200, too_long="drop-any")
     assert (made.rows, dict(made.left_out)) == (1, {"more than 200 tokens": 2})
     rows = pyarrow.parquet.read_table(tmp_path / "rows.parquet").to_pylist()
     assert [row["id"] for row in rows] == ["y/c"]
@@ -105,3 +105,26 @@ def test_a_base_without_a_chat_template_is_refused(
             (model / file.name).write_bytes(file.read_bytes())
     with pytest.raises(UserError, match="the model has no chat template"):
         rows_of([clean_sample()], model, server_python, tmp_path)
+
+
+def test_a_family_that_would_lose_more_than_a_tenth_is_named(
+    tiny_checkpoint: Path, server_python: Path, tmp_path: Path
+) -> None:
+    short = [replace(clean_sample(f"s{n}"), world="alfworld") for n in range(11)]
+    long = replace(erring_sample("l"), world="alfworld")
+    lengths = {
+        name: rows_of([sample], tiny_checkpoint, server_python, tmp_path).longest
+        for name, sample in (("short", short[0]), ("long", long))
+    }
+    assert lengths["short"] < lengths["long"]
+
+    def made(samples: list[Sample], how: TooLong) -> Made:
+        limit = lengths["long"] - 1
+        return rows_of(samples, tiny_checkpoint, server_python, tmp_path, max_length=limit, too_long=how)
+
+    dropped = made([*short, long], "drop")
+    assert (dropped.rows, dropped.losses()) == (11, ["alfworld: 1 of 12 too long"])
+    gripper = [replace(erring_sample("g"), world="pddl", metadata={"kind": "gripper"})]
+    with pytest.raises(UserError, match=r"pddl loses 1 of 1 .*pddl gripper: 1 of 1 too long.*drop-any"):
+        made([*short, *gripper], "drop")
+    assert made([*short, *gripper], "drop-any").rows == 11

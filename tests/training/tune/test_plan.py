@@ -23,6 +23,7 @@ from evalharness.training.tune.install import (
 from evalharness.training.tune.memory import Memory, Use
 from evalharness.training.tune.plan import MANIFEST, plan
 from evalharness.training.tune.settings import make_settings
+from evalharness.training.tune.start import Start
 from evalharness.training.tune.training import alone_in, latest_checkpoint
 
 BASE = {
@@ -96,11 +97,11 @@ def test_another_training_is_not_gone_on_with(base: Path, tmp_path: Path) -> Non
     with pytest.raises(
         UserError, match=r"another training \(base_sha256; data_sha256.*lr 1e-09 there, 0.0005 now"
     ):
-        plan(base, [data], out, make_settings("small", {"max_length": 64}), install, dtype="float32")
+        plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install, dtype="float32")
     (out / MANIFEST).unlink()
     (out / "config.json").write_text("{}")
     with pytest.raises(UserError, match="holds a model already"):
-        plan(base, [data], out, make_settings("small", {"max_length": 64}), install)
+        plan(Start(base), [data], out, make_settings("small", {"max_length": 64}), install)
 
 
 def test_without_a_training_environment_the_command_that_makes_one_is_said(clean_home: Path) -> None:

@@ -19,13 +19,16 @@ import pytest
 from adapters import read_tensors
 from refine_samples import clean_sample, erring_sample
 
+from evalharness.base.errors import UserError
 from evalharness.models.serving.checkpoint import check_checkpoint
 from evalharness.models.serving.lora import check_adapter, check_fits, find_base
 from evalharness.training.datasets.sample import write_samples
 from evalharness.training.tune.install import TuneInstall
 from evalharness.training.tune.plan import Plan, plan
+from evalharness.training.tune.progress import TuningProgress
 from evalharness.training.tune.settings import make_settings
-from evalharness.training.tune.training import TRAINER, job_of, latest_checkpoint
+from evalharness.training.tune.start import start_of
+from evalharness.training.tune.training import TRAINER, job_of, latest_checkpoint, train
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 
@@ -45,7 +48,9 @@ def planned(tuning: TuneInstall, model: Path, data: Path, folder: Path, **given:
     where = {key: given.pop(key) for key in ("save_every",) if key in given}
     settings = make_settings("small", {"batch": 4, "lr": 1e-3, **given})
     folder.mkdir()
-    made = plan(model, [data], folder, settings, tuning, dtype="float32", cpu=True, **where)
+    made = plan(
+        start_of(str(model), print), [data], folder, settings, tuning, dtype="float32", cpu=True, **where
+    )
     assert made is not None
     return made
 
@@ -348,3 +353,36 @@ def test_ctrl_c_ends_a_sharded_training_after_the_step_with_a_checkpoint(
     assert kept is not None
     assert (kept / "pytorch_model_fsdp_0").is_dir()
     assert check_adapter(kept).rank == 16
+
+
+def test_an_adapter_is_trained_on_over_the_same_base(
+    tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path
+) -> None:
+    """With a learning rate that changes nothing the second training ends with the first one's matrices."""
+    first = planned(tuning, tiny_checkpoint, data, tmp_path / "first", max_steps=3, warmup=0.5, lora_rank=4)
+    assert train(first, TuningProgress(steps=first.steps)) == "done"
+    rates = [step["lr"] for step in steps(first.folder)]
+    assert all(rate > 0 for rate in rates[:-1])
+    assert rates[0] < rates[1]
+
+    start = start_of(str(first.folder), print)
+    settings = start.settings({}, make_settings("small", {"batch": 4, "lr": 1e-30, "max_steps": 1}))
+    assert (settings.lora_rank, settings.lora_alpha) == (4, 8)
+    folder = tmp_path / "second"
+    folder.mkdir()
+    second = plan(start, [data], folder, settings, tuning, dtype="float32", cpu=True)
+    assert second is not None
+    assert train(second, TuningProgress(steps=second.steps)) == "done"
+    before, after = (read_tensors(f / "adapter_model.safetensors") for f in (first.folder, folder))
+    assert before.keys() == after.keys()
+    assert all((before[name] == after[name]).all() for name in before)
+    chain = json.loads((folder / "manifest.json").read_text())["chain"]
+    base, adapter = chain
+    assert base["sha256"] == first.base.identity
+    assert adapter["sha256"] == start.chain()[-1]["sha256"]
+    assert adapter["data_sha256"] == [file["sha256"] for file in first.data]
+
+    with pytest.raises(UserError, match="--lora-rank 8: the adapter that is trained on has 4"):
+        start.settings({"lora_rank": 8}, settings)
+    with pytest.raises(UserError, match="--method full trains no adapter: merge first first"):
+        start.settings({}, make_settings("small", {"method": "full"}))

@@ -6,7 +6,7 @@ Run by the training environment's Python; needs nothing of this package.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,20 @@ class Trainer(SFTTrainer):  # type: ignore[misc, unused-ignore]
         if self.job["packing"]:
             return super()._get_train_sampler(train_dataset)
         return Order([len(ids) for ids in self.train_dataset["input_ids"]], self.job)
+
+    def create_scheduler(self, num_training_steps: int, optimizer: Any = None) -> Any:
+        """The library's, without its first step at a learning rate of 0: that step would change nothing."""
+        made = super().create_scheduler(num_training_steps, optimizer)
+        rising = self.args.get_warmup_steps(num_training_steps)
+        if rising > 0 and hasattr(made, "lr_lambdas"):
+            made.lr_lambdas = [_from_the_first(share, rising) for share in made.lr_lambdas]
+            made._last_lr = [
+                base * share(made.last_epoch)
+                for base, share in zip(made.base_lrs, made.lr_lambdas, strict=True)
+            ]
+            for group, rate in zip(made.optimizer.param_groups, made._last_lr, strict=True):
+                group["lr"] = rate
+        return made
 
     def training_step(self, model: Any, inputs: Any, num_items_in_batch: Any = None) -> Any:
         mask = inputs.get("attention_mask")
@@ -127,6 +141,15 @@ class Watcher(TrainerCallback):  # type: ignore[misc, unused-ignore]
             tidy(folder, self.job)
             write(folder / RECORD, {"step": state.global_step})
             say("saved", step=state.global_step, folder=folder.name)
+
+
+def _from_the_first(share: Callable[[int], float], rising: int) -> Callable[[int], float]:
+    """`share` of the learning rate by step, from 0; of the `rising` first ones 1, 2, ... of `rising` + 1 parts."""
+
+    def of(step: int) -> float:
+        return (step + 1) / (rising + 1) if step < rising else share(step)
+
+    return of
 
 
 def _summed(trainer: Any, *numbers: int) -> list[int]:

@@ -101,7 +101,11 @@ def make_trainer(job: dict[str, Any], wish: Wish) -> Any:
     ends = [tokenizer.convert_ids_to_tokens(token) for token in job["end_ids"]]
     job["end_token"] = ends[0] if len(ends) == 1 else None
     lora = None
-    if job["method"] == "lora":
+    if job.get("adapter"):
+        from peft import PeftModel  # type: ignore[import-not-found, unused-ignore]
+
+        model = PeftModel.from_pretrained(model, job["adapter"], is_trainable=True)
+    elif job["method"] == "lora":
         from peft import LoraConfig  # type: ignore[import-not-found, unused-ignore]
 
         lora = LoraConfig(
