@@ -356,7 +356,7 @@ def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
         axes.set_xlabel(_label(axis))
         if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # sizes of data double; steps do not
             axes.set_xscale("log", base=2)
-            axes.set_xticks(xs, [f"{x:g}" for x in xs])
+            axes.set_xticks(xs, [f"{x:g}" for x in xs], rotation=45 if len(xs) > 5 else 0)
             axes.minorticks_off()
     _legend(figure)
     return figure
