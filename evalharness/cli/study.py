@@ -190,17 +190,20 @@ def _forecast(
     from evalharness.training.study.show import PLURALS, seconds_left, table_of, to_json
 
     out.print(table_of(progress))
-    tokens = _tokens(study, progress)
+    left_to_play = progress.count("done", "run") < len(progress.plan.runs)
+    tokens = _tokens(study, progress) if left_to_play else _NO_TOKENS
     for kind, plural in PLURALS.items():
         jobs = [job for job in progress.plan.jobs.values() if job.kind == kind]
         left = [job for job in jobs if progress.states[job.name].status != "done"]
         each = progress.seconds_of(kind)
         pace = f"about {duration(each)} each" if each else "time not known before the first"
         out.print(f"{plural}: {len(left)} of {len(jobs)} to do; {pace}", highlight=False)
+    if not any(state.status != "done" for state in progress.states.values()):
+        out.print("nothing is left to do")
     for line in tokens["lines"]:
         out.print(line, highlight=False, soft_wrap=True)
     seconds = seconds_left(progress, slots)
-    if seconds is not None:
+    if seconds:
         out.print(f"in all about {duration(seconds)} with {slots} at a time", highlight=False)
     cost = None
     if args.gpu_price is not None and seconds is not None:
@@ -215,6 +218,9 @@ def _forecast(
     return 0
 
 
+_NO_TOKENS: Mapping[str, Any] = {"lines": [], "prompt_tokens": None, "completion_tokens": None}
+
+
 def _tokens(study: StudyFile, progress: Progress) -> Mapping[str, Any]:
     """Of all runs that are left, as `run --dry-run` estimates them with the first base model."""
     from evalharness.base.errors import UserError
@@ -225,7 +231,7 @@ def _tokens(study: StudyFile, progress: Progress) -> Mapping[str, Any]:
     from evalharness.cli.options import config_of
     from evalharness.runs.dry_run import dry_run
 
-    found: dict[str, Any] = {"lines": [], "prompt_tokens": None, "completion_tokens": None}
+    found = dict(_NO_TOKENS)
     plan, parser = progress.plan, make_parser()
     totals = {"episodes": 0.0, "turns": 0.0, "prompt_tokens": 0.0, "completion_tokens": 0.0}
     for name in plan.cells[0].runs:
@@ -237,19 +243,17 @@ def _tokens(study: StudyFile, progress: Progress) -> Mapping[str, Any]:
                 config_of(args), data=data_folder(args), on_status=lambda text: say(f"evalharness: {text}")
             )
         except UserError as error:
-            found["lines"].append(
-                f"tokens of runs are not known: {printable(str(error), single_line=True)[:200]}"
-            )
-            return found
+            why = printable(str(error), single_line=True)[:200]
+            return found | {"lines": [f"tokens of runs are not known: {why}"]}
         number = plan.cells[0].runs.index(name)
         left = sum(progress.states[cell.runs[number]].status != "done" for cell in plan.cells)
         for family in planned.families:
             totals["episodes"] += left * family.left
             for key in ("turns", "prompt_tokens", "completion_tokens"):
                 totals[key] += left * getattr(family, key)
-    found["lines"].append(
+    line = (
         f"runs: {totals['episodes']:,.0f} episodes, at most {totals['turns']:,.0f} turns as far as known, about "
         f"{totals['prompt_tokens'] / 1e6:,.2f} million prompt and {totals['completion_tokens'] / 1e6:,.2f} million "
         "completion tokens"
     )
-    return found | {key: round(totals[key]) for key in ("prompt_tokens", "completion_tokens")}
+    return {"lines": [line], **{key: round(totals[key]) for key in ("prompt_tokens", "completion_tokens")}}
