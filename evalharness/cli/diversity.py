@@ -93,6 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _environments(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
+    from evalharness.base.paths import data_folder
     from evalharness.base.terminal import say
     from evalharness.results.report import diversity as pictures
     from evalharness.results.report import plots
@@ -100,7 +101,7 @@ def _environments(args: argparse.Namespace) -> int:
 
     if not args.sources:
         raise UserError("diversity environments needs a training file")
-    rows, name, flagged = block_means(args.sources, args.seed, args.embedding)
+    rows, name, flagged = block_means(args.sources, args.seed, args.embedding, data_folder())
     for row in flagged:
         say(f"{row['first']} x {row['second']}: {row['similarity']:.2f}, not below {FLAG}")
     with plots.style():

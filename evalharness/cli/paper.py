@@ -152,9 +152,10 @@ def measured() -> Measured:
     from evalharness.results.paper.given import Measured
 
     def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
+        from evalharness.base.paths import data_folder
         from evalharness.training.datasets.similarity import block_means
 
-        rows, name, _ = block_means(paths, 0)
+        rows, name, _ = block_means(paths, 0, data=data_folder())
         return [{**row, "embedding": name} for row in rows]
 
     def turns(path: Path) -> dict[str, Any]:

@@ -37,7 +37,7 @@ def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
     kinds = ", ".join(f"{kind} {n:,}" for kind, n in counts["errors"].items()) or "none"
     out.print(
         f"{counts['samples']:,} conversations, {counts['player_turns']:,} player turns, "
-        f"{counts['trained_turns']:,} of them trained\n"
+        f"{counts['trained_turns']:,} of them trained ({counts.get('trained_characters', 0):,} characters)\n"
         f"errors: {counts['error_turns']:,} turns, {100 * counts['error_turns'] / turns:.1f} % of player turns "
         f"({kinds}); {counts['refine_turns']:,} corrections",
         highlight=False, soft_wrap=True, markup=False,

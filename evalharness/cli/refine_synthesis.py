@@ -43,6 +43,11 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         help='JSON lines of {"persona": "..."}, as Persona-Hub has them (default: 200 of our own)',
     )
     scripts.add_argument(
+        "--names", choices=("bare", "placed"), default="bare",
+        help="bare: an action's name may leave its parameters out (put for put (.+) in (.+)), as in the paper; placed: "
+        "each needs a placeholder in it (default: bare)",
+    )  # fmt: skip
+    scripts.add_argument(
         "-n", type=int, required=True, metavar="N", help="how many personas, drawn by --seed"
     )
     add_late(scripts, _add_synthesis_options)
@@ -55,6 +60,10 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         "--scripts", type=Path, required=True, metavar="DIR", help="folder of `refine scripts`"
     )
     trajectories.add_argument("-n", type=int, metavar="N", help="only the first N scripts (default: all)")
+    trajectories.add_argument(
+        "--errors", choices=("some", "none"), default="some",
+        help="none: a set made anew in which no player errs: the paper's no_refine_data (default: some)",
+    )  # fmt: skip
     readings = trajectories.add_argument_group("where the paper's sources differ")
     readings.add_argument(
         "--excuse",
@@ -148,14 +157,17 @@ def _scripts(args: argparse.Namespace) -> int:
     what = _synthesis(args)
     for line in read_personas(args.personas).complaints():
         _say(line)
-    return _make(args, lambda watch: make_scripts(what, args.personas, args.n, watch=watch))
+    return _make(
+        args,
+        lambda watch: make_scripts(what, args.personas, args.n, bare_names=args.names == "bare", watch=watch),
+    )
 
 
 def _trajectories(args: argparse.Namespace) -> int:
     from evalharness.training.synthesis import Readings, make_trajectories
 
     what = _synthesis(args)
-    readings = Readings(args.excuse, args.least_errors, args.count_errors, args.last_turn)
+    readings = Readings(args.excuse, args.least_errors, args.count_errors, args.last_turn, args.errors)
     return _make(args, lambda watch: make_trajectories(what, args.scripts, args.n, readings, watch=watch))
 
 

@@ -209,6 +209,8 @@ class Counts:
     messages: int = 0
     player_turns: int = 0
     trained_turns: int = 0
+    trained_characters: int = 0
+    """Of the trained turns: what two data sets of equally many conversations can differ in."""
     error_turns: int = 0
     refine_turns: int = 0
     errors: Counter[str] = field(default_factory=Counter)
@@ -222,6 +224,7 @@ class Counts:
         self.messages += len(sample.messages)
         self.player_turns += len(turns)
         self.trained_turns += sum(turn.trained for turn in turns)
+        self.trained_characters += sum(len(turn.content) for turn in turns if turn.trained)
         self.error_turns += sum(bool(turn.error) for turn in turns)
         self.refine_turns += sum(turn.refine for turn in turns)
         self.errors.update(kind for turn in turns for kind in turn.error)
@@ -235,6 +238,7 @@ class Counts:
             "messages": self.messages,
             "player_turns": self.player_turns,
             "trained_turns": self.trained_turns,
+            "trained_characters": self.trained_characters,
             "error_turns": self.error_turns,
             "refine_turns": self.refine_turns,
             **tables,

@@ -17,6 +17,7 @@ import numpy as np
 
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
+from evalharness.envs.base import EnvSpec, InvalidTaskError, MissingDataError, Task
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.results.diversity import embed
@@ -25,6 +26,7 @@ from evalharness.training.datasets.layouts import Unfit, read_any
 from evalharness.training.datasets.sample import Sample
 
 OF_DATA, OF_FAMILY = 50, 10
+PUBLISHED = "agentboard"
 FLAG = 0.5
 _EXAMPLE = re.compile(r"\n*Here is an example\.\n.*?(?=\n\nNow it is your turn\.|\Z)", re.DOTALL)
 
@@ -50,10 +52,11 @@ def of_data(path: Path, seed: int) -> list[str]:
     return texts
 
 
-def of_family(family: str, seed: int) -> list[str]:
-    """Instruction and goal of tasks of suite seed 0, without the worked example."""
+def of_family(family: str, seed: int, data: Path | None = None) -> list[str]:
+    """Instruction and goal of tasks, without the worked example: of the published suite where its data is there, else
+    of suite seed 0."""
     spec = specs()[family]
-    tasks = spec.suites.load_tasks("open", None, FROZEN_SEED)
+    tasks = _published(spec, data) or spec.suites.load_tasks("open", None, FROZEN_SEED)
     prompt = load_prompt(spec)
     surface = PlayedSurface(spec).perturbed
     texts = []
@@ -64,8 +67,18 @@ def of_family(family: str, seed: int) -> list[str]:
     return texts
 
 
+def _published(spec: EnvSpec, data: Path | None) -> list[Task]:
+    """Empty where there is no published suite, or its data is not there."""
+    if PUBLISHED not in spec.suites.expected:
+        return []
+    try:
+        return spec.suites.load_tasks(PUBLISHED, data, FROZEN_SEED)
+    except (MissingDataError, InvalidTaskError):
+        return []
+
+
 def block_means(
-    paths: Sequence[Path], seed: int, which: str = "auto"
+    paths: Sequence[Path], seed: int, which: str = "auto", data: Path | None = None
 ) -> tuple[list[dict[str, Any]], str, list[dict[str, Any]]]:
     """(a row a pair of groups, name of the embedding, the pairs of data and family that are not below `FLAG`).
 
@@ -75,7 +88,7 @@ def block_means(
         family: spec.title for family, spec in sorted(specs().items()) if spec.suites.expected.get("open")
     }
     groups = {path.name: of_data(path, seed) for path in paths}
-    groups |= {title: of_family(family, seed) for family, title in titles.items()}
+    groups |= {title: of_family(family, seed, data) for family, title in titles.items()}
     vectors, name = embed([text for texts in groups.values() for text in texts], which)
     similar = np.clip(vectors @ vectors.T, -1.0, 1.0)
     ends = np.cumsum([len(texts) for texts in groups.values()])
@@ -91,10 +104,10 @@ def block_means(
             else:
                 value = block.mean()
             rows.append({"first": first, "second": second, "similarity": float(value)})
-    data, families = {path.name for path in paths}, set(titles.values())
+    sets, families = {path.name for path in paths}, set(titles.values())
     flagged = [
         row
         for row in rows
-        if row["first"] in data and row["second"] in families and row["similarity"] >= FLAG
+        if row["first"] in sets and row["second"] in families and row["similarity"] >= FLAG
     ]
     return rows, name, flagged

@@ -96,12 +96,21 @@ def has_listed_parameters(name: str, action: Action, text: str) -> bool:
     return len(text) in ends
 
 
-def action_mistakes(name: str, action: Action) -> list[str]:
-    """What is wrong with an action's expression, as the model gets to read it; empty when nothing is."""
+def action_mistakes(name: str, action: Action, *, bare_names: bool = True) -> list[str]:
+    """What is wrong with an action's expression, as the model gets to read it; empty when nothing is.
+
+    `bare_names`: a name may leave its parameters out (`put` for `put (.+) in (.+)`), as in the paper, which checks
+    names: where they stand is then not known, and the expression alone says what an action is.
+    """
     code = expression(action)
+    bare = (
+        bare_names
+        and bool(action.parameters)
+        and not any(placed for _, placed in _parts(name, action.parameters))
+    )
     try:
         compiled(code)
-        if action.is_unbounded:
+        if action.is_unbounded or (bare and _begins_with(code, name)):
             return []
         refused = next((text for text in own_texts(name, action) if not full_match(code, text)), None)
     except ExpressionError as error:
@@ -112,6 +121,10 @@ def action_mistakes(name: str, action: Action) -> list[str]:
         f"the verification code of {name!r} does not match all of its own action {refused!r}; give every parameter a "
         "placeholder such as {item} in the action's name"
     ]
+
+
+def _begins_with(code: str, name: str) -> bool:
+    return code.strip().lower().startswith(name.strip().lower())
 
 
 @dataclass

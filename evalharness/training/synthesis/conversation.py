@@ -106,13 +106,14 @@ class ScriptConversation(Conversation):
     """A persona becomes a script."""
 
     script: Script | None = None
+    bare_names: bool = True
     _rejected: str | None = None
 
     def messages(self) -> list[Message]:
         return self.prompts.ask_script(self.persona, self._rejected, self.mistakes)
 
     def judge(self, reply: str) -> ReplyCheck:
-        self.script, verdict = verify_script(reply)
+        self.script, verdict = verify_script(reply, bare_names=self.bare_names)
         self._rejected = None if self.script else reply
         return verdict
 
@@ -131,7 +132,9 @@ class TrajectoryConversation(Conversation):
     """The whole game that had too few errors: shown with the request for another one."""
 
     def messages(self) -> list[Message]:
-        return self.prompts.ask_trajectory(self.script, self.kept, self.mistakes, self.rejected)
+        return self.prompts.ask_trajectory(
+            self.script, self.kept, self.mistakes, self.rejected, errors=self.readings.errors == "some"
+        )
 
     def judge(self, reply: str) -> ReplyCheck:
         self.kept, verdict = verify_trajectory(self.script, reply, self.kept, self.readings)

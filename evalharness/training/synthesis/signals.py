@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Signal(StrEnum):
-    """The paper's signals (algorithm 1, appendix J), the verification of a script among them, and three of ours."""
+    """The paper's signals (algorithm 1, appendix J), the verification of a script among them, and four of ours."""
 
     OK = "OK"
     JSON = "JSON"
@@ -24,6 +24,8 @@ class Signal(StrEnum):
     """The last turn does not say that the task succeeded, or is the player's."""
     TOO_FEW = "TOO_FEW"
     """Too few error turns."""
+    ERRS = "ERRS"
+    """Ours: the player errs in a game that was to have no errors."""
     CONTEXT = "CONTEXT"
     """Ours: the conversation no longer fits the model's context."""
     REFUSED = "REFUSED"
@@ -40,6 +42,7 @@ MEANINGS = {
     Signal.LAST_ERROR: "ends in an error",
     Signal.UNFINISHED: "does not say that the task succeeded",
     Signal.TOO_FEW: "too few error turns",
+    Signal.ERRS: "an error where none was wanted",
     Signal.CONTEXT: "outgrew the model's context",
     Signal.REFUSED: "refused by the server",
     Signal.NO_CALLS: "the script took all calls",

@@ -70,7 +70,12 @@ class Synthesis:
 
 
 def make_scripts(
-    what: Synthesis, personas_file: Path | None, count: int, *, watch: Watch = unwatched
+    what: Synthesis,
+    personas_file: Path | None,
+    count: int,
+    *,
+    bare_names: bool = True,
+    watch: Watch = unwatched,
 ) -> Outcome:
     """Draw `count` personas and have the model write a script for each, or go on with that.
 
@@ -79,10 +84,20 @@ def make_scripts(
     prompts = load_prompts(what.prompts)
     personas = read_personas(personas_file)
     identity = what.identity("scripts", prompts) | {"personas_sha256": personas.sha256}
+    if not bare_names:
+        identity["names"] = "placed"
     jobs = [
         Job(
             persona.key,
-            partial(ScriptConversation, persona.key, index, persona.text, prompts, what.most_calls),
+            partial(
+                ScriptConversation,
+                persona.key,
+                index,
+                persona.text,
+                prompts,
+                what.most_calls,
+                bare_names=bare_names,
+            ),
         )
         for index, persona in enumerate(draw(personas.personas, count, what.model.seed))
     ]

@@ -52,7 +52,12 @@ class TrajectoryExample(_Strict):
 class TrajectoryPrompt(_Strict):
     system: str
     instruction: str
-    """With `{script}`."""
+    """With `{script}`, and `{errors}` for one of the next two."""
+    errors: str = ""
+    no_errors: str = (
+        "- The Player makes no error: every Action is right, and no turn of the DM has an error flag."
+    )
+    """Said instead of `errors` for a set without errors, and at the end of an instruction without `{errors}`."""
     format: str
     again: str
     """Said where nothing is kept, with `{mistakes}`."""
@@ -86,16 +91,26 @@ class SynthesisPrompts:
         ]
 
     def ask_trajectory(
-        self, script: Script, kept: Sequence[Turn], mistakes: Sequence[str], rejected: Sequence[Turn] = ()
+        self,
+        script: Script,
+        kept: Sequence[Turn],
+        mistakes: Sequence[str],
+        rejected: Sequence[Turn] = (),
+        *,
+        errors: bool = True,
     ) -> list[Message]:
-        """Ask for a trajectory, for what follows the kept turns of one, or for another than the `rejected` one."""
+        """Ask for a trajectory, for what follows the kept turns of one, or for another than the `rejected` one.
+        `errors`: the player is to err and to correct that."""
         prompt = self.trajectory
         example = prompt.example
         shown = (
             f"Example: the script\n{_json(self.script.examples[example.script].script)}\n\nis played like this:\n"
-            + _json({"trajectory": example.trajectory})
+            + _json({"trajectory": example.trajectory if errors else _without_errors(example.trajectory)})
         )
-        instruction = prompt.instruction.replace("{script}", _json(script.to_json()))
+        instruction = prompt.instruction.replace("{errors}", prompt.errors if errors else prompt.no_errors)
+        if not errors and "{errors}" not in prompt.instruction:
+            instruction = f"{instruction.rstrip()}\n{prompt.no_errors}"
+        instruction = instruction.replace("{script}", _json(script.to_json()))
         if mistakes and not kept and not rejected:
             instruction += "\n" + prompt.again.replace("{mistakes}", "; ".join(mistakes))
         messages = _opening(prompt.system, prompt.format, shown, instruction)
@@ -121,6 +136,17 @@ class SynthesisPrompts:
             {"role": "assistant", "content": said},
             {"role": "user", "content": go_on.strip()},
         ]
+
+
+def _without_errors(turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The example without the player's errors and the Dungeon Master's answers to them, numbered anew."""
+    kept: list[dict[str, Any]] = []
+    for turn in turns:
+        if any(turn.get(flag) for flag in ("parameter_error", "place_error", "logic_error")):
+            kept.pop()
+        else:
+            kept.append(turn)
+    return [{**turn, "turn": number} for number, turn in enumerate(kept)]
 
 
 def _json(value: Any) -> str:

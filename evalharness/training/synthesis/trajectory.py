@@ -98,7 +98,9 @@ def sample_messages(turns: Sequence[Turn]) -> tuple[SampleMessage, ...]:
     messages: list[SampleMessage] = []
     for turn, following in pairwise(turns):
         if isinstance(turn, MasterTurn):
-            messages.append(SampleMessage("user", turn.observation))
+            # As in an episode: the first message says the task, the later ones are observations.
+            text = f"Observation: {turn.observation}" if messages else turn.observation
+            messages.append(SampleMessage("user", text))
             continue
         assert isinstance(following, MasterTurn)
         messages.append(SampleMessage("assistant", reply_text(turn), error=following.errors))

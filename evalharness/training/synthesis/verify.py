@@ -31,6 +31,7 @@ from evalharness.training.synthesis.trajectory import (
 Excuse = Literal["any", "parameter"]
 CountErrors = Literal["all", "call"]
 LastTurn = Literal["keep", "drop"]
+Errors = Literal["some", "none"]
 _MOST_MISTAKES = 8
 
 
@@ -49,30 +50,41 @@ class Readings:
     last_turn: LastTurn = "drop"
     """Whether the last turn of a game that did not end in success is dropped (algorithm 1) or kept (section 3.1)."""
 
+    errors: Errors = "some"
+    """None: the paper's `no_refine_data`, a set made anew in which no player errs."""
+
     def __post_init__(self) -> None:
         assert self.excuse in get_args(Excuse)
         assert self.count in get_args(CountErrors)
         assert self.last_turn in get_args(LastTurn)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        """Without what earlier versions did not have, where it is as they did it: their folders go on."""
+        stored = asdict(self)
+        if self.errors == "some":
+            del stored["errors"]
+        return stored
 
 
-def verify_script(text: str) -> tuple[Script | None, ReplyCheck]:
-    """The script in a reply, if it passes."""
+def verify_script(text: str, *, bare_names: bool = True) -> tuple[Script | None, ReplyCheck]:
+    """The script in a reply, if it passes. `bare_names`: as in `action_mistakes`."""
     try:
         script = read_script(read_json(text))
     except NotJsonError as error:
         return None, ReplyCheck(Signal.JSON, (f"the reply is not JSON: {error}",))
     except KeysError as error:
         return None, ReplyCheck(Signal.KEYS, tuple(error.mistakes))
-    mistakes = script_mistakes(script)
+    mistakes = script_mistakes(script, bare_names=bare_names)
     return (None, ReplyCheck(Signal.EXPRESSION, mistakes)) if mistakes else (script, ReplyCheck(Signal.OK))
 
 
-def script_mistakes(script: Script) -> tuple[str, ...]:
+def script_mistakes(script: Script, *, bare_names: bool = True) -> tuple[str, ...]:
     """What is wrong with its expressions."""
-    found = [m for name, action in script.actions.items() for m in action_mistakes(name, action)]
+    found = [
+        m
+        for name, action in script.actions.items()
+        for m in action_mistakes(name, action, bare_names=bare_names)
+    ]
     more = (f"and {len(found) - _MOST_MISTAKES} more",) if len(found) > _MOST_MISTAKES else ()
     return (*found[:_MOST_MISTAKES], *more)
 
@@ -109,6 +121,11 @@ def _pass_turns(
     for place in range(max(len(kept) - 1, 0), len(turns) - 1):
         turn, following = turns[place], turns[place + 1]
         if isinstance(turn, PlayerTurn) and isinstance(following, MasterTurn):
+            if readings.errors == "none" and following.errors:
+                why = (
+                    f"turn {place}: the Player errs ({', '.join(following.errors)}), and is to make no error"
+                )
+                return turns[:place], ReplyCheck(Signal.ERRS, (why,))
             excused = following.parameter_error if readings.excuse == "parameter" else bool(following.errors)
             if not excused and not actions.allows(turn.action):
                 return turns[:place], ReplyCheck(Signal.ACTION, (_bad_action(place, turn, script, readings),))
@@ -138,7 +155,7 @@ def _judge_end(turns: list[Turn], kept: int, readings: Readings) -> tuple[list[T
             Signal.UNFINISHED,
             (f"the last Observation (turn {len(turns) - 1}) does not contain {SUCCEEDED!r}",),
         )
-    if errors < readings.least_errors:
+    if readings.errors == "some" and errors < readings.least_errors:
         # Whole: it is shown to the model with the request for another game.
         return turns, ReplyCheck(
             Signal.TOO_FEW,

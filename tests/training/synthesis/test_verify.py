@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -207,6 +208,37 @@ def test_messages_to_train_on() -> None:
     assert players[0].content.startswith("Thought: The clock has to be wound")
     assert players[0].content.endswith("\nAction: open cabinet")
     assert error_turns(turns) == 2
+    world = [m.content for m in messages[::2]]
+    assert not world[0].startswith("Observation: ")
+    assert all(text.startswith("Observation: ") for text in world[1:])
+
+
+def without_errors() -> list[dict[str, Any]]:
+    return json.loads(
+        PROMPTS.ask_trajectory(WORLD, [], [], errors=False)[1]["content"]
+        .split("is played like this:\n")[1]
+        .split("\n\n")[0]
+    )["trajectory"]
+
+
+def test_a_set_without_errors_is_asked_for_and_checked() -> None:
+    readings = Readings(errors="none")
+    game = without_errors()
+    assert verify(json.dumps(game), readings=readings) == ("OK", 25)
+    assert verify(json.dumps(game)) == ("TOO_FEW", 25)
+    assert verify(reply(TRAJECTORY), readings=readings) == ("ERRS", 5)
+    asked, usual = (
+        PROMPTS.ask_trajectory(WORLD, [], [], errors=errors)[1]["content"] for errors in (False, True)
+    )
+    assert "The Player makes no error" in asked
+    assert "At least two times" not in asked
+    assert "At least two times" in usual
+    assert "{errors}" not in asked + usual
+    own = PROMPTS.trajectory.model_copy(update={"instruction": "Play {script}."})
+    words = replace(PROMPTS, trajectory=own).ask_trajectory(WORLD, [], [], errors=False)[1]["content"]
+    assert "The Player makes no error" in words
+    assert readings.to_json()["errors"] == "none"
+    assert "errors" not in Readings().to_json()
 
 
 def test_a_label_that_the_model_wrote_is_not_written_twice() -> None:
