@@ -18,6 +18,10 @@ class Step:
     progress: float
     valid: bool
     completed: tuple[int, ...] = ()
+    rule: str = ""
+    """Which rule of its player decided; empty for a plan's."""
+    thoughts: tuple[str, ...] = ()
+    """The player's own wordings of the thought."""
 
 
 @dataclass(frozen=True)

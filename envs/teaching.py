@@ -27,11 +27,25 @@ class Detour:
     """It was no way off when the world's answer holds this word."""
 
 
+@dataclass(frozen=True)
+class Decision:
+    """What a player does next, and why."""
+
+    action: str
+    rule: str
+    """Which of the player's rules decided, in a few words: the report of the data counts them."""
+    thoughts: tuple[str, ...] = ()
+    """Wordings of the thought; empty where `Teaching.thoughts` words it."""
+
+
 class Seeker(Protocol):
     """Plays one episode without privileged information: it knows only the texts so far."""
 
-    def next(self, observation: str, valid: Sequence[str]) -> str | None:
-        """Its next action; None when it is at a loss."""
+    reads_valid: bool
+    """It is given the valid actions; else an empty list, as they take seconds in some families."""
+
+    def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
+        """What it does next; None when it is at a loss."""
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         """What came of it: the observations before and after, and the subgoals reached."""

@@ -12,6 +12,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from evalharness.envs.alfworld.oracle import TREATED_AT, kind_in
+from evalharness.envs.teaching import Decision
 from evalharness.envs.alfworld.rooms import OPENABLE, ROOMS
 
 _NAMED = re.compile(r"\ban? ([a-z]+ \d+)")
@@ -48,6 +49,8 @@ def next_place(
 class Searcher:
     """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
 
+    reads_valid = True
+
     def __init__(self, kind: str, thing: str, target: str) -> None:
         """A task's kind (`put`, `clean`, `heat`, `cool`, `examine`, `puttwo`), and the two kinds its goal names."""
         self._kind, self._thing, self._target = kind, thing, target
@@ -63,12 +66,12 @@ class Searcher:
         self._treated: set[str] = set()
         self._placed: set[str] = set()
 
-    def next(self, observation: str, valid: Sequence[str]) -> str | None:
+    def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it says next, out of the valid actions; None when it is at a loss."""
         if not self._places:
             self._places = places_in(observation)
-        action = self._fetch() if self._held is None else self._bring(self._held)
-        return action if action in valid else None
+        found = self._fetch() if self._held is None else self._bring(self._held)
+        return found if found is not None and found.action in valid else None
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         verb, _, rest = action.partition(" ")
@@ -89,25 +92,33 @@ class Searcher:
             self._placed.add(self._held)
             self._held = None
 
-    def _fetch(self) -> str | None:
+    def _fetch(self) -> Decision | None:
         if (known := self._known(self._thing)) is None:
             return self._look_for(self._thing)
         thing, place = known
-        return f"take {thing} from {place}" if place == self._here else f"go to {place}"
+        if place == self._here:
+            return Decision(f"take {thing} from {place}", "take what is here")
+        return Decision(f"go to {place}", "go back to what was seen")
 
-    def _bring(self, held: str) -> str | None:
+    def _bring(self, held: str) -> Decision | None:
         if self._kind == "examine":
             if (known := self._known(self._target)) is None:
                 return self._look_for(self._target)
             lamp, place = known
-            return f"use {lamp}" if place == self._here else f"go to {place}"
+            if place == self._here:
+                return Decision(f"use {lamp}", "use the lamp")
+            return Decision(f"go to {place}", "go back to what was seen")
         if self._kind in TREATED_AT and held not in self._treated:
             place = self._first(TREATED_AT[self._kind])
-            return f"{self._kind} {held} with {place}" if place == self._here else f"go to {place}"
+            if place == self._here:
+                return Decision(f"{self._kind} {held} with {place}", "treat what is held")
+            return Decision(f"go to {place}", "bring it to be treated")
         place = self._first((self._target,))
         if place != self._here:
-            return f"go to {place}"
-        return f"open {place}" if self._closed == place else f"put {held} in/on {place}"
+            return Decision(f"go to {place}", "bring it to its target")
+        if self._closed == place:
+            return Decision(f"open {place}", "open the target")
+        return Decision(f"put {held} in/on {place}", "put it down")
 
     def _first(self, kinds: Sequence[str]) -> str:
         return next((place for place in self._places if kind_in(place) in kinds), "")
@@ -122,8 +133,21 @@ class Searcher:
         ]
         return min(found)[2:] if found else None
 
-    def _look_for(self, kind: str) -> str | None:
-        if self._closed is not None and self._closed == self._looked_at:
-            return f"open {self._closed}"
-        self._looked_at = next_place(self._places, self._looked_at, may_hold(kind), self._contents)
-        return None if self._looked_at is None else f"go to {self._looked_at}"
+    def _look_for(self, kind: str) -> Decision | None:
+        last = self._looked_at
+        if self._closed is not None and self._closed == last:
+            return Decision(f"open {self._closed}", "search: open it")
+        found = next_place(self._places, last, may_hold(kind), self._contents)
+        self._looked_at = found
+        if found is None:
+            return None
+        return Decision(f"go to {found}", f"search: {self._step_of_search(last, found)}")
+
+    def _step_of_search(self, last: str | None, found: str) -> str:
+        if last is None or last not in self._places:
+            return "begin"
+        after = self._places.index(found) - self._places.index(last)
+        if after < 0:
+            return "past the end of the list"
+        resumed = "again, " if self._here != last else ""
+        return f"{resumed}the next in the list" if after == 1 else f"{resumed}further on in the list"

@@ -12,6 +12,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from evalharness.envs.teaching import Decision
+
 _THING = re.compile(
     r"There is an? (?P<name>(?:\w+ )+?\d+) (?:right in front of you (?P<straight>\d+) steps away"
     r"|(?P<ahead>\d+) steps in front of you and (?P<aside>\d+) steps to your (?:left|right))"
@@ -94,6 +96,8 @@ def fits(name: str, what: str) -> bool:
 class Seeker:
     """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
 
+    reads_valid = True
+
     def __init__(self, subgoals: Sequence[str]) -> None:
         self._subgoals = subgoals
         self._reached: set[int] = set()
@@ -102,7 +106,7 @@ class Seeker:
         """Quarter turns to the right since the start; None once it has gone somewhere."""
         self._useless: set[str] = set()
 
-    def next(self, observation: str, valid: Sequence[str]) -> str | None:
+    def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it says next, out of the valid actions; None when it is at a loss."""
         self._seen += f"{observation}\n"
         can = set(valid) - self._useless
@@ -110,7 +114,7 @@ class Seeker:
         things = in_sight(observation)
         action = self._towards_its_side(want) or self._at(want, things, can, observation)
         action = action or self._onward(observation, things, can)
-        return action if action in can else None
+        return Decision(action, " ".join(action.split()[:2])) if action in can else None
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         self._reached.update(completed)

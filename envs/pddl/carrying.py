@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from evalharness.envs.teaching import Decision
+
 _LIES = re.compile(r"\b([A-Za-z]+\d*) is at ([a-z]+)")
 _CARRIED = re.compile(r"\b([A-Za-z]+\d+) is carrying ([a-z]+)")
 _FREE = re.compile(r"\b([A-Za-z]+) is free")
@@ -63,13 +65,16 @@ def next_action(wanted: Sequence[tuple[str, str]], state: State) -> str | None:
 class Carrier:
     """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
 
+    reads_valid = True
+
     def __init__(self, subgoals: Sequence[str]) -> None:
         self._wanted = homes(subgoals)
 
-    def next(self, observation: str, valid: Sequence[str]) -> str | None:
+    def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it says next, out of the valid actions; None when it is at a loss."""
         said = next_action(self._wanted, read(observation))
-        return next((text for text in valid if text.strip() == said), None)
+        found = next((text for text in valid if text.strip() == said), None)
+        return None if found is None else Decision(found, found.split()[0].lower())
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         """Nothing: every observation is the whole state."""

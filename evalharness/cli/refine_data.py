@@ -52,8 +52,8 @@ Write a data set as trainers take it, with the turns that are trained:
 """
 
 _STATS = """\
-How many turns of a data set are errors, by the length of the runs of errors: as shares of all turns and of the
-player's.
+What a data set holds: its errors by the length of their runs; by family the decisions that it trains, which rules make
+them, and how many that look equal are decided differently; with --model its tokens.
 """
 
 
@@ -306,24 +306,34 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _register_stats(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("stats", help="how many turns are errors", description=_STATS)
+    parser = commands.add_parser("stats", help="errors, decisions and tokens", description=_STATS)
     parser.add_argument("file", type=Path, metavar="FILE", help="data set")
+    parser.add_argument("--model", metavar="BASE", help="whose tokens are counted, by family, as in `tune`")
+    parser.add_argument(
+        "--max-length", type=int, default=0, metavar="N", help="say what a limit of N tokens leaves out"
+    )
     parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="also a figure, in this folder")
     add_json_option(parser)
     parser.set_defaults(run=_stats)
 
 
 def _stats(args: argparse.Namespace) -> int:
+    from evalharness.base.errors import UserError
+    from evalharness.cli.tune import base_folder
+    from evalharness.training.datasets import decisions, lengths
     from evalharness.training.datasets.sample import BrokenLine, Counts, iter_samples, no_samples
     from evalharness.training.datasets.stats import ErrorTurns
 
     broken: list[BrokenLine] = []
     found, counts = ErrorTurns(), Counts()
-    for sample in iter_samples(args.file, broken):
+    samples = list(iter_samples(args.file, broken))
+    for sample in samples:
         found.add(sample)
         counts.add(sample)
     if not found.samples:
         raise no_samples(args.file, broken)
+    if args.max_length and args.model is None:
+        raise UserError("--max-length counts tokens: give --model, too")
     name_broken_lines(args.file, broken)
     out = make_console(stderr=args.json == "-")
     print_counts(out, counts.to_json())
@@ -334,6 +344,15 @@ def _stats(args: argparse.Namespace) -> int:
             f"{row['run_length']:<12}{row['runs']:>9,}{row['turns']:>8,}{row['share_of_turns']:>14.1%}"
             f"{row['share_of_player_turns']:>18.1%}",
         )
+    made = {family: row.to_json() for family, row in decisions.decisions_of(samples).items()}
+    for line in decisions.lines(made):
+        say_on(out, line)
+    tokens: dict[str, Any] = {}
+    if args.model is not None:
+        counted = lengths.lengths_of(samples, base_folder(args.model), args.max_length)
+        tokens = {family: row.to_json() for family, row in counted.items()}
+        for line in lengths.lines(tokens, args.max_length):
+            say_on(out, line)
     if args.output is not None:
         from evalharness.cli.diversity import _save
         from evalharness.results.paper.figure11 import draw
@@ -341,5 +360,7 @@ def _stats(args: argparse.Namespace) -> int:
 
         with plots.style():
             _save(args.output, "error_turns", found.rows(), draw([("", found.to_json())]))
-    write_json(args.json, {"counts": counts.to_json(), **found.to_json()})
+    write_json(
+        args.json, {"counts": counts.to_json(), **found.to_json(), "decisions": made, "tokens": tokens}
+    )
     return 0

@@ -61,12 +61,16 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
         "--no-search: by the plan, which goes straight to things that nobody has seen",
     )  # fmt: skip
     parser.add_argument(
-        "--wordings", type=int, metavar="N",
-        help="at most N wordings of each thought: 1 is the easiest to learn (default: all)",
+        "--wordings", type=int, default=1, metavar="N",
+        help="at most N wordings of each thought; 0: all there are (default: 1, the easiest to learn)",
     )  # fmt: skip
     parser.add_argument(
         "--kinds", default="", metavar="LIST",
         help="only these kinds of tasks, separated by commas: --tasks pddl --kinds gripper (default: all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--balance", action="store_true",
+        help="make four times as many and take those with rare decisions first, up to a quarter",
     )  # fmt: skip
     parser.add_argument(
         "--perturb", metavar="NAME", help="word the actions differently, as in: run --perturb P1"
@@ -130,7 +134,8 @@ def _order(args: argparse.Namespace) -> Order:
         per_task=args.per_task,
         errors=_error_plan(args.error_runs),
         search=args.search,
-        wordings=args.wordings,
+        wordings=args.wordings or None,
+        balance=args.balance,
         kinds=tuple(sorted({name.strip() for name in args.kinds.split(",") if name.strip()})),
         perturb=normal_name(args.perturb) if args.perturb else None,
         max_turns=args.max_turns or MAX_TURNS,
@@ -180,7 +185,10 @@ def _grounded(args: argparse.Namespace) -> int:
 
 
 def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    for family, row in manifest["made"]["families"].items():
+    from evalharness.training.datasets.decisions import lines
+
+    rows = manifest["made"]["families"]
+    for family, row in rows.items():
         refused = sum(row["overlap_refused"].values())
         seeds = row["suite_seeds"]
         span = f"{seeds[0]}" if len(seeds) == 1 else f"{seeds[0]}-{seeds[-1]}" if seeds else "none"
@@ -191,3 +199,5 @@ def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str
             highlight=False, soft_wrap=True,
         )  # fmt: skip
     print_counts(out, manifest["counts"])
+    for line in lines({names[f]: row["decisions"] for f, row in rows.items() if row["decisions"]}):
+        out.print(line, highlight=False, soft_wrap=True, markup=False)

@@ -7,7 +7,7 @@ afterwards is as it was without it: the same answers, validity and progress at e
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene, Step
 from evalharness.envs.surface import ActionSurface
-from evalharness.envs.teaching import Seeker, Teaching
+from evalharness.envs.teaching import Decision, Seeker, Teaching
 from evalharness.models.base import Environment
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.training.grounded.injected_errors import KINDS, InjectedError, Kind, possible_errors
@@ -68,6 +68,19 @@ class Clean:
     steps: tuple[Step, ...]
 
 
+def step_of(decision: Decision, observation: str, info: Mapping[str, Any]) -> Step:
+    """A player's decision with what the world made of it."""
+    return Step(
+        decision.action,
+        observation,
+        info["progress"],
+        info["valid"],
+        tuple(info["subgoals_completed"]),
+        decision.rule,
+        decision.thoughts,
+    )
+
+
 @dataclass
 class Stage:
     """A task, the environment it is played in, and what is known of the family."""
@@ -87,6 +100,10 @@ class Stage:
     async def step(self, said: str) -> tuple[str, bool, dict[str, Any]]:
         return await self.environment.step(self.surface.to_world(said))
 
+    async def decided(self, seeker: Seeker, observation: str) -> Decision | None:
+        valid = await self.environment.valid_actions() if seeker.reads_valid else []
+        return seeker.next(observation, valid)
+
     async def sought(self, seeker: Seeker) -> Clean:
         """The task played by an agent without privileged information. Raises NoTrajectoryError where it does not get
         there."""
@@ -94,15 +111,14 @@ class Stage:
         steps: list[Step] = []
         before = first
         while not info["success"]:
-            action = seeker.next(before, await self.environment.valid_actions())
-            if action is None or len(steps) == self.max_turns:
+            decision = await self.decided(seeker, before)
+            if decision is None or len(steps) == self.max_turns:
                 raise NoTrajectoryError("its player does not get there")
-            after, terminated, info = await self.step(self.surface.action(action))
+            after, terminated, info = await self.step(self.surface.action(decision.action))
             if terminated and not info["success"]:
                 raise NoTrajectoryError("its player does not get there")
-            completed = tuple(info["subgoals_completed"])
-            steps.append(Step(action, after, info["progress"], info["valid"], completed))
-            seeker.saw(action, before, after, completed)
+            steps.append(step_of(decision, after, info))
+            seeker.saw(decision.action, before, after, steps[-1].completed)
             before = after
         return Clean(goal, first, tuple(steps))
 

@@ -27,6 +27,7 @@ from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites.open import FROZEN_SEED
+from evalharness.training.datasets.decisions import balanced, decisions_of
 from evalharness.training.datasets.journal import Journal
 from evalharness.training.datasets.overlap import excluded
 from evalharness.training.datasets.sample import Sample, manifest_path, read_manifest, write_samples
@@ -35,6 +36,8 @@ from evalharness.training.grounded.replayed import Recipe, Thinker, make_sample
 from evalharness.training.grounded.source import TaskSource
 
 _EPISODES_PER_WORKER = 8
+_POOL = 4
+"""Times as many trajectories as are asked for are made to be balanced."""
 _ATTEMPTS = 3
 """Times that a task is tried whose simulator died or hung."""
 
@@ -52,11 +55,13 @@ class Order:
     errors: ErrorPlan | None = field(default_factory=ErrorPlan)
     search: bool = True
     """An agent without privileged information plays, in the families that have one."""
-    wordings: int | None = None
+    wordings: int | None = 1
     """Of each thought, at most. None: all there are."""
     kinds: tuple[str, ...] = ()
     """Of tasks. Empty: all."""
     perturb: str | None = None
+    balance: bool = False
+    """Out of several times as many, so that a quarter of a family's trajectories hold a rare decision."""
     max_turns: int = MAX_TURNS
     exclude_suite_seeds: tuple[int, ...] = ()
     """Open suites whose tasks are not used, nor what is the same, besides seed 0."""
@@ -194,6 +199,7 @@ class _Family:
         self.world: Teaching = teaching_of(self.spec)
         self.surface = PlayedSurface(self.spec, self.order.perturb)
         self.prompt = load_prompt(self.spec)
+        self.most = self.count.wanted * (_POOL if self.order.balance else 1)
         self.per_task = self.order.per_task or self.world.per_task
         self.pool = EnvironmentPool(
             self.spec, self.data, self.workers, episodes_per_worker=_EPISODES_PER_WORKER
@@ -211,7 +217,7 @@ class _Family:
         )
 
     def _tasks_needed(self) -> int:
-        return -(-(self.count.wanted - len(self.samples)) // self.per_task)
+        return -(-(self.most - len(self.samples)) // self.per_task)
 
     def _note(self, text: str) -> None:
         self.count.status = text
@@ -221,7 +227,7 @@ class _Family:
         tasks = self.source.tasks()
         flying: deque[asyncio.Task[dict[str, Any]]] = deque()
         try:
-            while len(self.samples) < self.count.wanted:
+            while len(self.samples) < self.most:
                 while len(flying) < min(self._tasks_needed(), self.pool.most):
                     flying.append(asyncio.create_task(self._job(*(await anext(tasks)))))
                 self._take(await flying.popleft())
@@ -230,14 +236,16 @@ class _Family:
                 job.cancel()
             await asyncio.gather(*flying, return_exceptions=True)
             await _close(tasks)
+        if self.order.balance:
+            self.samples = balanced(self.samples, self.count.wanted)
 
     def _take(self, result: dict[str, Any]) -> None:
         self.count.status = ""
         self.count.tasks += 1
         self.count.refused.update(result["refused"])
-        room = self.count.wanted - len(self.samples)
+        room = self.most - len(self.samples)
         self.samples += [Sample.from_json(data) for data in result["samples"][:room]]
-        self.count.made = len(self.samples)
+        self.count.made = len(self.samples) * self.count.wanted // self.most
 
     async def _job(self, suite_seed: int, task: Task) -> dict[str, Any]:
         """The trajectories of one task, as JSON; from the journal where they are there."""
@@ -280,6 +288,7 @@ class _Family:
         turns = sum(len(sample.player_turns) for sample in self.samples)
         return {
             "samples": len(self.samples),
+            "decisions": decisions_of(self.samples)[self.spec.family].to_json() if self.samples else {},
             "tasks": self.count.tasks,
             "per_task": self.per_task,
             "suite_seeds": sorted({sample.metadata["suite_seed"] for sample in self.samples}),

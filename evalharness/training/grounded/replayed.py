@@ -141,6 +141,7 @@ def _sample(
         "perturbation": episode.perturbation,
         "progress": [round(turn.progress, 6) for turn in episode.turns],
         "valid": [turn.valid for turn in episode.turns],
+        "rules": [_rule(turn) for turn in turns],
         "without_errors": without,
     }
     if recipe.think is not None:
@@ -154,6 +155,16 @@ def _sample(
         messages=marked(messages),
         metadata=metadata,
     )
+
+
+def _rule(turn: DraftedTurn) -> str:
+    """What decided a turn: a player's rule, else the action's name."""
+    if turn.injected is not None:
+        return "error"
+    if turn.takes_back:
+        return "take back"
+    action = turn.scene.next
+    return turn.scene.steps[turn.scene.at].rule or ("other" if action is None else action.name)
 
 
 def _role(message: Message) -> Any:

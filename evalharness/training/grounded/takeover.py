@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 
 from evalharness.envs.scene import Scene, Step
-from evalharness.envs.teaching import Seeker
+from evalharness.envs.teaching import Decision, Seeker
 from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
 from evalharness.play.loop import play
 from evalharness.protocol.prompt import Message, PromptFile
@@ -21,7 +21,7 @@ from evalharness.results.exports.conversation import opening
 from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.overlap import task_forms
 from evalharness.training.datasets.sample import Role, Sample, SampleMessage
-from evalharness.training.grounded.draft import NoTrajectoryError, Stage
+from evalharness.training.grounded.draft import NoTrajectoryError, Stage, step_of
 from evalharness.training.grounded.faults import WHY, faults
 from evalharness.training.grounded.thoughts import base_thought
 
@@ -88,7 +88,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     )
     if not replayed.success or len(replayed.turns) != after + len(teacher):
         raise NoTrajectoryError("the replay does not succeed")
-    return _sample(replayed, found, taught, stage, episode.sample)
+    return _sample(replayed, found, steps[len(own) :], taught, stage, episode.sample)
 
 
 async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) -> list[Step]:
@@ -96,7 +96,7 @@ async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) 
     goal, before, _ = await stage.environment.reset(stage.task)
     if (goal, before) != (episode.goal, episode.first_observation):
         raise NoTrajectoryError("the task is worded otherwise today")
-    seeker.next(before, await stage.environment.valid_actions())  # it reads the first observation
+    await stage.decided(seeker, before)  # it reads the first observation
     steps: list[Step] = []
     for turn in episode.turns[:after]:
         if turn.action is None:
@@ -105,7 +105,8 @@ async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) 
         if terminated or observation != turn.observation:
             raise NoTrajectoryError("the world answers otherwise today")
         if info["valid"] and not info.get("no_effect"):
-            steps.append(_step(seeker, turn.action.strip(), before, observation, info))
+            steps.append(step_of(Decision(turn.action.strip(), ""), observation, info))
+            seeker.saw(steps[-1].action, before, observation, steps[-1].completed)
             before = observation
     return steps
 
@@ -117,26 +118,26 @@ async def _continued(
     before = own[-1].observation if own else episode.first_observation
     steps: list[Step] = []
     while True:
-        action = seeker.next(before, await stage.environment.valid_actions())
-        if action is None or len(steps) == most:
+        decision = await stage.decided(seeker, before)
+        if decision is None or len(steps) == most:
             raise NoTrajectoryError("the teacher does not get there from here")
-        observation, terminated, info = await stage.step(action)
+        observation, terminated, info = await stage.step(decision.action)
         if terminated and not info["success"]:
             raise NoTrajectoryError("the teacher does not get there from here")
-        steps.append(_step(seeker, action, before, observation, info))
+        steps.append(step_of(decision, observation, info))
+        seeker.saw(decision.action, before, observation, steps[-1].completed)
         if info["success"]:
             return steps
         before = observation
 
 
-def _step(seeker: Seeker, action: str, before: str, after: str, info: Mapping[str, Any]) -> Step:
-    completed = tuple(info["subgoals_completed"])
-    seeker.saw(action, before, after, completed)
-    return Step(action, after, info["progress"], info["valid"], completed)
-
-
 def _sample(
-    episode: Episode, found: Sequence[str | None], taught: Taught, stage: Stage, sample: int
+    episode: Episode,
+    found: Sequence[str | None],
+    steps: Sequence[Step],
+    taught: Taught,
+    stage: Stage,
+    sample: int,
 ) -> Sample:
     """The model's turns are not trained, its faults are marked; the teacher's are."""
     head, whole = opening(episode)
@@ -166,6 +167,7 @@ def _sample(
         "taken_over_after": after,
         "progress": [round(turn.progress, 6) for turn in kept],
         "valid": [turn.valid for turn in kept],
+        "rules": (["the model's"] * after + [step.rule for step in steps])[: len(kept)],
     }
     return Sample(
         id=f"correct-{taught.run}/{task.id}/{sample}/{after}",

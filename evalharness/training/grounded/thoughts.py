@@ -60,7 +60,8 @@ def _sayable(texts: Sequence[str], scene: Scene, own: str) -> list[str]:
 
 def base_thought(scene: Scene, world: Teaching, rng: Random, wordings: int | None) -> str:
     """The family's thought that leads to the scene's next action, of its first `wordings` that give nothing away."""
-    texts = _sayable(world.thoughts(scene), scene, scene.action) or Teaching().thoughts(scene)
+    own = scene.steps[scene.at].thoughts or world.thoughts(scene)
+    texts = _sayable(own, scene, scene.action) or Teaching().thoughts(scene)
     return rng.choice(texts[:wordings])
 
 

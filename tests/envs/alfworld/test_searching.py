@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from seekers import said_by
 
 from evalharness.envs.alfworld.adapter import ALFWorldEnv
 from evalharness.envs.alfworld.open_suite import open_tasks
@@ -49,7 +50,7 @@ def test_a_closed_place_is_opened_though_such_a_thing_is_not_expected_there() ->
     seen = home
     for _ in range(12):
         valid = [f"{verb} {place}" for place in places_in(home) for verb in ("go to", "open")]
-        action = searcher.next(seen, [*valid])
+        action = said_by(searcher, seen, [*valid])
         assert action is not None
         said = action
         if said == "open drawer 1":
@@ -67,7 +68,7 @@ def _play(task: Task) -> tuple[bool, list[str]]:
     text, info = env.reset(options={"task": task})
     said: list[str] = []
     while len(said) < 30:
-        action = searcher.next(text, env.valid_actions())
+        action = said_by(searcher, text, env.valid_actions())
         if action is None:
             break
         after, _, terminated, _, info = env.step(action)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from seekers import said_by
 
 from evalharness.envs.babyai.adapter import BabyAIEnv
 from evalharness.envs.babyai.open_suite import open_tasks
@@ -55,7 +56,7 @@ def test_a_key_is_wanted_only_once_its_door_was_read_of() -> None:
 def test_it_walks_until_a_wall_is_near_and_turns() -> None:
     seeker, said, text = Seeker(("see the red ball", "go to the red ball")), [], WALL_FAR
     for _ in range(4):
-        action = seeker.next(text, MOVES)
+        action = said_by(seeker, text, MOVES)
         assert action is not None
         said.append(action)
         after = text
@@ -68,9 +69,9 @@ def test_it_walks_until_a_wall_is_near_and_turns() -> None:
 
 def test_it_first_turns_to_the_side_that_the_goal_names() -> None:
     seeker = Seeker(("see a door on your left", "open a door on your left"))
-    assert seeker.next(WALL_FAR, MOVES) == "turn left"
+    assert said_by(seeker, WALL_FAR, MOVES) == "turn left"
     seeker.saw("turn left", WALL_FAR, WALL_FAR, ())
-    assert seeker.next(WALL_FAR, MOVES) == "move forward"
+    assert said_by(seeker, WALL_FAR, MOVES) == "move forward"
 
 
 def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:
@@ -78,12 +79,12 @@ def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:
     blue = f"{ROOM}There is a blue closed door 1 right in front of you 2 steps away.  You are not carrying anything."
     through = "toggle and go through blue closed door 1"
     for _ in range(3):
-        action = seeker.next(blue, (*MOVES, through))
+        action = said_by(seeker, blue, (*MOVES, through))
         assert action != through
         assert action is not None
         seeker.saw(action, blue, blue, ())
-    assert seeker.next(
-        blue.replace("blue", "red"), (*MOVES, through.replace("blue", "red"))
+    assert said_by(
+        seeker, blue.replace("blue", "red"), (*MOVES, through.replace("blue", "red"))
     ) == through.replace("blue", "red")
 
 
@@ -92,7 +93,7 @@ def _play(task: Task) -> tuple[bool, int]:
     seeker = Seeker(task.subgoals)
     text, info = env.reset(options={"task": task})
     for turn in range(30):
-        action = seeker.next(text, env.valid_actions())
+        action = said_by(seeker, text, env.valid_actions())
         if action is None:
             return False, turn
         after, _, terminated, _, info = env.step(action)

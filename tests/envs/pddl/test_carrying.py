@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from seekers import said_by
 
 from evalharness.envs.base import Task
 from evalharness.envs.pddl.adapter import PddlTextEnv
@@ -52,7 +53,7 @@ def _play(task: Task) -> tuple[bool, int]:
     env, carrier = PddlTextEnv(), Carrier(task.subgoals)
     text, info = env.reset(options={"task": task})
     for turn in range(1, 31):
-        action = carrier.next(text, env.valid_actions())
+        action = said_by(carrier, text, env.valid_actions())
         assert action is not None
         text, _, _, _, info = env.step(action)
         assert info["valid"], action

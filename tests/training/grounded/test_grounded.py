@@ -23,6 +23,7 @@ from evalharness.protocol import react
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites import open as suites
+from evalharness.training.datasets.decisions import decisions_of, rules_of
 from evalharness.training.datasets.modes import in_mode
 from evalharness.training.datasets.overlap import EVALUATED
 from evalharness.training.datasets.sample import Sample, SampleMessage, iter_samples, read_manifest
@@ -327,6 +328,26 @@ def test_tasks_of_some_kinds_alone(home: Path) -> None:
     assert {sample.metadata["kind"] for sample in found} == {"gripper", "blockworld"}
     with pytest.raises(UserError, match=r"has none of grippers, but .*gripper"):
         made(home, "no-kinds", "pddl", errors=None, kinds=("grippers",))
+
+
+@pytest.mark.parametrize("family", ["alfworld", "babyai", "pddl"])
+def test_equal_visible_states_have_equal_decisions(home: Path, family: str) -> None:
+    """Whatever errors came before: the decision follows from the opening and the last exchange."""
+    kinds = {"pddl": ("gripper",)}.get(family, ())
+    found = made(home, f"{family}-alike", family, samples=12, per_task=4, kinds=kinds)
+    (row,) = decisions_of(found).values()
+    assert row.exchanges.repeated >= 10
+    assert row.exchanges.conflicts == 0
+
+
+def test_balanced_data_holds_more_of_the_rare_decisions(home: Path) -> None:
+    def rare(balance: bool) -> int:
+        name = f"balance-{balance}"
+        found = made(home, name, "babyai", errors=None, samples=4, per_task=1, balance=balance)
+        assert len(found) == 4
+        return len({rule for sample in found for rule in rules_of(sample)})
+
+    assert rare(True) >= rare(False)
 
 
 def test_runs_of_errors_are_as_many_as_asked_for(home: Path) -> None:
