@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from evalharness.envs.base import Task
+from evalharness.envs.jericho.exploring import Explorer
 from evalharness.envs.jericho.observation import understood
 from evalharness.envs.scene import Scene, mentions
 from evalharness.envs.teaching import Detour, Teaching, digest
@@ -34,11 +35,6 @@ def _nouns(text: str) -> list[str]:
     return [
         part.strip() for part in re.split(r" (?:with|to|on|in|under|behind|at|from) ", words) if part.strip()
     ]
-
-
-def _purpose(scene: Scene) -> str:
-    """What a walk is for: the next command that is no direction."""
-    return next((text for text in scene.left if _direction(text) is None), scene.left[-1])
 
 
 def _thoughts(scene: Scene) -> list[str]:
@@ -106,8 +102,6 @@ def _thoughts(scene: Scene) -> list[str]:
 
 
 def _walking(scene: Scene, direction: str, treasure: str) -> list[str]:
-    purpose = _purpose(scene)
-    things = _nouns(purpose)
     carried = re.search(
         rf"\btake {re.escape(treasure.removeprefix('the '))}\b", "\n".join(s.action for s in scene.done)
     )
@@ -115,12 +109,6 @@ def _walking(scene: Scene, direction: str, treasure: str) -> list[str]:
         return [
             f"I have {treasure}. Now I bring it back; the way is {direction}.",
             f"{_cap(treasure)} is mine. I go {direction} to bring it where it belongs.",
-        ]
-    if things and scene.knows(*things) and scene.done:
-        thing = things[-1]
-        return [
-            f"I know where the {thing} is. I go {direction} to it.",
-            f"Now I can deal with the {thing}. It is to the {direction}.",
         ]
     return [
         f"I have not found {treasure} yet. I look to the {direction}.",
@@ -149,6 +137,7 @@ def _forms(task: Task) -> list[str]:
 
 TEACHING = Teaching(
     thoughts=_thoughts,
+    seeker=lambda task: Explorer(),
     idle=_idle,
     detours=_detours,
     refused=lambda valid, observation: not valid or not understood(observation),

@@ -330,7 +330,7 @@ def test_tasks_of_some_kinds_alone(home: Path) -> None:
         made(home, "no-kinds", "pddl", errors=None, kinds=("grippers",))
 
 
-@pytest.mark.parametrize("family", ["alfworld", "babyai", "pddl"])
+@pytest.mark.parametrize("family", ["alfworld", "babyai", "jericho", "pddl"])
 def test_equal_visible_states_have_equal_decisions(home: Path, family: str) -> None:
     """Whatever errors came before: the decision follows from the opening and the last exchange."""
     kinds = {"pddl": ("gripper",)}.get(family, ())
