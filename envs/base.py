@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -173,6 +173,8 @@ class TaskSuites:
     generate: Callable[[int], Iterable[Task]] | None = None
     """(suite seed) -> the open suite's tasks as its generator finds them, without a look at anything stored. With it
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
+    generate_kinds: Callable[[int, Collection[str]], Iterable[Task]] | None = None
+    """(suite seed, kinds): the suite's tasks of these kinds alone, where all of them take minutes."""
     open_version: int = 1
     """Of the open suite, of every seed: raised when its tasks or their scoring change, so that what was frozen by an
     earlier version is made again."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,12 @@ def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     from evalharness.envs.sciworld.tasks import load_tasks
 
     return load_tasks(suite, data, seed)
+
+
+def _generate_kinds(seed: int, kinds: Collection[str]) -> Iterable[Task]:
+    from evalharness.envs.sciworld.generator import generate
+
+    return generate(seed, kinds)
 
 
 def _generate(seed: int) -> Iterable[Task]:
@@ -64,6 +70,7 @@ SPEC = EnvSpec(
         expected={"agentboard": 90, "open": 90},
         load_tasks=_load_tasks,
         generate=_generate,
+        generate_kinds=_generate_kinds,
         open_version=OPEN_VERSION,
         few_tasks=FEW_VARIATIONS,
     ),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -90,9 +90,17 @@ FROZEN = FrozenSuite(Path(__file__).with_name("open_suite.json"), OpenCase, OPEN
 """The cases of suite seed 0."""
 
 
-def generate(suite_seed: int) -> Iterator[Task]:
-    """The suite's tasks as they are found; minutes for all of them."""
-    return (case.to_task(index) for index, case in enumerate(generate_cases(suite_seed)))
+def generate(suite_seed: int, kinds: Collection[str] = tuple(QUOTA)) -> Iterator[Task]:
+    """The suite's tasks as they are found, numbered as in the whole suite; minutes for all kinds."""
+    simulator, first = Simulator(), 0
+    try:
+        for kind, quota in QUOTA.items():
+            if kind in kinds:
+                for index, case in enumerate(_of_kind(simulator, kind, suite_seed), first):
+                    yield case.to_task(index)
+            first += quota
+    finally:
+        simulator.close()
 
 
 def generate_cases(suite_seed: int) -> Iterator[OpenCase]:

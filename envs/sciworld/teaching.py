@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene
+from evalharness.envs.sciworld.finding import FIND, LIFESPAN, Finder
 from evalharness.envs.sciworld.generator import OpenCase
 from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED
 from evalharness.envs.teaching import Detour, Teaching, digest
@@ -167,6 +168,7 @@ def _published() -> Iterator[str]:
 TEACHING = Teaching(
     thoughts=_thoughts,
     moves=_MOVES,
+    seeker=lambda task: Finder(task.kind, task.goal) if task.kind in (*FIND, *LIFESPAN) else None,
     idle=_idle,
     detours=_detours,
     look="look around",

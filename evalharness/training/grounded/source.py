@@ -76,6 +76,11 @@ class TaskSource:
 
     async def _suite(self, seed: int) -> list[Task]:
         assert seed != FROZEN_SEED
+        some = self.spec.suites.generate_kinds
+        if some is not None and self.kinds and read_frozen(self.spec, seed) is None:
+            async with self.builders:
+                self.note(f"making tasks of suite seed {seed}: {self.spec.title}")
+                return await asyncio.to_thread(lambda: list(some(seed, self.kinds)))
         if self.spec.suites.generate is not None and read_frozen(self.spec, seed) is None:
             async with self.builders:
                 self.note(f"making the suite of seed {seed}: {self.spec.title}")

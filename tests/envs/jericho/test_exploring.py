@@ -27,10 +27,10 @@ def test_reads_what_a_room_says() -> None:
 
 def test_a_guard_closes_the_way_beside_it() -> None:
     room = read_room(
-        "The way out is north. A way leads south. The old sergeant bars the way. Something like the wineskin might help."
+        "The way out is north. A way leads south. The old sergeant bars the way. Something like the figs might help."
     )
     assert room is not None
-    assert room.gates == {"south": Gate("guard", "old sergeant", "wineskin")}
+    assert room.gates == {"south": Gate("guard", "old sergeant", "figs")}
     open_now = read_room("The way out is north. A way leads south. The old sergeant takes no notice of you.")
     assert open_now is not None
     assert open_now.exits == ["north", "south"]
