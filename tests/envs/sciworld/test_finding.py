@@ -35,7 +35,7 @@ def test_reads_what_is_in_sight() -> None:
 
 @pytest.mark.parametrize(
     ("here", "room", "door"),
-    [("bathroom", "outside", "kitchen"), ("bedroom", "outside", "greenhouse"), ("foundry", "bedroom", "greenhouse"),
+    [("bathroom", "outside", "kitchen"), ("hallway", "outside", "greenhouse"), ("foundry", "bedroom", "outside"),
      ("kitchen", "kitchen", None), ("attic", "kitchen", None)],
 )  # fmt: skip
 def test_the_way_through_the_house(here: str, room: str, door: str | None) -> None:
