@@ -1,9 +1,10 @@
 """A BabyAI player without privileged information: what a small model can be asked to imitate.
 
-It goes to what the goal names as soon as that can be reached, else through a shut door in sight, else straight ahead
-until a wall is near, where it turns right. It solves fewer tasks than a planner who sees the whole level; each of its
-decisions follows from the last observation and the goal. (A player that turned three times to look around and then went
-on taught a model of 135 million parameters to turn for ever: it cannot count, and repeats what it said.)
+It goes to what the goal names as soon as that can be reached, else through a door in sight, else to the farthest thing,
+where it turns right, else straight ahead until a wall is near, where it turns right. It solves fewer tasks than a
+planner who sees the whole level; each of its decisions follows from the last exchange and the goal. (A player that
+turned three times to look around and then went on taught a model of 135 million parameters to turn for ever: it cannot
+count, and repeats what it said.)
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _THING = re.compile(
     r"There is an? (?P<name>(?:\w+ )+?\d+) (?:right in front of you (?P<straight>\d+) steps away"
     r"|(?P<ahead>\d+) steps in front of you and (?P<aside>\d+) steps to your (?:left|right))"
 )
-_FACING = re.compile(r"You are facing a (?:wall|box) (\d+) steps away")
+_FACING = re.compile(r"You are facing a wall (\d+) steps away")
 _STATE = re.compile(r"\b(?:closed|open|locked) ")
 _CLAUSE = re.compile(r"(see|face|go to|pick up|open) (.+)")
 _KEY = re.compile(r"hold the key of the (\w+) locked door")
@@ -29,6 +30,8 @@ _SAID = {"go to": "go to", "pick up": "pickup", "open": "toggle and go through"}
 
 NEAR = 4
 """Steps to a wall at which one turns: what lies before it is in sight."""
+FAR = 3
+"""Steps to a thing from which on going to it shows more of the room: one turn instead of many."""
 
 
 class Wanted(NamedTuple):
@@ -79,7 +82,7 @@ def in_sight(observation: str) -> list[Thing]:
 
 
 def wall_ahead(observation: str) -> int | None:
-    """Steps to the wall or box that is faced; None where none is in sight."""
+    """Steps to the wall that is faced; None where none is in sight, or a box stands before it."""
     match = _FACING.search(observation)
     return int(match[1]) if match else None
 
@@ -105,6 +108,7 @@ class Seeker:
         self._heading: int | None = 0
         """Quarter turns to the right since the start; None once it has gone somewhere."""
         self._useless: set[str] = set()
+        self._last = ""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it says next, out of the valid actions; None when it is at a loss."""
@@ -112,12 +116,17 @@ class Seeker:
         can = set(valid) - self._useless
         want = sought_next(self._subgoals, self._reached, self._seen)
         things = in_sight(observation)
-        action = self._towards_its_side(want) or self._at(want, things, can, observation)
-        action = action or self._onward(observation, things, can)
-        return Decision(action, " ".join(action.split()[:2])) if action in can else None
+        found = (
+            self._towards_its_side(want)
+            or self._at(want, things, can, observation)
+            or self._through_a_door(things, can)
+            or self._onward(observation, things, can)
+        )
+        return found if found.action in can else None
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         self._reached.update(completed)
+        self._last = action
         if not action.startswith("turn"):
             self._heading = None
             if after == before and action != "move forward":
@@ -125,39 +134,58 @@ class Seeker:
         elif self._heading is not None:
             self._heading = (self._heading + (1 if action == "turn right" else 3)) % 4
 
-    def _towards_its_side(self, want: Wanted) -> str | None:
+    def _towards_its_side(self, want: Wanted) -> Decision | None:
         """Turn to the side on which the goal says that the thing is."""
         match = _PLACE.search(want.what)
         if match is None or self._heading is None or self._heading == _TURNS_TO[match[1]]:
             return None
-        return "turn left" if (self._heading - _TURNS_TO[match[1]]) % 4 == 1 else "turn right"
+        side = "left" if (self._heading - _TURNS_TO[match[1]]) % 4 == 1 else "right"
+        return Decision(f"turn {side}", "turn to the goal's side")
 
-    def _at(self, want: Wanted, things: Sequence[Thing], can: set[str], observation: str) -> str | None:
+    def _at(self, want: Wanted, things: Sequence[Thing], can: set[str], observation: str) -> Decision | None:
         """What the goal asks, where the thing can be reached from here."""
         said = _SAID[want.verb]
         for thing in things:
             if not fits(thing.name, want.what):
                 continue
             if (action := f"{said} {thing.name}") in can:
-                return action
+                return Decision(action, f"{want.verb} what the goal names")
             if want.verb == "pick up" and "You are carrying" in observation:
-                return "drop" if "drop" in can else "turn right"
+                return Decision("drop" if "drop" in can else "turn right", "put down what is carried")
         prefix = f"{said} "
-        return min(
+        found = min(
             (text for text in can if text.startswith(prefix) and fits(text.removeprefix(prefix), want.what)),
             default=None,
         )
+        return None if found is None else Decision(found, f"{want.verb} what the goal names")
 
-    def _onward(self, observation: str, things: Sequence[Thing], can: set[str]) -> str:
+    def _through_a_door(self, things: Sequence[Thing], can: set[str]) -> Decision | None:
+        """Shut doors first, as what is behind them is new; none that the goal opens later."""
         later = [text.removeprefix("open ") for text in self._left() if text.startswith("open ")]
         for thing in things:
-            if "door" in thing.name and not any(fits(thing.name, what) for what in later):
-                action = f"toggle and go through {thing.name}"
-                if action in can:
-                    return action
+            action = f"toggle and go through {thing.name}"
+            if "door" in thing.name and action in can and not any(fits(thing.name, what) for what in later):
+                return Decision(action, "through a shut door")
+        for thing in things:
+            action = f"go through {thing.name}"
+            if thing.steps > 1 and action in can and action != self._last:
+                return Decision(action, "through an open door")
+        return None
+
+    def _onward(self, observation: str, things: Sequence[Thing], can: set[str]) -> Decision:
+        if self._last.startswith("go to "):
+            return Decision("turn right", "turn where it went to")
+        far = [t for t in things if t.steps >= FAR and "door" not in t.name and f"go to {t.name}" in can]
+        if far:
+            return Decision(
+                f"go to {max(far, key=lambda thing: thing.steps).name}", "go to the farthest thing"
+            )
         wall = wall_ahead(observation)
-        near = wall is not None and wall <= NEAR
-        return "turn right" if near or "move forward" not in can else "move forward"
+        if wall is not None and wall <= NEAR:
+            return Decision("turn right", "turn before a wall")
+        if "move forward" not in can:
+            return Decision("turn right", "turn where the way is blocked")
+        return Decision("move forward", "move forward")
 
     def _left(self) -> list[str]:
         return [text for index, text in enumerate(self._subgoals) if index not in self._reached]

@@ -71,7 +71,6 @@ def _thoughts(scene: Scene) -> list[str]:
             f"The {door} needs this key. I see {thing}{at}, so I pick it up.",
             f"{thing} is in sight{at}. It opens the {door}, so I take it.",
         ]
-    unseen = "is not in sight"
     if "door" in thing:
         if mentions(scene.last, "carrying") and "locked" in thing:
             return [
@@ -79,7 +78,7 @@ def _thoughts(scene: Scene) -> list[str]:
                 f"My key opens {thing}, so I {verb}.",
             ]
         return [
-            f"{_cap(wanted)} {unseen}. {_cap(thing)} leads to another room, so I {verb}.",
+            f"I do not see {wanted}. {_cap(thing)} leads to another room, so I {verb}.",
             f"I cannot see {wanted} here. I {verb.replace('it', thing)} to look further.",
             f"{_cap(thing)} is {spot or 'in sight'}. {_cap(wanted)} may be behind it, so I {verb}.",
         ]
@@ -89,7 +88,7 @@ def _thoughts(scene: Scene) -> list[str]:
             f"I pick up {thing}{at}, so that the way to {wanted} is free.",
         ]
     return [
-        f"{_cap(wanted)} {unseen}. I walk to {thing}{at} to see more of the room.",
+        f"I do not see {wanted}. The farthest thing is {thing}{at}. I go there.",
         f"I cannot see {wanted} yet. {_cap(thing)} is in sight, so I go there and look.",
     ]
 
@@ -126,20 +125,23 @@ def _walking(scene: Scene, wanted: str) -> list[str]:
             f"{_cap(wanted)} is not in sight. The way ahead is free, so I move forward.",
         ]
     return [
-        f"I do not see {wanted}. The wall is {wall} steps away, so I move forward.",
+        f"I do not see {wanted}. Wall {wall}, limit {NEAR}: I move forward.",
         f"{_cap(wanted)} is not in sight. I am {wall} steps from the wall, so I move forward.",
     ]
 
 
 def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
     wall = wall_ahead(scene.last)
+    last = scene.parse(scene.done[-1].action) if scene.done else None
+    if last is not None and last.name == "go_to":
+        return [f"I do not see {wanted}, and I am where I went. I turn {side}."]
     if wall is None or wall > NEAR:
         return [
             f"I do not see {wanted}. I turn {side} to look there.",
             f"{_cap(wanted)} is not in sight. I look to the {side}.",
         ]
     return [
-        f"I do not see {wanted}. The wall is only {wall} steps away, so I turn {side}.",
+        f"I do not see {wanted}. Wall {wall}, limit {NEAR}: I turn {side}.",
         f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
     ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import MAX_TURNS, Task
-from evalharness.envs.teaching import Teaching
+from evalharness.envs.teaching import Decision, Seeker, Teaching
 from evalharness.models.base import Environment
 from evalharness.results.behaviour.turns import plain
 from evalharness.training.probe.prefixes import Prefix
@@ -88,19 +88,23 @@ class Judge:
         if seeker is None:
             return False
         _, before, info = await self.environment.reset(self.task)
-        seeker.next(before, await self.environment.valid_actions())
+        await self._decided(seeker, before)
         for said in (*self.prefix.said, action):
             after, _, info = await self.environment.step(said)
             if info["valid"] and not info.get("no_effect"):
                 seeker.saw(said, before, after, tuple(info["subgoals_completed"]))
                 before = after
         for _ in range(MAX_TURNS):
-            step = seeker.next(before, await self.environment.valid_actions())
-            if step is None:
+            decision = await self._decided(seeker, before)
+            if decision is None:
                 return False
-            after, terminated, info = await self.environment.step(step)
+            after, terminated, info = await self.environment.step(decision.action)
             if terminated or info["success"]:
                 return bool(info["success"])
-            seeker.saw(step, before, after, tuple(info["subgoals_completed"]))
+            seeker.saw(decision.action, before, after, tuple(info["subgoals_completed"]))
             before = after
         return False
+
+    async def _decided(self, seeker: Seeker, observation: str) -> Decision | None:
+        valid = await self.environment.valid_actions() if seeker.reads_valid else []
+        return seeker.next(observation, valid)

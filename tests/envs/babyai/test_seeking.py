@@ -25,7 +25,8 @@ def test_reads_what_is_in_sight() -> None:
         " front of you and 1 steps to your left.  You are facing a box 4 steps away. You are not carrying anything."
     )
     assert in_sight(text) == [("red ball 1", 2), ("blue closed door 2", 4)]
-    assert wall_ahead(text) == 4
+    assert wall_ahead(text) is None, "a box is no wall"
+    assert wall_ahead(WALL_FAR) == 6
     assert wall_ahead("You cannot see any objects within sight.") is None
 
 
@@ -86,6 +87,16 @@ def test_it_goes_to_what_it_sees_and_opens_no_later_door_first() -> None:
     assert said_by(
         seeker, blue.replace("blue", "red"), (*MOVES, through.replace("blue", "red"))
     ) == through.replace("blue", "red")
+
+
+def test_with_nothing_to_do_it_goes_to_the_farthest_thing_and_turns_there() -> None:
+    seeker = Seeker(("see the red ball", "go to the red ball"))
+    text = WALL_FAR.replace(ROOM, f"{ROOM}There is a grey box 1 right in front of you 3 steps away. ")
+    assert said_by(seeker, text, (*MOVES, "go to grey box 1")) == "go to grey box 1"
+    seeker.saw("go to grey box 1", text, WALL_FAR, ())
+    assert said_by(seeker, WALL_FAR, MOVES) == "turn right"
+    seeker.saw("turn right", WALL_FAR, WALL_FAR, ())
+    assert said_by(seeker, WALL_FAR, MOVES) == "move forward"
 
 
 def _play(task: Task) -> tuple[bool, int]:
