@@ -1,7 +1,10 @@
-"""A gripper player without privileged information: one ball after the other, in the order of the goal.
+"""A gripper player without privileged information: it compares the room it is in with where each ball belongs.
 
-The oracle's shortest plans mix the errands of several balls; which ball is next follows from all of the plan that is
-still to come, which a reader of thoughts cannot see. Here it follows from the goal and the last observation.
+It drops what belongs here, takes along what does not belong here while a gripper is free, and goes on to the room of
+what it carries, else of the first ball of the goal that is not home. All follows from the goal and the last
+observation, and after each kind of action each other kind can come: no rhythm can be learned in place of reading. (The
+oracle's shortest plans mix the errands of several balls; which ball is next follows from all of the plan that is still
+to come, which a reader of thoughts cannot see.)
 """
 
 from __future__ import annotations
@@ -34,32 +37,63 @@ def read(observation: str) -> State:
     return State(dict(_LIES.findall(text)), dict(_CARRIED.findall(text)), _FREE.findall(text))
 
 
-def homes(subgoals: Sequence[str]) -> list[tuple[str, str]]:
-    """(ball or robot, room) in the order of the goal; the robot last, whose way must not end before the balls'."""
-    found = [match for text in subgoals for match in _LIES.findall(text.lower())]
-    return sorted(found, key=lambda pair: pair[0] == ROBOT)
+def homes(subgoals: Sequence[str]) -> dict[str, str]:
+    """Ball or robot -> room, in the order of the goal."""
+    return {what: room for text in subgoals for what, room in _LIES.findall(text.lower())}
 
 
-def first_unmet(wanted: Sequence[tuple[str, str]], state: State) -> tuple[str, str] | None:
-    return next(((what, room) for what, room in wanted if state.lies.get(what) != room), None)
+def decide(wanted: dict[str, str], state: State) -> Decision | None:
+    """The first comparison that asks for something; None when all is where it belongs."""
+    here = state.lies[ROBOT]
+    balls = {what: room for what, room in wanted.items() if what != ROBOT}
+    said = [f"Robby {here}."]
+    for ball, gripper in state.carried.items():
+        if ball not in balls:
+            continue
+        home = balls[ball]
+        said.append(f"I carry {ball} to {home}: {'same' if home == here else 'not here'}.")
+        if home == here:
+            return _decided(f"drop {ball} {here} {gripper}", "drop: same room", said, f"I drop {ball}.")
+    away: list[tuple[str, str]] = []
+    if state.free:
+        said.append(f"{state.free[0]} is free.")
+        for ball, home in balls.items():
+            if (place := state.lies.get(ball)) is None:
+                continue
+            if place == home:
+                said.append(f"{ball} {place}, to {home}: same.")
+            elif place == here:
+                said.append(f"{ball} here, to {home}: not same.")
+                action = f"Pick up {ball} at {here} with arm {state.free[0]}."
+                return _decided(action, "pick: not its room", said, f"I pick up {ball}.")
+            else:
+                said.append(f"{ball} {place}, to {home}: not here.")
+                away.append((ball, place))
+    return _elsewhere(balls, wanted.get(ROBOT), state, said, away)
 
 
-def next_action(wanted: Sequence[tuple[str, str]], state: State) -> str | None:
-    """What brings the first of `wanted` that is not in its room nearer to it; None when all are."""
-    unmet, here = first_unmet(wanted, state), state.lies[ROBOT]
-    if unmet is None:
-        return None
-    what, home = unmet
-    if what == ROBOT:
-        return f"Move from {here} to {home}."
-    if (gripper := state.carried.get(what)) is not None:
-        return f"drop {what} {home} {gripper}" if here == home else f"Move from {here} to {home}."
+def _elsewhere(
+    balls: dict[str, str], end: str | None, state: State, said: list[str], away: list[tuple[str, str]]
+) -> Decision | None:
+    """Nothing is to be done here: to the room of what is carried, of a ball that is not home, or of the goal."""
+    here = state.lies[ROBOT]
     if not state.free:
-        ball, gripper = min(state.carried.items(), key=lambda pair: pair[1])
-        return f"drop {ball} {here} {gripper}"
-    if (place := state.lies[what]) == here:
-        return f"Pick up {what} at {here} with arm {state.free[0]}."
-    return f"Move from {here} to {place}."
+        said.append("No gripper is free.")
+    for ball, gripper in state.carried.items():
+        if ball in balls:
+            return _decided(
+                f"Move from {here} to {balls[ball]}.", "move: with a ball", said, f"I bring {ball}."
+            )
+        return _decided(f"drop {ball} {here} {gripper}", "drop: in the way", said, f"I drop {ball}.")
+    for ball, place in away:
+        return _decided(f"Move from {here} to {place}.", "move: to a ball", said, f"I go to {ball}.")
+    if end is None or end == here:
+        return None
+    return _decided(f"Move from {here} to {end}.", "move: the robot's goal", said, f"I must end in {end}.")
+
+
+def _decided(action: str, rule: str, said: Sequence[str], verdict: str) -> Decision:
+    return Decision(action, rule, (" ".join([*said, verdict]),))
 
 
 class Carrier:
@@ -71,10 +105,16 @@ class Carrier:
         self._wanted = homes(subgoals)
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """What it says next, out of the valid actions; None when it is at a loss."""
-        said = next_action(self._wanted, read(observation))
-        found = next((text for text in valid if text.strip() == said), None)
-        return None if found is None else Decision(found, found.split()[0].lower())
+        """What it does next, out of the valid actions; None when it is at a loss."""
+        return worded(decide(self._wanted, read(observation)), valid)
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         """Nothing: every observation is the whole state."""
+
+
+def worded(decision: Decision | None, valid: Sequence[str]) -> Decision | None:
+    """A decision in the letters of the valid action, which may end with a space; None where it is not valid."""
+    if decision is None:
+        return None
+    found = next((text for text in valid if text.strip() == decision.action), None)
+    return None if found is None else Decision(found, decision.rule, decision.thoughts)

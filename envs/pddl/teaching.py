@@ -6,12 +6,13 @@ import re
 from collections.abc import Sequence
 
 from evalharness.envs.base import Task
-from evalharness.envs.pddl.carrying import ROBOT, Carrier, first_unmet, homes, next_action, read
+from evalharness.envs.pddl.building import Builder
+from evalharness.envs.pddl.carrying import Carrier
 from evalharness.envs.pddl.form import form
 from evalharness.envs.pddl.generator import excluded_forms
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from evalharness.envs.scene import Scene
-from evalharness.envs.teaching import Detour, Teaching
+from evalharness.envs.teaching import Detour, Seeker, Teaching
 
 _MOVES = frozenset({"move"})
 
@@ -36,34 +37,7 @@ def _thoughts(scene: Scene) -> list[str]:
     slots = dict(action.arguments)
     why = {"gripper": _gripper, "blockworld": _blocks}.get(scene.task.kind, _other)(scene, action.name, slots)
     want = _want(scene)
-    first = _in_order(scene) if scene.task.kind == "gripper" else []
-    return [*first, *(text for reason in why for text in (f"{want} {reason}", reason))]
-
-
-def _in_order(scene: Scene) -> list[str]:
-    """The carrier's thought: each ball of the goal up to the first that is not where it belongs, then what is done
-    about it, each with what the last observation says. A thought that began with what to do was a guess."""
-    state, wanted = read(scene.last), homes(scene.task.subgoals)
-    unmet = first_unmet(wanted, state)
-    if unmet is None or scene.action.strip() != next_action(wanted, state):
-        return []
-    what, home = unmet
-    said = [f"{name} to {room}: at {room}." for name, room in wanted[: wanted.index(unmet)]]
-    here = state.lies[ROBOT]
-    if what == ROBOT:
-        return [" ".join([*said, f"{what} to {home}: at {here}. I move there."])]
-    if (gripper := state.carried.get(what)) is not None:
-        said += [f"{what} to {home}: carrying {gripper}. Robby is at {here}."]
-        return [" ".join([*said, "I drop it." if here == home else f"I move to {home}."])]
-    place = state.lies[what]
-    said += [f"{what} to {home}: at {place}. Robby is at {here}."]
-    if not state.free:
-        said += ["No gripper is free. I drop what I do not need."]
-    elif place == here:
-        said += [f"{state.free[0]} is free. I pick it up."]
-    else:
-        said += [f"I move to {place}."]
-    return [" ".join(said)]
+    return [text for reason in why for text in (f"{want} {reason}", reason)]
 
 
 def _gripper(scene: Scene, name: str, slots: dict[str, str]) -> list[str]:
@@ -205,8 +179,10 @@ def _forms(task: Task) -> list[str]:
     return [form(domain, parse_problem(task.payload["problem"], domain))]
 
 
-def _seeker(task: Task) -> Carrier | None:
-    return Carrier(task.subgoals) if task.kind == "gripper" else None
+def _seeker(task: Task) -> Seeker | None:
+    if task.kind == "gripper":
+        return Carrier(task.subgoals)
+    return Builder(task.subgoals) if task.kind == "blockworld" else None
 
 
 TEACHING = Teaching(

@@ -1,4 +1,4 @@
-"""Gripper's carrier: one ball after the other, by what the last observation says."""
+"""Gripper's carrier: it compares where it is with where balls belong, by the last observation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from seekers import said_by
 
 from evalharness.envs.base import Task
 from evalharness.envs.pddl.adapter import PddlTextEnv
-from evalharness.envs.pddl.carrying import Carrier, first_unmet, homes, next_action, read
+from evalharness.envs.pddl.carrying import Carrier, decide, homes, read
 from evalharness.envs.pddl.tasks import load_tasks
 
 GOAL = ("Robby is at rooma.", "ball1 is at rooma.", "ball3 is at roomb.")
@@ -24,12 +24,6 @@ def test_reads_what_an_observation_says() -> None:
     assert said.free == ["right"]
 
 
-def test_the_balls_come_in_the_order_of_the_goal_and_the_robot_last() -> None:
-    assert homes(GOAL) == [("ball1", "rooma"), ("ball3", "roomb"), ("robby", "rooma")]
-    done = read(state("Ball1 is at rooma.", "Ball3 is at roomb.", "Robby is at roomb."))
-    assert first_unmet(homes(GOAL), done) == ("robby", "rooma")
-
-
 @pytest.mark.parametrize(
     ("facts", "says"),
     [
@@ -41,12 +35,27 @@ def test_the_balls_come_in_the_order_of_the_goal_and_the_robot_last() -> None:
         (("Ball1 is carrying left.", "Robby is at roomb."), "Move from roomb to rooma."),
         (("Ball1 is carrying left.", "Robby is at rooma."), "drop ball1 rooma left"),
         (("Ball1 is at roomb.", "Ball2 is carrying left.", "Robby is at rooma."), "drop ball2 rooma left"),
-        (("Ball1 is at rooma.", "Ball3 is at roomb.", "Robby is at roomb."), "Move from roomb to rooma."),
-        (("Ball1 is at rooma.", "Ball3 is at roomb.", "Robby is at rooma."), None),
+        (
+            ("Ball1 is carrying left.", "Ball3 is at rooma.", "Right is free.", "Robby is at roomb."),
+            "Move from roomb to rooma.",
+        ),
+        (
+            ("Ball1 is carrying left.", "Ball3 is at roomc.", "Right is free.", "Robby is at roomc."),
+            "Pick up ball3 at roomc with arm right.",
+        ),
+        (("Ball1 is at rooma.", "Ball3 is at roomb.", "Left is free.", "Robby is at roomb."), "Move from roomb to rooma."),
+        (("Ball1 is at rooma.", "Ball3 is at roomb.", "Left is free.", "Robby is at rooma."), None),
     ],
-)
+)  # fmt: skip
 def test_what_it_does(facts: tuple[str, ...], says: str | None) -> None:
-    assert next_action(homes(GOAL), read(state(*facts))) == says
+    decision = decide(homes(GOAL), read(state(*facts)))
+    assert (decision.action if decision else None) == says
+
+
+def test_a_thought_compares_before_it_decides() -> None:
+    decision = decide(homes(GOAL), read(state("Ball1 is carrying left.", "Robby is at rooma.")))
+    assert decision is not None
+    assert decision.thoughts == ("Robby rooma. I carry ball1 to rooma: same. I drop ball1.",)
 
 
 def _play(task: Task) -> tuple[bool, int]:
@@ -63,8 +72,8 @@ def _play(task: Task) -> tuple[bool, int]:
 
 
 def test_it_solves_most_tasks_with_valid_actions_alone() -> None:
-    """17 of the 20 open tasks of seed 0 in 30 turns; here every third of them."""
+    """All 20 open tasks of seed 0, in 17.9 turns on average; here every third of them."""
     tasks = [task for task in load_tasks("open", None, 0) if task.kind == "gripper"][::3]
     played = [_play(task) for task in tasks]
-    assert sum(success for success, _ in played) >= len(tasks) - 2
+    assert sum(success for success, _ in played) == len(tasks)
     assert played == [_play(task) for task in tasks]

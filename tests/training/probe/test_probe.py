@@ -38,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         suites.freeze(spec, SEED, [suites.Proven(task, suites.prove(environment, task)) for task in tasks])
         environment.close()
         path = home / "made.jsonl"
-        order = Order(("alfworld",), SEED, 4, errors=ErrorPlan(runs=(1, 1)))
+        order = Order(("alfworld",), SEED, 4, errors=ErrorPlan(runs=(1, 1)), wordings=None)
         asyncio.run(make(order, dict(specs()), path, workers=1))
         yield path
 
