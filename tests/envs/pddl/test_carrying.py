@@ -43,7 +43,10 @@ def test_reads_what_an_observation_says() -> None:
             ("Ball1 is carrying left.", "Ball3 is at roomc.", "Right is free.", "Robby is at roomc."),
             "Pick up ball3 at roomc with arm right.",
         ),
-        (("Ball1 is at rooma.", "Ball3 is at roomb.", "Left is free.", "Robby is at roomb."), "Move from roomb to rooma."),
+        (
+            ("Ball1 is at rooma.", "Ball3 is at roomb.", "Left is free.", "Robby is at roomb."),
+            "Move from roomb to rooma.",
+        ),
         (("Ball1 is at rooma.", "Ball3 is at roomb.", "Left is free.", "Robby is at rooma."), None),
     ],
 )  # fmt: skip
