@@ -319,7 +319,6 @@ def _register_stats(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _stats(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
-    from evalharness.cli.tune import base_folder
     from evalharness.training.datasets import decisions, lengths
     from evalharness.training.datasets.sample import BrokenLine, Counts, iter_samples, no_samples
     from evalharness.training.datasets.stats import ErrorTurns
@@ -349,7 +348,10 @@ def _stats(args: argparse.Namespace) -> int:
         say_on(out, line)
     tokens: dict[str, Any] = {}
     if args.model is not None:
-        counted = lengths.lengths_of(samples, base_folder(args.model), args.max_length)
+        from evalharness.training.tune.start import start_of
+
+        base = start_of(args.model, lambda line: say(f"evalharness: {line}")).base
+        counted = lengths.lengths_of(samples, base, args.max_length)
         tokens = {family: row.to_json() for family, row in counted.items()}
         for line in lengths.lines(tokens, args.max_length):
             say_on(out, line)
