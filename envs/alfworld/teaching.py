@@ -197,7 +197,7 @@ def _onward(scene: Scene, here: str, place: str, kind: str) -> list[str]:
             f"A {kind} may be at {place}, which comes later in the room.",
         ]
     return [
-        f"No place is left after it. From the start of the room on, {place} is where a {kind} may be.",
+        f"After {here} no place is left where a {kind} may be. I begin again at {place}.",
         f"All places after it are done, so I go on with {place}.",
     ]
 

@@ -57,7 +57,7 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--search", action=argparse.BooleanOptionalAction, default=True,
-        help="ALFWorld, BabyAI and gripper are played by an agent without privileged information (default); "
+        help="where a family has one, an agent without privileged information plays (default); "
         "--no-search: by the plan, which goes straight to things that nobody has seen",
     )  # fmt: skip
     parser.add_argument(
@@ -70,7 +70,7 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--balance", action="store_true",
-        help="make four times as many and take those with rare decisions first, up to a quarter",
+        help="make eight times as many and take those with rare decisions first, up to a half",
     )  # fmt: skip
     parser.add_argument(
         "--perturb", metavar="NAME", help="word the actions differently, as in: run --perturb P1"

@@ -16,8 +16,8 @@ from typing import Any
 from evalharness.protocol import react
 from evalharness.training.datasets.sample import Sample, SampleMessage
 
-RARE = 0.02
-"""A rule with a smaller share of a family's decisions is rare."""
+RARE = 0.1
+"""A rule that decides in a smaller share of a family's conversations is rare."""
 
 
 def rules_of(sample: Sample) -> list[str]:
@@ -58,6 +58,9 @@ class Alike:
 class FamilyDecisions:
     conversations: int = 0
     rules: Counter[str] = field(default_factory=Counter)
+    """Rule -> decisions."""
+    holding: Counter[str] = field(default_factory=Counter)
+    """Rule -> conversations."""
     views: Alike = field(default_factory=Alike)
     exchanges: Alike = field(default_factory=Alike)
 
@@ -67,10 +70,11 @@ class FamilyDecisions:
 
     @property
     def rare(self) -> frozenset[str]:
-        return frozenset(rule for rule, count in self.rules.items() if count < RARE * self.decisions)
+        return frozenset(rule for rule, count in self.holding.items() if count < RARE * self.conversations)
 
     def add(self, sample: Sample) -> None:
         self.conversations += 1
+        decided: set[str] = set()
         rules = iter(rules_of(sample))
         opening: list[str] = []
         last: SampleMessage | None = None
@@ -85,15 +89,18 @@ class FamilyDecisions:
             if message.trained:
                 decision = react.parse(message.content).action or ""
                 self.rules[rule] += 1
+                decided.add(rule)
                 self.views.add([*opening, read], decision)
                 self.exchanges.add([*opening, read, "" if last is None else last.content], decision)
             last = message
+        self.holding.update(decided)
 
     def to_json(self) -> dict[str, Any]:
         return {
             "conversations": self.conversations,
             "decisions": self.decisions,
             "rules": dict(self.rules.most_common()),
+            "holding": dict(sorted(self.holding.items())),
             "rare": sorted(self.rare),
             "views": self.views.to_json(),
             "exchanges": self.exchanges.to_json(),
@@ -119,25 +126,25 @@ def lines(found: Mapping[str, Mapping[str, Any]]) -> list[str]:
             f"{exchanges['conflicts']:,} of {exchanges['repeated']:,}"
         )
         for rule, count in row["rules"].items():
-            rare = "  rare" if rule in row["rare"] else ""
+            rare = f"  rare: in {row['holding'][rule]:,} conversations" if rule in row["rare"] else ""
             said.append(f"  {count / max(row['decisions'], 1):6.1%} {count:>7,}  {rule}{rare}")
     return said
 
 
 def balanced(samples: Sequence[Sample], wanted: int) -> list[Sample]:
-    """`wanted` of one family's samples, in their order: a quarter of them hold a rare decision, as far as there are
+    """`wanted` of one family's samples, in their order: half of them hold a rare decision, as far as there are
     such, each rare rule in turn, the rarest first; the others are the first ones."""
     found = decisions_of(samples)
-    rare = {rule: row.rules[rule] for row in found.values() for rule in row.rare}
+    rare = {rule: row.holding[rule] for row in found.values() for rule in row.rare}
     holding = {rule: [i for i, s in enumerate(samples) if rule in rules_of(s)] for rule in sorted(rare)}
     chosen: dict[int, None] = {}
     queues = [iter(holding[rule]) for rule in sorted(rare, key=lambda rule: (rare[rule], rule))]
-    while queues and len(chosen) < wanted // 4:
+    while queues and len(chosen) < wanted // 2:
         for queue in list(queues):
             fresh = next((i for i in queue if i not in chosen), None)
             if fresh is None:
                 queues.remove(queue)
-            elif len(chosen) < wanted // 4:
+            elif len(chosen) < wanted // 2:
                 chosen[fresh] = None
     for i in range(len(samples)):
         if len(chosen) == wanted:

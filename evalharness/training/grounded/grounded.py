@@ -36,7 +36,7 @@ from evalharness.training.grounded.replayed import Recipe, Thinker, make_sample
 from evalharness.training.grounded.source import TaskSource
 
 _EPISODES_PER_WORKER = 8
-_POOL = 4
+_POOL = 8
 """Times as many trajectories as are asked for are made to be balanced."""
 _ATTEMPTS = 3
 """Times that a task is tried whose simulator died or hung."""
@@ -61,7 +61,7 @@ class Order:
     """Of tasks. Empty: all."""
     perturb: str | None = None
     balance: bool = False
-    """Out of several times as many, so that a quarter of a family's trajectories hold a rare decision."""
+    """Out of several times as many, so that half of a family's trajectories hold a rare decision."""
     max_turns: int = MAX_TURNS
     exclude_suite_seeds: tuple[int, ...] = ()
     """Open suites whose tasks are not used, nor what is the same, besides seed 0."""

@@ -49,13 +49,13 @@ def test_rules_are_named_by_the_data_else_by_the_action() -> None:
     assert rules_of(sample(0, *turns, rules=["exit", "lamp"])) == ["exit", "lamp"]
 
 
-def test_rare_decisions_come_first_up_to_a_quarter_and_the_order_stays() -> None:
-    common = [sample(n, *[("So.", "go north", "A hall.")] * 10) for n in range(12)]
-    rare = [sample(20 + n, ("So.", "sing", "A hall.")) for n in range(2)]
-    rarest = [sample(30, ("So.", "pray", "A hall."))]
-    chosen = balanced([*common, *rare, *rarest], 8)
-    assert [s.id for s in chosen] == ["0", "1", "2", "3", "4", "5", "20", "30"]
+def test_rare_decisions_come_first_up_to_a_half_and_the_order_stays() -> None:
+    common = [sample(n, *[("So.", "go north", "A hall.")] * 10) for n in range(30)]
+    rare = [sample(40 + n, ("So.", "sing", "A hall.")) for n in range(3)]
+    rarest = [sample(50, ("So.", "pray", "A hall."))]
+    chosen = balanced([*common, *rare, *rarest], 6)
+    assert [s.id for s in chosen] == ["0", "1", "2", "40", "41", "50"]
     (line, *rest) = lines({"Maze": decisions_of([*common, *rare, *rarest])["maze"].to_json()})
-    assert line.startswith("Maze: 123 decisions in 15 conversations")
-    assert [text.split()[-1] for text in rest] == ["go", "rare", "rare"]
+    assert line.startswith("Maze: 304 decisions in 34 conversations")
+    assert ["rare: in 3" in text for text in rest] == [False, True, False]
     assert balanced(common[:3], 8) == common[:3]
