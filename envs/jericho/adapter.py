@@ -12,8 +12,8 @@ from evalharness.envs.jericho.candidates import valid_commands
 from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.observation import CHECK_PREFIX, clean, refused, room_titles, understood
 from evalharness.envs.jericho.open_suite import RANDOM_SEED, story_of
-from evalharness.envs.jericho.progress import LabelProgress
-from evalharness.envs.jericho.tasks import published_story
+from evalharness.envs.jericho.progress import LabelProgress, OwnScore
+from evalharness.envs.jericho.tasks import UNWRAPPED, published_story
 
 
 class JerichoEnv(TextEnv):
@@ -28,6 +28,7 @@ class JerichoEnv(TextEnv):
         self._task: Task | None = None
         self._interpreter: Interpreter | None = None
         self._progress = LabelProgress(())
+        self._own_score: OwnScore | None = None
         self._observation = ""
         self.rooms: list[str] = []
         """Titles of the rooms walked, as far as the game printed them, each as it was come to."""
@@ -42,12 +43,17 @@ class JerichoEnv(TextEnv):
             self._interpreter = Interpreter(published_story(task, self.data))
         self._task = task
         self._progress = LabelProgress(task.subgoals)
+        self._own_score = OwnScore() if task.suite == UNWRAPPED else None
+        if self._own_score is not None:
+            return self._interpreter.opening, self._own_info(self._own_score, valid=True)
         # As published: the label file's opening text stands for the game's own.
         self._observation = task.payload["opening"] or clean(self._interpreter.opening)
         self.rooms = room_titles(self._interpreter.opening)[-1:]  # the game's own title stands before
         return self._observation, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        if self._own_score is not None:
+            return self._own_step(self._own_score, action)
         if self._over:
             return self._observation, 0.0, True, False, self._info(valid=True)
         before = self._progress.rate
@@ -70,6 +76,20 @@ class JerichoEnv(TextEnv):
         )
         return observation, self._progress.rate - before, self._over, False, info
 
+    def _own_step(self, own: OwnScore, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """The game as it is: its words, its score; one that is over below its highest score begins again."""
+        before, game = own.rate, self._game
+        observation = game.send(action)
+        valid = understood(observation)
+        own.see(game)
+        if game.over and not own.complete:
+            self._interpreter = Interpreter(published_story(self.playing(self._task), self.data))
+            observation = f"{observation}\n\n-= Restarting =-\n{self._interpreter.opening}"
+        return observation, own.rate - before, own.complete, False, self._own_info(own, valid=valid)
+
+    def _own_info(self, own: OwnScore, *, valid: bool) -> dict[str, Any]:
+        return self.info(progress=own.rate, success=own.complete, valid=valid)
+
     @property
     def goal(self) -> str:
         return self.playing(self._task).goal
@@ -78,10 +98,12 @@ class JerichoEnv(TextEnv):
         """Commands found to change the world, one for each effect, and `check`; takes 0.1 to 3.5 s."""
         if self._over:
             return []
+        if self._own_score is not None:
+            return valid_commands(self._game, "")
         return sorted([*valid_commands(self._game, self._observation), CHECK])
 
     def oracle(self) -> list[str]:
-        return oracle.plan(self.playing(self._task))
+        return [] if self._own_score is not None else oracle.plan(self.playing(self._task))
 
     def reference_plans(self) -> dict[str, list[str]]:
         """The oracle's plan; for a published game also the recorded solution of the whole of it (Jericho's own)."""

@@ -1,9 +1,10 @@
-"""Progress by subgoal phrases, as published."""
+"""Progress: by subgoal phrases, as published, or by a game's own points."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evalharness.envs.jericho.interpreter import Interpreter
 from evalharness.envs.jericho.observation import letters
 
 
@@ -32,3 +33,23 @@ class LabelProgress:
                 self._unseen.remove(index)
                 return (index,)
         return ()
+
+
+class OwnScore:
+    """A game's own points: the highest score reached, over all its beginnings."""
+
+    def __init__(self) -> None:
+        self._highest, self._most = 0, 0
+
+    def see(self, interpreter: Interpreter) -> None:
+        self._most = int(interpreter.frotz.get_max_score())
+        self._highest = max(self._highest, int(interpreter.frotz.get_score()))
+
+    @property
+    def rate(self) -> float:
+        """The highest score as a fraction of the game's most."""
+        return min(1.0, self._highest / self._most) if self._most > 0 else 0.0
+
+    @property
+    def complete(self) -> bool:
+        return self._most > 0 and self._highest >= self._most

@@ -12,6 +12,8 @@ from evalharness.base.reading import read_text
 from evalharness.envs.base import Difficulty, InvalidTaskError, LabelSource, MissingDataError, Suite, Task
 from evalharness.envs.jericho.labels import game_labels
 
+UNWRAPPED: Final = "unwrapped"
+"""The suite of the published games in their own words, by their own score: as TALES plays them."""
 FOLDER: Final = "agentboard/jericho"
 GOALS: Final = "partial_labels.jsonl"
 OFFICIAL: Final = "test.jsonl"
@@ -26,9 +28,11 @@ GAMES: Final = (
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
+    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to the others."""
     if suite == "agentboard":
         return _published(data)
+    if suite == UNWRAPPED:
+        return [_unwrapped(index, game) for index, game in enumerate(GAMES)]
     from evalharness.envs.jericho.open_suite import open_tasks  # with the generator
 
     return open_tasks(seed)
@@ -111,6 +115,22 @@ def _task(index: int, game: str, written: dict[str, Any] | None, official: dict[
             "sha256": digest,
             "opening": source.get("init_obs", ""),
         },
+    )
+
+
+def _unwrapped(index: int, game: str) -> Task:
+    story, digest = _stories()[game]
+    return Task(
+        id=f"jericho/{UNWRAPPED}/{index:03d}",
+        family="jericho",
+        suite=UNWRAPPED,
+        index=index,
+        goal="",  # a game says what it is about, and counts
+        difficulty="hard",
+        kind=game,
+        labels="simulator",
+        subgoals=(),
+        payload={"game": game, "story": story, "sha256": digest},
     )
 
 

@@ -11,6 +11,7 @@ from evalharness.envs.base import Actions, EnvSpec, Suite, Task, TaskSuites, Wor
 from evalharness.envs.sciworld.actions import ACTIONS
 from evalharness.envs.sciworld.kinds import FAMILY, FEW_VARIATIONS, OPEN_VERSION
 from evalharness.envs.sciworld.perturbations import WORDING
+from evalharness.envs.sciworld.unwrapped import EXPECTED
 
 if TYPE_CHECKING:
     from evalharness.envs.base import TextEnv
@@ -67,7 +68,7 @@ SPEC = EnvSpec(
     held_out=True,
     make=_make,
     suites=TaskSuites(
-        expected={"agentboard": 90, "open": 90},
+        expected={"agentboard": 90, "open": 90, **EXPECTED},
         load_tasks=_load_tasks,
         generate=_generate,
         generate_kinds=_generate_kinds,

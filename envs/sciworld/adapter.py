@@ -11,6 +11,7 @@ from evalharness.envs.sciworld import oracle
 from evalharness.envs.sciworld.actions import CHECK, carried_out
 from evalharness.envs.sciworld.progress import LabelProgress, score_progress
 from evalharness.envs.sciworld.simulator import Simulator, SimulatorFault
+from evalharness.envs.sciworld.unwrapped import EXPECTED, UNWRAPPED
 
 _SAME_SCORE = 1e-9
 _RESET = "reset task"
@@ -45,12 +46,16 @@ class ScienceWorldEnv(TextEnv):
         self._labels = LabelProgress(task.subgoals) if task.subgoals else None
         self._progress = 0.0
         self._solved = False
+        if task.suite in EXPECTED:
+            return self._own_opening(task), self._info(valid=True)
         observation = first_observation(self._simulator)
         self._at_start = 0.0 if self._labels else _checked_start(self._simulator, task)
         return observation, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
-        self.playing(self._task)
+        task = self.playing(self._task)
+        if task.suite in EXPECTED:
+            return self._own_step(task, action)
         before = self._progress
         text = action.strip()
         if text == CHECK:
@@ -72,9 +77,34 @@ class ScienceWorldEnv(TextEnv):
         info = self._info(valid=carried_out(observation), completed=completed)
         return observation, self._progress - before, self._ended(score < 0), False, info
 
+    def _own_opening(self, task: Task) -> str:
+        """The room; TALES puts the task before it."""
+        room = self._simulator.step("look around")
+        if task.suite == UNWRAPPED:
+            return f"Task Description:\n{self._simulator.task_description()}\n\n{room}"
+        return room
+
+    def _own_step(self, task: Task, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        """The simulator as it is: every text is an action, and its score is the progress, the highest one counts."""
+        before = self._progress
+        try:
+            observation = self._simulator.step(action)
+        except SimulatorFault:
+            observation = "The world cannot do that."
+        valid = carried_out(observation)
+        score, finished = self._simulator.verdict()
+        self._progress = max(before, round(100 * score) / 100)  # in whole points, as the stock simulator says
+        self._solved = self._solved or score >= 1.0
+        ended = finished or score < 0
+        if ended and not self._solved and task.suite == UNWRAPPED:
+            load_world(self._simulator, task)
+            observation, ended = f"{observation}\n\n-= Restarting =-\n{self._own_opening(task)}", False
+        return observation, self._progress - before, ended, False, self._info(valid=valid)
+
     @property
     def goal(self) -> str:
-        return self.playing(self._task).goal
+        task = self.playing(self._task)
+        return task.goal or self._simulator.task_description()
 
     def valid_actions(self) -> list[str]:
         self.playing(self._task)
@@ -83,7 +113,7 @@ class ScienceWorldEnv(TextEnv):
     def oracle(self) -> list[str]:
         """At once for an open task; for a published one a quarter of a second with a kept plan, seconds to minutes
         where the gold path has to be shortened."""
-        return self._planned(oracle.plan)
+        return [] if self.playing(self._task).suite in EXPECTED else self._planned(oracle.plan)
 
     def reference_plans(self) -> dict[str, list[str]]:
         """The oracle's plan, and the simulator's own solution to its task, which need not be the label's."""

@@ -1,4 +1,4 @@
-"""The tasks of both suites."""
+"""The tasks of all suites."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from typing import Any
 from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
 from evalharness.envs.sciworld.kinds import FAMILY, SIMPLIFICATIONS
+from evalharness.envs.sciworld.unwrapped import AGENTGYM, UNWRAPPED, unwrapped_tasks
 
 LABELS = Path("agentboard", "scienceworld", "test.jsonl")
 """Where the labels are in the user's data folder."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
+    """All tasks of a suite in order; `seed` matters to `open` and `unwrapped`, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
+    if suite in (UNWRAPPED, AGENTGYM):
+        return unwrapped_tasks(suite, seed)
     from evalharness.envs.sciworld.open_suite import open_tasks  # with the generator
 
     return open_tasks(seed)

@@ -174,9 +174,9 @@ def run_conform(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
     from evalharness.checks.conform.protocol_runs import conform_protocol
     from evalharness.checks.conform.show_protocols import show_protocols
-    from evalharness.protocol.importer import SOURCES
+    from evalharness.protocol.importer import importable
 
-    names = sorted(SOURCES)
+    names = sorted(importable())
     if args.name is not None and args.name not in names:
         raise UserError(f"protocol conform {args.name}: no such protocol{nearest(args.name, names)}")
     results: dict[str, ProtocolConformance] = {

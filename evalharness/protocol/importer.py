@@ -1,5 +1,5 @@
-"""Read the prompt texts of another group's protocol out of a checkout of its authors. Its files are parsed as data:
-nothing of them is run or imported."""
+"""Read the prompt texts of another group's protocol out of a checkout of its authors, as the protocol's file says where
+they stand. Files of the checkout are parsed as data: nothing of them is run or imported."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import hashlib
 import json
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,27 +16,17 @@ from typing import Any
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import write_whole
 from evalharness.base.reading import parse_json, read_bytes
+from evalharness.protocol.published import FamilyImport, Imports, TextSource, load_protocol, protocol_names
 from evalharness.protocol.texts import FILE, texts_folder, texts_sha256
 
 _LARGEST = 1 << 20
 """Bytes of one of their files; the largest has 33 kB."""
 _LONGEST = 100_000
 """Characters of one text."""
-Families = dict[str, Any]
 
 
 class _NotThereError(ValueError):
     """A file of the checkout does not hold what it should."""
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where a protocol's texts stand in a checkout."""
-
-    repository: str
-    read: Callable[[Callable[[str], bytes]], Families]
-    """Given a reader of the checkout's files by their paths, the texts by family."""
-    licence: str = "LICENSE"
 
 
 @dataclass(frozen=True)
@@ -51,23 +41,31 @@ class Imported:
     """First line of the licence; None where the checkout has none."""
 
 
+def importable() -> dict[str, Imports]:
+    """Protocols whose texts are others' -> where these stand."""
+    found = {name: load_protocol(name).imports for name in protocol_names()}
+    return {name: imports for name, imports in found.items() if imports is not None}
+
+
 def import_texts(protocol: str, checkout: Path) -> Imported:
     """Into the user's data folder. Raises UserError."""
-    if protocol not in SOURCES:
-        raise UserError(f"protocol import {protocol}: no texts to import{nearest(protocol, sorted(SOURCES))}")
-    source, hashes = SOURCES[protocol], dict[str, str]()
+    known = importable()
+    if protocol not in known:
+        raise UserError(f"protocol import {protocol}: no texts to import{nearest(protocol, sorted(known))}")
+    source, files, hashes = known[protocol], dict[str, bytes](), dict[str, str]()
 
     def read(name: str) -> bytes:
-        raw = read_bytes(checkout / name, _LARGEST)
-        hashes[name] = hashlib.sha256(raw).hexdigest()
-        return raw
+        if name not in files:
+            files[name] = read_bytes(checkout / name, _LARGEST)
+            hashes[name] = hashlib.sha256(files[name]).hexdigest()
+        return files[name]
 
     if not checkout.is_dir():
         raise UserError(f"protocol import: {checkout} is no folder; give a checkout of {source.repository}")
     try:
-        families = source.read(read)
+        families = {family: _family(each, read) for family, each in source.families.items()}
         _require_texts(families)
-        licence = _licence(checkout, source.licence)
+        licence = _licence(checkout)
     except FileNotFoundError as error:
         raise UserError(
             f"protocol import: {error.filename} is not there; give a checkout of {source.repository}"
@@ -108,9 +106,9 @@ def import_texts(protocol: str, checkout: Path) -> Imported:
     return Imported(folder / FILE, families, hashes, title)
 
 
-def _licence(checkout: Path, name: str) -> str | None:
+def _licence(checkout: Path) -> str | None:
     try:
-        return read_bytes(checkout / name, _LARGEST).decode("utf-8", "replace").strip()
+        return read_bytes(checkout / "LICENSE", _LARGEST).decode("utf-8", "replace").strip()
     except FileNotFoundError:
         return None
 
@@ -157,108 +155,52 @@ def _text(node: ast.expr) -> str | None:
     return None
 
 
-def _requires(text: str, *slots: str) -> str:
-    """`text`, which has exactly these slots."""
-    if sorted(set(re.findall(r"\{(\w+)\}", text))) != sorted(slots):
-        raise _NotThereError(f"a template with other slots than {', '.join(slots)}")
+def _family(wanted: FamilyImport, read: Callable[[str], bytes]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    if wanted.json_ is not None:
+        found = parse_json(read(wanted.json_))
+        kinds = [found] if "instruction" in found else list(found.values())
+        if not kinds or any(each.keys() != {"system_msg", "instruction", "examples"} for each in kinds):
+            raise _NotThereError("other keys than system_msg, instruction, examples")
+    for name, source in wanted.texts.items():
+        group, _, own = name.rpartition(".")
+        place = found.setdefault(group, {}) if group else found
+        place[own] = _text_at(source, ast.parse(read(source.file)))
+    return {**found, **wanted.facts}
+
+
+def _text_at(source: TextSource, tree: ast.AST) -> str:
+    if source.constant is not None:
+        text = _constant(tree, source.constant)
+    elif source.opening is not None:
+        text = _opening(tree)[source.opening]
+    else:
+        text = _containing(tree, str(source.containing))
+    if source.slots and sorted(set(re.findall(r"\{(\w+)\}", text))) != sorted(source.slots):
+        raise _NotThereError(f"a template with other slots than {', '.join(source.slots)}")
     return text
 
 
-def _verl_agent(read: Callable[[str], bytes]) -> Families:
-    tree = ast.parse(read("agent_system/environments/prompts/alfworld.py"))
-    now = ("current_observation", "admissible_actions")
-    past = ("task_description", "step_count", "history_length", "action_history", "current_step")
-    return {
-        "alfworld": {
-            "first": _requires(_constant(tree, "ALFWORLD_TEMPLATE_NO_HIS"), *now),
-            "later": _requires(_constant(tree, "ALFWORLD_TEMPLATE"), *now, *past),
-        }
-    }
-
-
-_AGENTBOARD = {
-    "alfworld": "alfworld_base",
-    "babyai": "babyai_vanilla_prompt",
-    "jericho": "jericho_vanilla_prompt",
-    "pddl": "pddl_vanilla_prompt",
-    "sciworld": "scienceworld_base",
-}
-
-
-_AGENTBOARD_FACTS: Mapping[str, Mapping[str, Any]] = {
-    "alfworld": {"noted": "put"},
-    "jericho": {"noted": "cut"},
-    "pddl": {"inventory": False},
-}
-"""Where its task loops and configurations treat an environment otherwise (`agents.agentboard`)."""
-
-
-def _agentboard(read: Callable[[str], bytes]) -> Families:
-    found: Families = {}
-    for family, name in _AGENTBOARD.items():
-        own = parse_json(read(f"agentboard/prompts/VanillaAgent/{name}.json"))
-        kinds = [own] if "instruction" in own else list(own.values())
-        if not kinds or any(each.keys() != {"system_msg", "instruction", "examples"} for each in kinds):
-            raise _NotThereError("other keys than system_msg, instruction, examples")
-        found[family] = {**own, **_AGENTBOARD_FACTS.get(family, {})}
-    return found
-
-
-def _agentgym(read: Callable[[str], bytes]) -> Families:
-    return {
-        family: dict(_agentgym_family(ast.parse(read(f"agentenv/agentenv/envs/{family}.py"))))
-        for family in ("alfworld", "babyai", "sciworld")
-    }
-
-
-def _agentgym_family(tree: ast.AST) -> Iterator[tuple[str, str]]:
-    """Instruction, answer, and what a reply with two actions gets."""
+def _opening(tree: ast.AST) -> list[str]:
+    """The messages that a conversation begins with."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
             continue
         value: ast.expr | None = node.value if node.targets[0].id == "conversation_start" else None
         if node.targets[0].id == "conversation_start_dict" and isinstance(node.value, ast.Dict):
             pairs = zip(node.value.keys, node.value.values, strict=True)
-            value = next(v for k, v in pairs if isinstance(k, ast.Attribute) and k.attr == "REACT")
+            value = next((v for k, v in pairs if isinstance(k, ast.Attribute) and k.attr == "REACT"), None)
         if isinstance(value, ast.Tuple):
             said = [
                 ast.literal_eval(call.args[0])["value"] for call in value.elts if isinstance(call, ast.Call)
             ]
-            yield from zip(("instruction", "answer"), said, strict=True)
-            break
-    else:
-        raise _NotThereError("no opening of a conversation")
+            if len(said) == 2:
+                return said
+    raise _NotThereError("no opening of a conversation")
+
+
+def _containing(tree: ast.AST, words: str) -> str:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Constant) and str(node.value).startswith("Error: Only one"):
-            yield "refusal", str(node.value)
-
-
-def _tales(read: Callable[[str], bytes]) -> Families:
-    plain, react = ast.parse(read("agents/llm.py")), ast.parse(read("agents/react.py"))
-    kinds = {
-        "zero_shot": {"system": _constant(plain, "SYSTEM_PROMPT"), "truncated": _truncated(plain)},
-        "react": {
-            "system": _constant(react, "SYSTEM_PROMPT"),
-            "truncated": _truncated(react),
-            "question": _constant(react, "question"),
-            "prompt": _constant(react, "prompt"),
-        },
-    }
-    return dict.fromkeys(("alfworld", "jericho", "sciworld"), kinds)
-
-
-def _truncated(tree: ast.AST) -> str:
-    """The text in brackets that takes the place of an old observation."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.JoinedStr) and (text := _text(node)) and "truncated" in text:
-            return _requires(text, "limit")
-    raise _NotThereError("no line for a truncated history")
-
-
-SOURCES: Mapping[str, Source] = {
-    "agentboard": Source("https://github.com/hkust-nlp/AgentBoard", _agentboard),
-    "agentgym": Source("https://github.com/WooooDyy/AgentGym", _agentgym),
-    "tales": Source("https://github.com/microsoft/tale-suite", _tales),
-    "verl-agent": Source("https://github.com/langfengQ/verl-agent", _verl_agent),
-}
-"""Protocols whose texts are others'."""
+        if isinstance(node, ast.JoinedStr | ast.Constant) and (text := _text(node)) and words in text:
+            return text
+    raise _NotThereError(f"no text with {words!r}")

@@ -39,6 +39,38 @@ class RepeatedDraw(_Strict):
     games: int = Field(ge=1, le=1_000_000)
 
 
+class TextSource(_Strict):
+    """Where a text stands in a checkout: in one of the ways below."""
+
+    file: str
+    constant: str | None = None
+    """Name that it is assigned to."""
+    opening: int | None = None
+    """Number of a message of `conversation_start`, or of the entry REACT of `conversation_start_dict`."""
+    containing: str | None = None
+    """Words of a text that is assigned to nothing."""
+    slots: list[str] = []
+    """The names in braces that it has to have."""
+
+
+class FamilyImport(_Strict):
+    """A family's texts in a checkout."""
+
+    texts: dict[str, TextSource] = {}
+    """Name, with a dot between a group and a name of it -> where it stands."""
+    json_: str | None = Field(default=None, alias="json")
+    """A file whose prompts (`system_msg`, `instruction`, `examples`, maybe by kind) are taken whole."""
+    facts: dict[str, str | bool] = {}
+    """What the agent has to know beside the texts."""
+
+
+class Imports(_Strict):
+    """What `protocol import` reads."""
+
+    repository: str
+    families: dict[str, FamilyImport]
+
+
 class Protocol(_Strict):
     """A file of `prompts/protocols/`, or one of the user's own."""
 
@@ -63,6 +95,7 @@ class Protocol(_Strict):
     averaging: str = ""
     """How it averages, for people to read; tables average over games, each once."""
     draw: RepeatedDraw | None = None
+    imports: Imports | None = None
     oddities: list[str] = []
     """What it does that nobody would expect, done here, too."""
     differs: list[str] = []

@@ -19,7 +19,7 @@ from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.config import OPTIONS, RunConfig
 from evalharness.envs.surface import ActionSurface
-from evalharness.protocol.importer import SOURCES, import_texts
+from evalharness.protocol.importer import import_texts, importable
 from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
 from evalharness.protocol.texts import all_imported, imported_texts
 from evalharness.records.store import read_episodes, read_manifest
@@ -190,12 +190,12 @@ def test_a_checkout_with_other_contents_is_refused(content: bytes, clean_home: P
     assert all_imported("verl-agent") is None
 
 
-@pytest.mark.parametrize("name", sorted(SOURCES))
+@pytest.mark.parametrize("name", sorted(importable()))
 def test_a_folder_that_is_no_checkout_is_refused(
     name: str, clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["protocol", "import", name, str(tmp_path)]) == 2
-    assert f"give a checkout of {SOURCES[name].repository}" in capsys.readouterr().err
+    assert f"give a checkout of {importable()[name].repository}" in capsys.readouterr().err
     assert main(["protocol", "import", name, str(tmp_path / "none")]) == 2
     assert "is no folder" in capsys.readouterr().err
 

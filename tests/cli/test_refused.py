@@ -46,6 +46,7 @@ REFUSED = [
     ("play babyai/open/999", "did you mean 'babyai/open/099'?"),
     ("play babyia/open/000", NO_FAMILY),
     ("plot nowhere", NO_RUN),
+    ("protocol show verlagent", "--protocol verlagent: no such protocol; did you mean 'verl-agent'?"),
     ("prompts show babyai --kind gripper", "leave --kind out"),
     ("prompts show babyia", NO_FAMILY),
     ("prompts export own --tasks babyia", NO_FAMILY),

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from evalharness.agents.agentgym import without_arrival
+from evalharness.base.errors import UserError, nearest
 from evalharness.checks.conform.compare import FamilyResult
-from evalharness.checks.conform.protocol_transcripts import Recording, read_recording
+from evalharness.checks.conform.protocol_transcripts import RecordedGame, Recording, read_recording
 from evalharness.checks.conform.protocols import ProtocolResult, follow, read_replies
 from evalharness.checks.conform.replay import conform
 from evalharness.checks.conform.rules import load_tolerances
 from evalharness.checks.conform.transcripts import Transcript
 from evalharness.envs import specs
+from evalharness.envs.base import Task
 from evalharness.protocol.prompt import Adaptation, load_prompt
+from evalharness.suites.selection import family_tasks
 
 _WORKERS = 2
 _SHOWN = {"agentgym": without_arrival}
@@ -46,6 +49,9 @@ class ProtocolConformance:
 def conform_protocol(protocol: str, transcripts: Path, data: Path | None) -> ProtocolConformance:
     """`data`: the user's data folder; None: the environments are not asked. Raises UserError."""
     recording = read_recording(protocol, transcripts)
+    if not recording.games:
+        raise UserError(f"no games of {protocol} in {transcripts}")
+    recording = _by_installed_names(recording)
     result = ProtocolResult()
     prompts = {
         family: load_prompt(specs()[family], adaptation=Adaptation(texts=protocol))
@@ -61,13 +67,47 @@ def conform_protocol(protocol: str, transcripts: Path, data: Path | None) -> Pro
 
 def _worlds(protocol: str, recording: Recording, data: Path) -> dict[str, FamilyResult]:
     tolerances, found = load_tolerances(), dict[str, FamilyResult]()
-    by_suite: dict[tuple[str, str], list[Transcript]] = {}
+    groups: dict[tuple[str, str, int], list[Transcript]] = {}
     for game in recording.games:
         if game.replay is not None:
-            by_suite.setdefault((game.family, game.suite), []).append(game.replay)
-    for (family, suite), transcripts in sorted(by_suite.items()):
-        shown = _SHOWN.get(protocol, str)
-        spec, tolerance = specs()[family], tolerances[family]
-        replay = conform(spec, tolerance, transcripts, data, suite=suite, shown=shown, workers=_WORKERS)
-        found[family] = asyncio.run(replay)
+            tasks = family_tasks(specs()[game.family], game.suite, data, game.seed)
+            replay = replace(game.replay, index=_index(game, tasks)) if game.place else game.replay
+            groups.setdefault((game.family, game.suite, game.seed), []).append(replay)
+    for (family, suite, seed), transcripts in sorted(groups.items()):
+        spec, tolerance, shown = specs()[family], tolerances[family], _SHOWN.get(protocol, str)
+        replayed = asyncio.run(
+            conform(
+                spec,
+                tolerance,
+                transcripts,
+                data,
+                suite=suite,
+                suite_seed=seed,
+                shown=shown,
+                workers=_WORKERS,
+            )
+        )
+        before = found[family].checks if family in found else []
+        found[family] = FamilyResult(family, [*before, *replayed.checks])
     return found
+
+
+def _index(game: RecordedGame, tasks: Sequence[Task]) -> int:
+    """Of the task that the recording names by its game, or by its kind as `...FindLivingThing`."""
+    for task in tasks:
+        if game.place in (task.payload.get("game"), task.kind):
+            return task.index
+        if game.place.lower().endswith(task.kind.replace("-", "")) and not task.goal:
+            return task.index
+    raise UserError(f"{game.source}: the suite {game.suite} of {game.family} has no task {game.place!r}")
+
+
+def _by_installed_names(recording: Recording) -> Recording:
+    """With families called as they are here."""
+    names = {theirs: ours for ours, rules in load_tolerances().items() for theirs in rules.recorded_as}
+    games = tuple(replace(game, family=names.get(game.family, game.family)) for game in recording.games)
+    if unknown := sorted({game.family for game in games} - specs().keys()):
+        raise UserError(
+            f"{games[0].source}: unknown family {unknown[0]!r}{nearest(unknown[0], sorted(specs()))}"
+        )
+    return replace(recording, games=games)

@@ -14,6 +14,7 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import parse_json, read_text
 from evalharness.checks.conform.transcripts import Step, Transcript
 from evalharness.protocol.prompt import Message
+from evalharness.protocol.published import load_protocol, protocol_names
 
 Sent = Callable[[list[Message]], bool]
 """Whether messages are those that the original sent."""
@@ -53,8 +54,10 @@ class RecordedGame:
     replay: Transcript | None = None
     """The same game as its world answered; None where that was replayed from elsewhere."""
     suite: str = "unwrapped"
-    success: bool | None = None
-    """The protocol's verdict."""
+    seed: int = 0
+    """Of the suite."""
+    place: str = ""
+    """Kind or game of the task, where the recording does not know its number."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +108,14 @@ def _replay(
     return Transcript(row["family"], index, "", None, first, success, tuple(steps), row, source)
 
 
-def _step(row: Mapping[str, Any], action: str, done: bool | None, observation: str | None = None) -> Step:
-    return Step(action, row["obs"] if observation is None else observation, None, done, None, row)
+def _step(
+    row: Mapping[str, Any],
+    action: str,
+    done: bool | None,
+    observation: str | None = None,
+    progress: float | None = None,
+) -> Step:
+    return Step(action, row["obs"] if observation is None else observation, progress, done, None, row)
 
 
 def _verl_agent(row: dict[str, Any], source: str) -> RecordedGame:
@@ -132,8 +141,8 @@ def _verl_agent(row: dict[str, Any], source: str) -> RecordedGame:
         row, source, row["init_obs"], played, success=success, index=row["task"]["agentboard_id"]
     )
     return RecordedGame(
-        "alfworld", "", {"history": row["settings"]["history_length"]}, row["task_description"], row["init_obs"],
-        tuple(row["init_admissible"]), tuple(steps), source, success=success,
+        row["family"], "", {"history": row["settings"]["history_length"]}, row["task_description"], row["init_obs"],
+        tuple(row["init_admissible"]), tuple(steps), source,
         replay=None if "game_text" in row["settings"] else replay,
     )  # fmt: skip
 
@@ -153,12 +162,11 @@ def _agentboard(row: dict[str, Any], source: str) -> RecordedGame:
                 (),
             )
         )
-    family = {"scienceworld": "sciworld"}.get(row["family"], row["family"])
     kind = settings.get("alfworld_examples_key") or row["task"].get("subtask", "")
     most = settings["llm_config"]["context_length"] - settings["llm_max_tokens"]
     return RecordedGame(
-        family, kind, {"memory": settings["memory_size"]}, row["goal"], row["init_obs"], (), tuple(steps), source,
-        most_words=most if settings["forced_cut"] else None,
+        row["family"], kind, {"memory": settings["memory_size"]}, row["goal"], row["init_obs"], (),
+        tuple(steps), source, most_words=most if settings["forced_cut"] else None,
     )  # fmt: skip
 
 
@@ -192,30 +200,34 @@ def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
             )
         )
         if step["sent_action"] is not None:
-            played.append(_step(step, step["sent_action"], step["done"]))
+            # Points of 100; a mistake that fails the task is -100.
+            points = max(0, step["reward"]) / 100 if row["task"].get("variation") is not None else None
+            played.append(_step(step, step["sent_action"], step["done"], progress=points))
     first = said[2]["content"]
-    by_family: dict[str, dict[str, Any]] = {"alfworld": {"list_actions": True}, "babyai": {"reading": "line"}}
-    options, replay = by_family.get(family, {}), None
-    room, _, listed = first.partition("\nAVAILABLE ACTIONS: ")
-    if family == "alfworld":
+    options, task, replay = _options("agentgym", family), row["task"], None
+    room, lists, listed = first.partition("\nAVAILABLE ACTIONS: ")
+    if lists:
         room, _, goal = room.partition("\nYour task is to: ")
         opening = f"-= Welcome to TextWorld, ALFRED! =-\n\n{room}\n\nYour task is to: {goal}"
-        replay = _replay(
-            row, source, opening, played, success=row["success"], index=row["task"]["agentboard_id"]
-        )
+        replay = _replay(row, source, opening, played, success=row["success"], index=task["agentboard_id"])
         return RecordedGame(
-            family, "", options, goal, opening, tuple(listed.split(",")), tuple(steps), source,
-            success=row["success"], replay=replay,
-        )  # fmt: skip
+            family, "", options, goal, opening, tuple(listed.split(",")), tuple(steps), source, replay=replay
+        )
     goal, _, opening = first.partition("\n")
-    goal = goal.removeprefix("Your goal: ") if family == "babyai" else goal
-    if family == "sciworld":
-        index = row["task"]["data_idx"]
-        replay = _replay(row, source, opening, played, success=row["success"], index=index)
+    if "variation" in task:
+        replay = _replay(row, source, opening, played, success=row["success"], index=task["data_idx"])
     return RecordedGame(
-        family, "", options, goal, opening, (), tuple(steps), source, success=row["success"], replay=replay,
+        family, "", options, goal.removeprefix("Your goal: "), opening, (), tuple(steps), source, replay=replay,
         suite="agentgym",
     )  # fmt: skip
+
+
+def _options(texts: str, family: str) -> Mapping[str, Any]:
+    """The agent's options in the protocol that has these texts and plays this family."""
+    known = map(load_protocol, protocol_names())
+    return next(
+        (protocol.options for protocol in known if (protocol.texts, protocol.tasks) == (texts, family)), {}
+    )
 
 
 def _tales(row: dict[str, Any], source: str) -> RecordedGame:
@@ -225,7 +237,7 @@ def _tales(row: dict[str, Any], source: str) -> RecordedGame:
     think = settings["agent"] == "react"
     each = 2 if think else 1
     observed = [step["Observation"] for step in row["steps"]]
-    steps, played = [], []
+    steps, played, highest = list[RecordedStep](), list[Step](), 0.0
     for number, step in enumerate(row["steps"]):
         action = step["Action"]
         after = observed[number + 1] if number + 1 < len(observed) else step["Feedback"]
@@ -240,15 +252,19 @@ def _tales(row: dict[str, Any], source: str) -> RecordedGame:
         )
         if "\n" not in action:
             # What is seen after a lost game is its last words, then the game's new beginning.
-            played.append(_step(step, action, None, after))
+            highest = max(highest, step["Score"] / step["Max Score"])
+            played.append(_step(step, action, None, after, highest))
     options = {
         "think": think, "conversation": settings["conversation"], "context_limit": settings["context_limit"],
         "think_tokens": settings["cot_max_tokens"],
     }  # fmt: skip
     summary = row["summary"]
+    game, seed = row["task"]["game"], row["task"]["game_seed"] or 0
     return RecordedGame(
         row["family"], "", options, "", observed[0], (), tuple(steps), source,
-        success=summary["highscore"] >= summary["max_score"],
+        # Where no game is named, the seed counts through the test variations of a kind.
+        seed=0 if game else seed,
+        place=row["task"]["env"] if game is None else game if "/" in game else Path(game).stem,
         replay=_replay(row, source, observed[0], played, success=summary["highscore"] >= summary["max_score"]),
     )  # fmt: skip
 
@@ -268,7 +284,7 @@ def _agentboard_reading(row: dict[str, Any], source: str) -> RecordedReading:
 def _agentgym_reading(row: dict[str, Any], source: str) -> RecordedReading | None:
     if row["format"] != "react" or "reply" not in row:
         return None
-    options = {"reading": "line"} if row["family"] == "babyai" else {}
+    options = _options("agentgym", row["family"])
     return RecordedReading(row["family"], options, row["reply"], row.get("action"), source)
 
 

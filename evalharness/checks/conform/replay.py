@@ -42,13 +42,14 @@ async def conform(
     data: Path,
     *,
     suite: str = "agentboard",
+    suite_seed: int = 0,
     shown: Callable[[str], str] = str,
     workers: int,
     progress: Callable[[], None] = lambda: None,
 ) -> FamilyResult:
     """Replay one family's transcripts; `shown` makes of our observations what the recording has. `progress` is called
     after each. Raises UserError when data is missing."""
-    tasks = {task.index: task for task in family_tasks(spec, suite, data, 0)}
+    tasks = {task.index: task for task in family_tasks(spec, suite, data, suite_seed)}
     for transcript in transcripts:
         if transcript.index not in tasks:
             raise UserError(f"{transcript.source}: {spec.family} has no task {transcript.index}")

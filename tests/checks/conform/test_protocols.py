@@ -50,7 +50,11 @@ def test_messages_actions_and_validity_are_those_of_the_original(name: str, reco
     assert {check: n for check, n in result.agent.compared.items() if n} == COUNTS[name]
 
 
-WORLDS = {"verl-agent": {"alfworld": (27, 1005)}}
+WORLDS = {
+    "agentgym": {"alfworld": (10, 178), "sciworld": (9, 208)},
+    "tales": {"alfworld": (7, 109), "jericho": (7, 185), "sciworld": (7, 133)},
+    "verl-agent": {"alfworld": (27, 1005)},
+}
 
 
 @pytest.mark.slow

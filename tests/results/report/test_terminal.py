@@ -106,7 +106,10 @@ def test_a_terminal_of_another_encoding_does_not_end_a_command(small: list[str])
     [
         ("evalharness lead", {"leaderboard"}),
         ("evalharness server ", {"install", "start", "status", "stop", "uninstall"}),
-        ("evalharness run --suite ", {"agentboard", "hotpotqa", "hotpotqa-live", "open"}),
+        (
+            "evalharness run --suite ",
+            {"agentboard", "hotpotqa", "hotpotqa-live", "open", "unwrapped", "agentgym"},
+        ),
         ("evalharness run --max-to", {"--max-tokens"}),
         ("evalharness run --model ", set()),
         ("evalharness server install --c", {"--cpu"}),
