@@ -42,11 +42,9 @@ not fit is counted and left out, and so are conversations of tasks that models a
 _EXPORT = """\
 Write a data set as trainers take it, with the turns that are trained:
 
-  messages          JSON lines of messages with loss: true or false (ms-swift)
-  sharegpt          ShareGPT with loss, and a block for an Axolotl configuration
-  llamafactory      a record for each trained turn, for mask_history: true, and dataset_info.json (LLaMA-Factory 0.9);
-                    a conversation is written once for each of its trained turns: the cost is quadratic
-  llamafactory-v1   messages with loss_weight (LLaMA-Factory's v1 engine), and dataset_info.json
+  messages          JSON lines of messages with loss: true or false (ms-swift), and swift.sh
+  sharegpt          ShareGPT with loss (Axolotl), and axolotl.yaml
+  llamafactory      messages with loss_weight (LLaMA-Factory's v1 engine), and llamafactory.yaml
   tokens            token ids and labels as parquet, made with the template of --model by the environment of
                     `evalharness server install` (TRL takes them as they are)
 """
@@ -248,7 +246,7 @@ def _register_export(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="data sets")
     parser.add_argument(
         "--format", required=True, help="see above",
-        choices=("messages", "sharegpt", "llamafactory", "llamafactory-v1", "tokens"),
+        choices=("messages", "sharegpt", "llamafactory", "tokens"),
     )  # fmt: skip
     add_mode(parser)
     parser.add_argument(
@@ -288,10 +286,6 @@ def _export(args: argparse.Namespace) -> int:
     )
     for reason, count in sorted(done.left_out.items()):
         say_on(out, f"  {count:,} left out: {reason}")
-    if args.format == "llamafactory" and done.characters:
-        say_on(
-            out, f"a record a trained turn: {done.written_characters / done.characters:.1f} times the text"
-        )
     if (tokens := done.tokens) is not None:
         say_on(
             out,

@@ -22,7 +22,6 @@ from evalharness.training.datasets.tokens import TokenCounts, tokenize, write_pa
 TOKENS = "tokens"
 NAMES = (*formats.FORMATS, TOKENS)
 MANIFEST = "export.json"
-_ALTERNATING = ("llamafactory",)
 
 
 @dataclass
@@ -35,10 +34,6 @@ class Exported:
     records: int = 0
     """Written."""
     trained_turns: int = 0
-    characters: int = 0
-    """Of all messages read."""
-    written_characters: int = 0
-    """Of all messages written; more than `characters` where turns are written several times."""
     left_out: Counter[str] = field(default_factory=Counter)
     tokens: TokenCounts | None = None
 
@@ -106,7 +101,6 @@ def _chosen(
     for path in sources:
         for read in iter_samples(path, broken.setdefault(path, [])):
             done.conversations += 1
-            done.characters += sum(len(message.content) for message in read.messages)
             sample = as_trained(read)
             if sample is None:
                 done.left_out["holds errors, and what it would be without them is not known"] += 1
@@ -114,8 +108,6 @@ def _chosen(
             sample = formats.trimmed(sample)
             if not any(message.trained for message in sample.messages):
                 done.left_out["no turn is trained"] += 1
-            elif name in _ALTERNATING and not formats.alternates(sample):
-                done.left_out["user and assistant do not take turns"] += 1
             else:
                 yield sample
     as_trained.require_difference()
@@ -128,14 +120,7 @@ def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exporte
             for record in formats.FORMATS[name](sample):
                 file.write(json.dumps(record, ensure_ascii=True) + "\n")
                 done.records += 1
-                listed = record.get("messages") or record["conversations"]
-                done.written_characters += sum(_length(message) for message in listed)
     done.files.append(path)
-
-
-def _length(message: dict[str, Any]) -> int:
-    content = message.get("content", message.get("value"))
-    return len(content) if isinstance(content, str) else sum(len(part["value"]) for part in content or ())
 
 
 def _beside(folder: Path, name: str, done: Exported) -> None:
@@ -144,11 +129,11 @@ def _beside(folder: Path, name: str, done: Exported) -> None:
     texts = {}
     if name == "sharegpt":
         texts["axolotl.yaml"] = formats.axolotl("train.jsonl")
-    if name.startswith("llamafactory"):
-        info = formats.dataset_info(title, "train.jsonl", v1=name == "llamafactory-v1")
-        texts["dataset_info.json"] = json.dumps(info, indent=2) + "\n"
     if name == "llamafactory":
-        texts["llamafactory.yaml"] = formats.llamafactory_yaml(title)
+        texts["dataset_info.json"] = json.dumps(formats.dataset_info(title, "train.jsonl"), indent=2) + "\n"
+        texts["llamafactory.yaml"] = formats.llamafactory_yaml("dataset_info.json")
+    if name == "messages":
+        texts["swift.sh"] = formats.swift_sh("train.jsonl")
     for file, text in texts.items():
         (folder / file).write_text(text, encoding="ascii")
         done.files.append(folder / file)

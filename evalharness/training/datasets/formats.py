@@ -6,8 +6,7 @@ How a trainer learns to leave a turn out of the loss, as read in their packages 
 |---|---|---|
 | `messages` | ms-swift | `messages[].loss` |
 | `sharegpt` | Axolotl | `message_field_training`: a key of the message, here `loss` |
-| `llamafactory` | LLaMA-Factory 0.9 | none a turn; `mask_history: true` trains the last turn of a sample alone |
-| `llamafactory-v1` | LLaMA-Factory's v1 engine | `messages[].loss_weight` |
+| `llamafactory` | LLaMA-Factory's v1 engine (the older one has no switch a turn) | `messages[].loss_weight` |
 """
 
 from __future__ import annotations
@@ -44,21 +43,6 @@ def sharegpt(sample: Sample) -> Iterator[dict[str, Any]]:
 
 
 def llamafactory(sample: Sample) -> Iterator[dict[str, Any]]:
-    """A record for each trained turn: the conversation up to it. Only its last turn is to be trained.
-
-    The characters of a conversation of n turns are written n times over, shorter and shorter: its cost is quadratic.
-    """
-    for end, message in enumerate(sample.messages):
-        if message.trained:
-            yield {
-                "id": f"{sample.id}#{end}",
-                "conversations": [
-                    {"from": _FROM[m.role], "value": m.content} for m in sample.messages[: end + 1]
-                ],
-            }
-
-
-def llamafactory_v1(sample: Sample) -> Iterator[dict[str, Any]]:
     yield {
         "id": sample.id,
         "messages": [
@@ -76,7 +60,6 @@ FORMATS: dict[str, Callable[[Sample], Iterator[dict[str, Any]]]] = {
     "messages": messages,
     "sharegpt": sharegpt,
     "llamafactory": llamafactory,
-    "llamafactory-v1": llamafactory_v1,
 }
 """Those that need no tokenizer."""
 
@@ -97,9 +80,11 @@ def trimmed(sample: Sample) -> Sample:
 
 
 def axolotl(file: str) -> str:
-    """The data set's block of an Axolotl configuration."""
+    """A whole configuration with the settings of AgentRefine's appendix B. Turns whose "loss" is false stay in the
+    context and are not trained."""
     return f"""\
-# Put this into the Axolotl configuration. Turns whose "loss" is false stay in the context and are not trained.
+# axolotl train axolotl.yaml     (eight GPUs of 80 GB for 8B; AgentRefine, appendix B)
+base_model: MODEL
 datasets:
   - path: {json.dumps(file)}
     ds_type: json
@@ -112,33 +97,52 @@ datasets:
     message_field_training: loss
     roles_to_train: []
     train_on_eos: turn
+sequence_len: 8192
+micro_batch_size: 1
+gradient_accumulation_steps: 8
+num_epochs: 10
+learning_rate: 0.000005
+lr_scheduler: cosine
+optimizer: adamw_torch
+bf16: true
+gradient_checkpointing: true
+deepspeed: deepspeed_configs/zero3_bf16.json
+output_dir: ./tuned
 """
 
 
-def dataset_info(name: str, file: str, *, v1: bool) -> dict[str, Any]:
+def dataset_info(name: str, file: str) -> dict[str, Any]:
     """The data set's entry of LLaMA-Factory's `dataset_info.json`."""
-    if v1:
-        return {name: {"path": file, "source": "local"}}
-    return {
-        name: {
-            "file_name": file,
-            "formatting": "sharegpt",
-            "columns": {"messages": "conversations"},
-            "tags": {
-                "role_tag": "from",
-                "content_tag": "value",
-                "user_tag": "human",
-                "assistant_tag": "gpt",
-                "system_tag": "system",
-            },
-        }
-    }
+    return {name: {"path": file, "source": "local"}}
 
 
-def llamafactory_yaml(name: str) -> str:
+def llamafactory_yaml(info: str) -> str:
+    """As `axolotl`; the v1 engine of 0.9.5 has a constant learning rate and chatml or its own templates."""
     return f"""\
-# Put this into the LLaMA-Factory configuration. Each record trains its last turn alone.
-dataset: {name}
-dataset_dir: .
-mask_history: true
+# USE_V1=1 llamafactory-cli sft llamafactory.yaml     (AgentRefine, appendix B)
+model: MODEL
+template: chatml
+train_dataset: {info}
+cutoff_len: 8192
+micro_batch_size: 1
+global_batch_size: 64
+num_train_epochs: 10
+learning_rate: 0.000005
+bf16: true
+enable_activation_checkpointing: true
+dist_config:
+  name: fsdp2
+output_dir: ./tuned
+"""
+
+
+def swift_sh(file: str) -> str:
+    """As `axolotl`. The template backend has to be swift's own: its other one trains every turn."""
+    return f"""\
+# AgentRefine, appendix B
+NPROC_PER_NODE=8 swift sft --model MODEL --dataset {file} \\
+  --template_backend swift --train_type full --max_length 8192 --truncation_strategy delete \\
+  --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --num_train_epochs 10 \\
+  --learning_rate 5e-6 --lr_scheduler_type cosine --warmup_ratio 0 --torch_dtype bfloat16 \\
+  --gradient_checkpointing true --deepspeed zero3 --output_dir tuned
 """

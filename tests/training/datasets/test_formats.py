@@ -141,16 +141,10 @@ def from_v1(record: dict[str, Any]) -> list[str]:
     return ["".join(p["value"] for p in m["content"]) for m in record["messages"] if m["loss_weight"] > 0]
 
 
-def from_exploded(record: dict[str, Any]) -> list[str]:
-    assert record["conversations"][-1]["from"] == "gpt"
-    return [record["conversations"][-1]["value"]]
-
-
 READERS: dict[str, Callable[[dict[str, Any]], list[str]]] = {
     "messages": from_messages,
     "sharegpt": from_sharegpt,
-    "llamafactory": from_exploded,
-    "llamafactory-v1": from_v1,
+    "llamafactory": from_v1,
 }
 
 END = 1_114_112
@@ -263,9 +257,10 @@ def test_the_trainers_configuration_names_the_key_of_the_loss(data: Path, tmp_pa
     assert block["message_field_training"] == "loss"
     assert (block["roles_to_train"], block["train_on_eos"]) == ([], "turn")
     export([data], "llamafactory", "full", tmp_path / "lf")
-    assert yaml.safe_load((tmp_path / "lf" / "llamafactory.yaml").read_text())["mask_history"] is True
-    info = json.loads((tmp_path / "lf" / "dataset_info.json").read_text())
-    assert (tmp_path / "lf" / info["refine"]["file_name"]).is_file()
+    configuration = yaml.safe_load((tmp_path / "lf" / "llamafactory.yaml").read_text())
+    assert (configuration["global_batch_size"], configuration["learning_rate"]) == (64, 5e-6)
+    info = json.loads((tmp_path / "lf" / configuration["train_dataset"]).read_text())
+    assert (tmp_path / "lf" / info["refine"]["path"]).is_file()
 
 
 def test_broken_lines_are_told_and_the_rest_is_exported(
