@@ -1,4 +1,4 @@
-"""`evalharness sweep --over agent=A,B`: a model under several agents, as one study."""
+"""`evalharness sweep --over agent=A,B` or `protocol=A,B`: a model under several agents or protocols, as one study."""
 
 from __future__ import annotations
 
@@ -44,8 +44,12 @@ def _columns(args: argparse.Namespace) -> Runs:
 
     key, equals, listed = args.over.partition("=")
     said = list(dict.fromkeys(filter(None, (part.strip() for part in listed.split(",")))))
+    if key.strip() == "protocol" and equals and len(said) > 1:
+        return _protocols(args, said)
     if key.strip() != "agent" or not equals or len(said) < 2:
-        raise UserError(f"--over {args.over}: give two agents or more: --over {EXAMPLE}")
+        raise UserError(
+            f"--over {args.over}: give two agents or more: --over {EXAMPLE}; or two protocols: --over protocol=A,B"
+        )
     if args.agent or args.agent_option or args.perturb:
         given = "--perturb" if args.perturb else "--agent"
         raise UserError(f"--over and {given} exclude each other; an agent's options go with it: {EXAMPLE}")
@@ -54,6 +58,34 @@ def _columns(args: argparse.Namespace) -> Runs:
     runs = {re.sub(r"[^\w.+=-]+", "-", one): _with_agent(config, one) for one in said}
     if len(runs) < len(said):
         raise UserError(f"--over {args.over}: two of the agents would share a folder; rename a file")
+    return runs
+
+
+def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
+    """Each protocol plays the same tasks with as many turns: else nothing could be paired. Raises UserError."""
+    from evalharness.base.errors import UserError
+    from evalharness.cli.options import config_of
+    from evalharness.protocol.published import load_protocol
+
+    if args.protocol or args.perturb:
+        given = "--perturb" if args.perturb else "--protocol"
+        raise UserError(f"--over {args.over} and {given} exclude each other")
+    tasks = args.tasks or args.family
+    runs = {}
+    for one in said:
+        words = bool(args.own_words) and load_protocol(one).texts is not None
+        own = {"protocol": one, "own_words": words, **({"tasks": tasks} if tasks else {})}
+        runs[re.sub(r"[^\w.+=-]+", "-", one)] = config_of(args, perturb=None, **own)
+    flags = {"--suite": "suite", "--tasks": "tasks", "--max-turns": "max_turns"}
+    for flag, option in flags.items():
+        values = {name: config.options()[option] or 30 for name, config in runs.items()}
+        if len(set(values.values())) > 1:
+            told = ", ".join(f"{name} {value}" for name, value in values.items())
+            raise UserError(
+                f"--over {args.over}: {flag} differs ({told[:200]}); give one for all, to compare in pairs"
+            )
+    if len(runs) < len(said):
+        raise UserError(f"--over {args.over}: two of the protocols would share a folder; rename a file")
     return runs
 
 

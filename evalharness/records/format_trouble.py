@@ -122,6 +122,9 @@ _ADVICE: dict[str, Callable[[Replies], str]] = {
     "invented_observation": lambda _: (
         "the model goes on to write the observation itself, which is cut off; what it did before counts"
     ),
+    "protocol_invalid": lambda _: (
+        "the protocol of --protocol calls them invalid by its own rule, and carries them out all the same"
+    ),
     "echoed_observation": lambda _: (
         "the observation is repeated before the thought; that part is passed over"
     ),

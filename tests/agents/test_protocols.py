@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import subprocess
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,9 @@ from evalharness.config import OPTIONS, RunConfig
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.importer import import_texts, importable
 from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
+from evalharness.protocol.react import FormatError
 from evalharness.protocol.texts import all_imported, imported_texts
+from evalharness.records.format_trouble import Replies
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.testing import PROMPT
 
@@ -331,3 +334,28 @@ async def test_without_the_texts_a_run_is_refused_before_anything_is_asked(
     assert done.returncode == 2
     assert "evalharness protocol import tales PATH" in done.stderr
     assert not requests
+
+
+async def test_a_sweep_over_protocols_pairs_each_with_the_first(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with ChatServer(answer=lambda request: "Action: turn right").running() as server:
+        common = (
+            "sweep", "--model", server.url, "--model-name", "toy", "--over", "protocol=agentrefine,verl-agent,tales",
+            "--own-words", "--suite", "open", "--tasks", "compass:0-2", "-o", tmp_path / "study",
+        )  # fmt: skip
+        done = await asyncio.to_thread(evalharness, environment, *common, "--max-turns", 3)
+        refused = await asyncio.to_thread(evalharness, environment, *common)
+    assert done.returncode == 0, done.stderr
+    shown = " ".join(done.stdout.split())
+    assert "protocol tales (our wording" in shown
+    assert "B against A" in shown
+    assert refused.returncode == 2
+    assert "--max-turns differs (agentrefine 30, verl-agent 50, tales 100)" in refused.stderr
+
+
+def test_every_format_error_has_advice() -> None:
+    """A run whose replies are all of one kind ends with a line about it, and not with a traceback."""
+    for kind in FormatError:
+        replies = Replies(9, errors=20, turns=20, causes=Counter({str(kind): 20}))
+        assert replies.said().startswith("every one of 20 replies is a format error: ")
