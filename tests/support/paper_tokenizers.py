@@ -3,12 +3,16 @@ Mistral's from `mistral-common`, which the server's environment has."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+
+from evalharness.models.serving.checkpoint import TOKENIZER_FILES
+from evalharness.models.serving.demo import ensure_demo
 
 MISTRAL = {
     "mistral-v1": "tokenizer.model.v1",
@@ -18,7 +22,9 @@ MISTRAL = {
     "tekken": "tekken_240911.json",
 }
 """The first is LLaMA 2's, too, but for its size."""
-NAMES = ("llama3", *MISTRAL)
+SMOLLM2 = "smollm2"
+"""The demo model's: a byte-level one, made for chatml."""
+NAMES = ("llama3", *MISTRAL, SMOLLM2)
 
 # Runs in the server's environment.
 _MAKE = r"""
@@ -72,6 +78,13 @@ def _source(name: str, python: Path, cache: Path) -> Path:
 
 def make_tokenizer(name: str, python: Path, folder: Path) -> Path:
     """Write the tokenizer `name` into `folder`. Skips the test where it cannot be had."""
+    if name == SMOLLM2:
+        model = ensure_demo(print, python)
+        folder.mkdir(parents=True)
+        for file in TOKENIZER_FILES:
+            if (model / file).is_file() and file != "chat_template.jinja":
+                shutil.copyfile(model / file, folder / file)
+        return folder
     cache = folder.with_name(f"{folder.name}-source")
     cache.mkdir(parents=True, exist_ok=True)
     source = _source(name, python, cache)

@@ -9,7 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from paper_tokenizers import NAMES, make_tokenizer
+from paper_tokenizers import MISTRAL, NAMES, make_tokenizer
 
 from evalharness.base.errors import UserError
 from evalharness.training.datasets.chat_templates import template_file
@@ -19,7 +19,11 @@ from evalharness.training.datasets.tokens import TokenCounts, tokenize
 
 pytestmark = [pytest.mark.vllm, pytest.mark.slow]
 # One of each kind; with the variable set also Mistral's v1, v2 and v7, which are made as v3 is.
-CHOSEN = NAMES if os.environ.get("EVALHARNESS_TEST_ALL_TOKENIZERS") else ("llama3", "mistral-v3", "tekken")
+CHOSEN = (
+    NAMES
+    if os.environ.get("EVALHARNESS_TEST_ALL_TOKENIZERS")
+    else ("llama3", "mistral-v3", "tekken", "smollm2")
+)
 
 # One process: the rows' trained runs, as text.
 _DECODE = """
@@ -43,7 +47,7 @@ TEMPLATES = {
     + " {% if m['role'] == 'assistant' and not loop.last %}{{ m['content'].split('</think>')[-1] | trim }}"
     "{% else %}{{ m['content'] | trim }}{% endif %}{{ eos_token if m['role'] == 'assistant' else '' }}{% endfor %}",
 }
-FITTING = {"llama3": "llama3", **dict.fromkeys(NAMES[1:], "mistral")}
+FITTING = {"llama3": "llama3", **dict.fromkeys(MISTRAL, "mistral"), "smollm2": "chatml"}
 _PIECES = (
     "go to", "box 1", " ", "  ", "\n", "\n\n", "\t", "é", "日本", "😀", "🧑‍🚀", "Ωß", "\u00a0", "x", "?!", "Action:",
     "[INST", "<|im", "'s", "0123", "assistant", "a", ".",
@@ -119,13 +123,8 @@ def test_trained_tokens_are_exactly_the_replies_and_their_ends(
     else:
         file = tmp_path / "template.jinja"
         file.write_text(TEMPLATES[template])
-    end = (
-        "<|eot_id|>"
-        if file.name == "llama3.jinja"
-        else "<|end_of_text|>"
-        if tokenizer.name == "llama3"
-        else "</s>"
-    )
+    ends = {"llama3": "<|end_of_text|>", "smollm2": "<|im_end|>"}
+    end = "<|eot_id|>" if file.name == "llama3.jinja" else ends.get(tokenizer.name, "</s>")
     samples = {
         f"{mode}-{sample.id}": (mode, changed)
         for sample in conversations(12, reasoning=template == "dropping")
