@@ -39,7 +39,9 @@ class AgentGymAgent(Agent):
     name: ClassVar[str] = "agentgym"
     Options: ClassVar[type[AgentOptions]] = AgentGymOptions
     options: AgentGymOptions
-    appends: ClassVar[bool] = True
+    # It does append. But its first message lists actions of the very game, which the report could not show as a
+    # conversation that every episode of a kind begins with.
+    appends: ClassVar[bool] = False
 
     def wants_valid_actions(self) -> bool:
         return self.options.list_actions
@@ -94,10 +96,15 @@ class AgentGymAgent(Agent):
         return reply.rpartition(_LABEL)[2].strip() if _LABEL in reply else ""
 
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
-        observation = without_arrival(observation)
-        self._messages += [
-            {"role": "assistant", "content": self._reply},
-            {"role": "user", "content": observation},
+        self._messages += self._turn(self._reply, observation)
+
+    def turn_messages(self, parsed: ParsedReply, said: Said, observation: str) -> list[Message]:
+        return self._turn(said.text, observation)
+
+    def _turn(self, reply: str, observation: str) -> list[Message]:
+        return [
+            {"role": "assistant", "content": reply},
+            {"role": "user", "content": without_arrival(observation)},
         ]
 
     def correction(self, parsed: ParsedReply) -> str:

@@ -90,14 +90,14 @@ def _protocol_lines(summary: Summary) -> list[str]:
         return []
     low, high = number.ci95
     lines = [
-        f"the protocol's own number: {number.score} {percent(number.rate)} "
-        f"[{percent(low)}, {percent(high)}], {number.games} games, each counted once"
+        f"the protocol's own number: {number.score} {100 * number.rate:.1f} % "
+        f"[{100 * low:.1f}, {100 * high:.1f}], {number.games} games, each counted once"
     ]
     if number.drawn is not None and number.drawn95 is not None:
         least, most = number.drawn95
         lines.append(
             f"the original draws {number.drawn} games with repetition: with these results 95 of 100 such draws give "
-            f"{percent(least)} to {percent(most)}"
+            f"{100 * least:.1f} to {100 * most:.1f} %"
         )
     return lines
 

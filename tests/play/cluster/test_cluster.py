@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.metadata
+import json
 import re
 import subprocess
 import sys
@@ -90,6 +91,44 @@ async def test_a_killed_harness_leaves_no_worker_and_the_run_goes_on_without_the
         assert done.returncode == 0, done.stderr
         done = await asyncio.to_thread(run_compass, variables, tmp_path / "whole", *arguments)
     assert_equal_runs(tmp_path / "whole", tmp_path / "cut")
+
+
+async def test_an_agent_from_outside_plays_on_a_cluster_and_goes_on_after_a_kill(
+    variables: dict[str, str], tmp_path: Path, cluster: RayCluster
+) -> None:
+    agent = tmp_path / "my_agent.py"
+    agent.write_text(
+        "import json, os, time, urllib.request\n"
+        "def post(path, **body):\n"
+        "    token = {'Authorization': 'Bearer ' + os.environ['EVALHARNESS_AGENT_TOKEN']}\n"
+        "    url = os.environ['EVALHARNESS_AGENT_URL'] + path\n"
+        "    with urllib.request.urlopen(urllib.request.Request(url, json.dumps(body).encode(), token)) as answer:\n"
+        "        return json.load(answer)\n"
+        "seen = post('/reset')\n"
+        "session = seen['session']\n"
+        "while not seen['done']:\n"
+        "    time.sleep(0.1)  # so that the kill comes in the middle\n"
+        "    seen = post('/step', session=session, action={'text': 'turn right'})\n"
+    )
+    arguments = (
+        "run", "--suite", "open", "--tasks", "compass", "--max-turns", 4, "-o", tmp_path / "run", "--concurrency", 2,
+        "--agent", "external", "--agent-option", "name=mine", "--agent-command", f"{sys.executable} {agent}",
+        "--cluster", cluster.address,
+    )  # fmt: skip
+    process = await start(variables, *arguments)
+    ended = asyncio.create_task(process.communicate())
+    while not ((kept := tmp_path / "run" / "episodes.jsonl").exists() and kept.stat().st_size):
+        assert not ended.done(), ended.result()[1].decode()
+        await asyncio.sleep(0.02)
+    process.kill()
+    await ended
+    process = await start(variables, *arguments)
+    _, stderr = await process.communicate()
+    assert process.returncode == 0, stderr.decode()
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())["families"]["compass"]
+    assert summary["episodes"] == summary["selected"]
+    process = await start(variables, "verify", tmp_path / "run")
+    assert (await process.communicate(), process.returncode)[1] == 0
 
 
 def test_the_same_through_the_client_of_ray(
