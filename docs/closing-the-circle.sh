@@ -10,24 +10,24 @@ mkdir -p "$folder"
 
 # Data from worlds that no evaluation uses, played by agents without privileged information: about 1.3 million tokens.
 # ScienceWorld's tasks are searched for once, a quarter of an hour.
-data() { # FAMILY, conversations, further options
-    local family=$1 count=$(($2 * percent / 100))
+data() { # NAME, conversations, options
+    local file=$folder/$1.jsonl count=$(($2 * percent / 100))
     shift 2
-    evalharness refine grounded --tasks "$family" --suite-seed 101 -n "$count" --per-task 1 --error-runs 0 "$@" \
-        -o "$folder/$family.jsonl"
-    evalharness refine stats "$folder/$family.jsonl" --model demo-base --max-length 3328
+    evalharness refine grounded --suite-seed 101 -n "$count" --per-task 1 --error-runs 0 "$@" -o "$file"
+    evalharness refine stats "$file" --model demo-base --max-length 3328
 }
 find=find-animal,find-living-thing,find-non-living-thing,find-plant
 lifespan=lifespan-longest-lived,lifespan-longest-lived-then-shortest-lived,lifespan-shortest-lived
-data alfworld 240 --balance
-data babyai 110 --max-turns 16
-data jericho 100
-data pddl 110 --kinds gripper,blockworld --max-turns 14
-data sciworld 100 --kinds "$find,$lifespan"
+data alfworld 220 --tasks alfworld --balance
+data babyai 110 --tasks babyai --max-turns 16
+data jericho 100 --tasks jericho
+data pddl 80 --tasks pddl --kinds gripper,blockworld --max-turns 14
+data tyreworld 40 --tasks pddl --kinds tyreworld --max-turns 20
+data sciworld 100 --tasks sciworld --kinds "$find,$lifespan"
 
 # Training.
 evalharness tune install
-evalharness tune --model demo-base --data "$folder"/{alfworld,babyai,jericho,pddl,sciworld}.jsonl -o "$folder/tuned" \
+evalharness tune --model demo-base --data "$folder"/{alfworld,babyai,jericho,pddl,tyreworld,sciworld}.jsonl -o "$folder/tuned" \
     --max-length 3328 --too-long drop --lora-rank 12 --lr 1e-3 --batch 2 --max-steps "$steps" \
     --save-every $(((steps + 7) / 8))
 

@@ -11,6 +11,7 @@ from evalharness.envs.pddl.carrying import Carrier
 from evalharness.envs.pddl.form import form
 from evalharness.envs.pddl.generator import excluded_forms
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
+from evalharness.envs.pddl.wheels import Mechanic
 from evalharness.envs.scene import Scene
 from evalharness.envs.teaching import Detour, Seeker, Teaching
 
@@ -182,7 +183,9 @@ def _forms(task: Task) -> list[str]:
 def _seeker(task: Task) -> Seeker | None:
     if task.kind == "gripper":
         return Carrier(task.subgoals)
-    return Builder(task.subgoals) if task.kind == "blockworld" else None
+    if task.kind == "blockworld":
+        return Builder(task.subgoals)
+    return Mechanic(task.subgoals) if task.kind == "tyreworld" else None
 
 
 TEACHING = Teaching(

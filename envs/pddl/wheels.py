@@ -1,0 +1,169 @@
+"""A tyreworld player without privileged information: one condition after the other, each by what it lacks.
+
+An observation shows only what has become true, so the player keeps what it has read and what its actions undo, and its
+thoughts carry the part that decides: what is wanted, what that lacks, and the first of it that can be done.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from evalharness.envs.pddl.carrying import worded
+from evalharness.envs.teaching import Decision
+
+_KEPT = (
+    r"hub [\w-]+ is (?:not )?on the ground", r"hub [\w-]+ is (?:un)?fastened", r"wheel \w+ is (?:not )?inflated",
+    r"the nut \w+ on the hub [\w-]+ is (?:loose|tight)", r"you have \w+", r"\w+ is in \w+",
+    r"\w+ is (?:open|closed)", r"[\w-]+ is on [\w-]*hub\d+", r"[\w-]*hub\d+ is free",
+)  # fmt: skip
+_FACT = re.compile("|".join(_KEPT))
+_OPPOSITE = (
+    (" is not on the ground", " is on the ground"),
+    (" is unfastened", " is fastened"),
+    (" is not inflated", " is inflated"),
+    (" is loose", " is tight"),
+    (" is open", " is closed"),
+)
+_TOOLS = ("wrench", "jack", "pump")
+_LONGEST = 9
+"""Conditions in a chain, at most: one that comes back to itself ends."""
+
+
+def facts_in(text: str) -> list[str]:
+    return _FACT.findall(text.lower())
+
+
+def errand_order(fact: str) -> tuple[int, str, int]:
+    """Wheels are inflated; then hub by hub the wheel is put on, the nut tightened, the hub let down; then things are
+    put away hub by hub, wheels before nuts, then tools; last the boot is closed."""
+    thing = fact.split()[0]
+    if hub := re.search(r"hub(\d+)", fact):
+        return 1, hub[1], ("the", "hub").index(thing) + 1 if thing in ("the", "hub") else 0
+    if " is in " in fact:
+        return 2, "tool" if thing in _TOOLS else re.sub(r"\D", "", thing), int(thing.startswith("nuts"))
+    return (3 if " is closed" in fact else 0), fact, 0
+
+
+class Mechanic:
+    """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
+
+    reads_valid = True
+
+    def __init__(self, subgoals: Sequence[str]) -> None:
+        self._wanted = sorted((fact for text in subgoals for fact in facts_in(text)), key=errand_order)
+        self._facts: set[str] = set()
+        self._chain: list[str] = []
+        """What is wanted now, and what that lacks, and so on."""
+
+    def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
+        """What it does next, out of the valid actions; None when it is at a loss."""
+        if not self._facts:
+            self._learn(observation)
+        goal = next((fact for fact in self._wanted if fact not in self._facts), None)
+        if goal is None:
+            return None
+        self._chain = []
+        action = self._after(None, goal)
+        if action is None:
+            return None
+        lacks = "".join(f" For that: {fact}." for fact in self._chain[1:])
+        thought = f"Next: {goal}.{lacks} I {action[0].lower()}{action[1:]}"
+        return worded(Decision(action, action.split()[0].lower(), (thought,)), valid)
+
+    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
+        if not self._facts:
+            self._learn(before)
+        verb, *words = action.lower().rstrip(". ").split()
+        gone = {
+            "put-away": lambda: {f"you have {words[0]}"},
+            "fetch": lambda: {f"{words[0]} is in {words[-1]}"},
+            "jack-up": lambda: {"you have jack"},
+            "do-up": lambda: {f"you have {words[2]}"},
+            "remove-wheel": lambda: {f"{words[0]} is on {words[-1]}"},
+            "put-on-wheel": lambda: {f"you have {words[0]}", f"{words[-1]} is free"},
+        }
+        if verb in gone:
+            self._facts -= gone[verb]()
+        self._learn(after)
+
+    def _learn(self, text: str) -> None:
+        for fact in facts_in(text):
+            for pair in _OPPOSITE:
+                for mine, other in (pair, pair[::-1]):
+                    if fact.endswith(mine):
+                        self._facts.discard(fact.removesuffix(mine) + other)
+            self._facts.add(fact)
+
+    def _known(self, pattern: str) -> str | None:
+        """The group of the first fact, by the alphabet, that fits."""
+        return next(
+            (match[1] for fact in sorted(self._facts) if (match := re.fullmatch(pattern, fact))), None
+        )
+
+    def _after(self, action: str | None, *needs: str) -> str | None:
+        """What brings the first of `needs` that does not hold; `action` where all hold."""
+        for need in needs:
+            if need not in self._facts:
+                if len(self._chain) == _LONGEST:
+                    return None
+                self._chain.append(need)
+                return self._towards(need)
+        return action
+
+    def _towards(self, fact: str) -> str | None:
+        """The action that brings `fact`, or the first thing that it lacks."""
+        if match := re.fullmatch(r"you have (\w+)", fact):
+            return self._get(match[1])
+        if match := re.fullmatch(r"(\w+) is (open|closed)", fact):
+            return f"{'Open' if match[2] == 'open' else 'Close'} {match[1]}."
+        if match := re.fullmatch(r"(\w+) is in (\w+)", fact):
+            away = f"Put-away {match[1]} in {match[2]}."
+            return self._after(away, f"you have {match[1]}", f"{match[2]} is open")
+        if match := re.fullmatch(r"wheel (\w+) is inflated", fact):
+            return self._after(f"Inflate the wheel {match[1]}.", "you have pump")
+        if match := re.fullmatch(r"the nut (\w+) on the hub ([\w-]+) is (loose|tight)", fact):
+            nut, hub = match[1], match[2]
+            ground = f"hub {hub} is on the ground"
+            if match[3] == "loose":
+                return self._after(f"Loosen the nut {nut} on the hub {hub}.", "you have wrench", ground)
+            fastened = f"hub {hub} is fastened"
+            return self._after(
+                f"Tighten the nut {nut} on the hub {hub}.", fastened, "you have wrench", ground
+            )
+        match = re.fullmatch(r"(?:hub |(\w+) is on )?([\w-]*hub\d+)(?: is (.+))?", fact)
+        return None if match is None else self._at_hub(match[2], match[1], match[3] or "")
+
+    def _at_hub(self, hub: str, wheel: str | None, state: str) -> str | None:
+        """What brings a wheel onto a hub, or the hub into a state."""
+        nut = self._known(rf"the nut (\w+) on the hub {hub} is (?:loose|tight)")
+        up = f"hub {hub} is not on the ground"
+        if wheel is not None:
+            return self._after(
+                f"put-on-wheel {wheel} on the hub {hub}.", f"{hub} is free", f"you have {wheel}", up
+            )
+        if state == "free":
+            old = self._known(rf"(\w+) is on {hub}")
+            return self._after(f"Remove-wheel {old} from the hub {hub}.", f"hub {hub} is unfastened", up)
+        if state == "unfastened":
+            loose = f"the nut {nut} on the hub {hub} is loose"
+            undo = f"Undo the fastening of the nut {nut} on the hub {hub}."
+            return self._after(undo, loose, "you have wrench", up)
+        if state == "fastened":
+            return self._after(
+                f"Do-up the nut {nut} on the hub {hub}.", f"you have {nut}", "you have wrench", up
+            )
+        if state == "not on the ground":
+            return self._after(f"jack-up the hub {hub}.", "you have jack")
+        return f"Jack-down the hub {hub}." if state == "on the ground" else None
+
+    def _get(self, thing: str) -> str | None:
+        if (place := self._known(rf"{thing} is in (\w+)")) is not None:
+            return self._after(f"Fetch {thing} from {place}.", f"{place} is open")
+        if thing == "jack":
+            up = self._known(r"hub ([\w-]+) is not on the ground")
+            return None if up is None else f"Jack-down the hub {up}."
+        if (hub := self._known(rf"the nut {thing} on the hub ([\w-]+) is (?:loose|tight)")) is not None:
+            return self._after(None, f"hub {hub} is unfastened")
+        hub = self._known(rf"{thing} is on ([\w-]+)")
+        return None if hub is None else self._after(None, f"{hub} is free")

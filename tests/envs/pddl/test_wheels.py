@@ -1,0 +1,67 @@
+"""Tyreworld's mechanic: one condition after the other, each by what it lacks."""
+
+from __future__ import annotations
+
+from seekers import said_by
+
+from evalharness.envs.base import Task
+from evalharness.envs.pddl.adapter import PddlTextEnv
+from evalharness.envs.pddl.tasks import load_tasks
+from evalharness.envs.pddl.wheels import Mechanic, errand_order
+
+START = (
+    "Boot is closed. Hub the-hub1 is fastened. Hub the-hub1 is on the ground. Jack is in boot. R1 is in boot. "
+    "The nut nuts1 on the hub the-hub1 is loose. W1 is on the-hub1. You have wrench."
+)
+
+
+def test_errands_go_hub_by_hub_and_the_boot_is_closed_last() -> None:
+    wanted = [
+        "boot is closed", "wrench is in boot", "nuts1 is in boot", "w1 is in boot",
+        "the nut nuts1 on the hub the-hub1 is tight", "r2 is on the-hub2", "r1 is on the-hub1", "wheel r1 is inflated",
+    ]  # fmt: skip
+    assert sorted(wanted, key=errand_order) == [
+        "wheel r1 is inflated", "r1 is on the-hub1", "the nut nuts1 on the hub the-hub1 is tight", "r2 is on the-hub2",
+        "w1 is in boot", "nuts1 is in boot", "wrench is in boot", "boot is closed",
+    ]  # fmt: skip
+
+
+def test_a_thought_says_what_is_lacking_down_to_what_can_be_done() -> None:
+    decision = Mechanic(["r1 is on the-hub1."]).next(START, ["Open boot."])
+    assert decision is not None
+    assert decision.thoughts == (
+        "Next: r1 is on the-hub1. For that: the-hub1 is free. For that: hub the-hub1 is unfastened. "
+        "For that: hub the-hub1 is not on the ground. For that: you have jack. For that: boot is open. I open boot.",
+    )
+
+
+def test_what_its_actions_undo_is_remembered() -> None:
+    mechanic = Mechanic(["r1 is on the-hub1."])
+    for action, answer, then in (
+        ("Open boot.", "Boot is open.", "Fetch jack from boot."),
+        ("Fetch jack from boot.", "You have jack.", "jack-up the hub the-hub1."),
+        ("jack-up the hub the-hub1.", "Hub the-hub1 is not on the ground.",
+         "Undo the fastening of the nut nuts1 on the hub the-hub1."),
+    ):  # fmt: skip
+        mechanic.saw(action, START, answer, ())
+        assert said_by(mechanic, answer, [then]) == then
+
+
+def _play(task: Task) -> tuple[bool, int]:
+    env, mechanic = PddlTextEnv(), Mechanic(task.subgoals)
+    text, info = env.reset(options={"task": task})
+    for turn in range(1, 31):
+        action = said_by(mechanic, text, env.valid_actions())
+        assert action is not None
+        after, _, _, _, info = env.step(action)
+        mechanic.saw(action, text, after, ())
+        text = after
+        if info["success"]:
+            return True, turn
+    return False, 30
+
+
+def test_it_solves_every_task_with_valid_actions_alone() -> None:
+    """All ten open tasks of seed 0."""
+    played = [_play(task) for task in load_tasks("open", None, 0) if task.kind == "tyreworld"]
+    assert [success for success, _ in played] == [True] * 10
