@@ -107,10 +107,16 @@ def import_texts(protocol: str, checkout: Path) -> Imported:
 
 
 def _licence(checkout: Path) -> str | None:
-    try:
-        return read_bytes(checkout / "LICENSE", _LARGEST).decode("utf-8", "replace").strip()
-    except FileNotFoundError:
-        return None
+    """The licence file, else what the README says of a licence."""
+    for name in ("LICENSE", "README.md"):
+        try:
+            text = read_bytes(checkout / name, _LARGEST).decode("utf-8", "replace").strip()
+        except FileNotFoundError:
+            continue
+        said = [line.strip() for line in text.split("\n") if name == "LICENSE" or "licen" in line.lower()]
+        if said:
+            return "\n".join(said)
+    return None
 
 
 def _require_texts(value: Any) -> None:
