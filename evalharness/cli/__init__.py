@@ -79,6 +79,24 @@ first steps:
 """
 
 
+_SHORT = """\
+evalharness: evaluate LLM agents in text environments
+
+  run           evaluate a model: evalharness run --model demo --suite open
+  show          a run's scores, or one trajectory: evalharness show RUN
+  compare       two runs, paired by task: evalharness compare RUN OTHER
+  report        a page of a run, with every trajectory
+  runs          the runs that are there
+  leaderboard   beside published results
+  sweep, bon    studies: other words or agents; Best-of-N
+  checkpoints   every checkpoint of a training
+  paper         the AgentRefine paper's tables and figures, with your rows
+  refine, tune  training data, and training
+  doctor        is everything here that is needed?
+
+all commands: evalharness --help"""
+
+
 def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
     """Not `whole`: some options are added only when their command is given."""
     parser = CommandParser(
@@ -104,6 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             # A terminal of another encoding shows \\u2026 for what it cannot, instead of ending the command.
             stream.reconfigure(errors="backslashreplace")
     parser = make_parser(whole=False)
+    if not (sys.argv[1:] if arguments is None else arguments):
+        print(_SHORT)
+        return 0
     args = parser.parse_args(arguments)
     log = logging.getLogger("evalharness")
     log.handlers = [_Lines()]

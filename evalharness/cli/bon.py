@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import add_late
+from evalharness.cli.parser import add_late, set_short_help
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
@@ -19,6 +19,25 @@ difference; pass@k, expected best progress of k and pass^k without bias; and how
 command continues the study; a larger -n extends it. docs/best-of-n.md
 """
 _GREEDY, _SAMPLES = "greedy", "samples"
+
+
+_USUAL = (
+    "--model",
+    "--tasks",
+    "--suite",
+    "--samples",
+    "--greedy",
+    "--limit",
+    "--sample",
+    "--max-tokens",
+    "--output",
+    "--dry-run",
+)
+_EXAMPLES = """\
+  evalharness bon --model ckpt/ --tasks all
+  evalharness bon --model ckpt/ --tasks babyai -n 4
+  evalharness bon --model ckpt/ --greedy RUN
+"""
 
 
 def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -47,6 +66,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_dry_run_option(study)
     add_csv_option(study, "the table of greedy, BoN and delta")  # type: ignore[arg-type]
     add_run_options(parser, without=("samples", "temperature"))
+    set_short_help(parser, _USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:

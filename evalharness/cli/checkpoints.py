@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import add_late
+from evalharness.cli.parser import add_late, set_short_help
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
@@ -18,6 +18,14 @@ _DESCRIPTION = """\
 Evaluate every checkpoint-N, step_N or epoch_N of a folder. Adapters share one server of their base. Shows each
 checkpoint's scores with intervals, paired tests against the first and the best one, and how much of the best one's lead
 is luck. The same command continues and takes new checkpoints in. docs/checkpoints.md
+"""
+
+
+_USUAL = ("--tasks", "--suite", "--limit", "--sample", "--watch", "--max-tokens", "--output", "--dry-run")
+_EXAMPLES = """\
+  evalharness checkpoints tuned/ --suite open
+  evalharness checkpoints tuned/ --suite open --sample 20
+  evalharness checkpoints tuned/ --suite open --watch
 """
 
 
@@ -70,6 +78,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_dry_run_option(study)
     add_csv_option(study, "a row for each checkpoint, family and measure")  # type: ignore[arg-type]
     add_run_options(parser, without=("model", "lora", "lora_serve"))
+    set_short_help(parser, _USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:

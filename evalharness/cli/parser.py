@@ -18,6 +18,12 @@ _USAGE_LINES = 6
 AddOptions = Callable[[argparse.ArgumentParser], None]
 
 
+class _WholeHelp(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *args: Any) -> None:
+        parser._print_message(parser.format_help(), sys.stdout)
+        parser.exit()
+
+
 class CommandParser(argparse.ArgumentParser):
     """The commands' parsers are of the same class as the program's, which argparse sees to."""
 
@@ -28,8 +34,11 @@ class CommandParser(argparse.ArgumentParser):
     """Commands that stand in the place of this one's arguments: `leaderboard submit` beside `leaderboard RUN...`."""
 
     def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
+        # A shortened name would mean another option as soon as one with the same beginning is added.
+        super().__init__(*args, **{"allow_abbrev": False, **more})
         self.beside = {}
+        self._usual: tuple[str, ...] = ()
+        self._examples = ""
 
     def add_beside(self, name: str, description: str) -> CommandParser:
         """The command that a first word of `name` means."""
@@ -39,6 +48,34 @@ class CommandParser(argparse.ArgumentParser):
     def add_late(self, add_options: AddOptions) -> None:
         """`add_options` is called once, when this command is given or `complete` is called."""
         self._late = add_options
+
+    def set_short_help(self, usual: Sequence[str], examples: str) -> None:
+        """`--help` shows these options alone, and the examples; `--help-all` shows everything."""
+        self._usual, self._examples = tuple(usual), examples
+        self.add_argument(
+            "--help-all", action=_WholeHelp, nargs=0, dest=argparse.SUPPRESS, default=argparse.SUPPRESS,
+            help="show every option",
+        )  # fmt: skip
+
+    def format_short_help(self) -> str:
+        """The whole help where no short one was set."""
+        self.complete()
+        if not self._usual:
+            return self.format_help()
+        formatter = self._get_formatter()
+        arguments = [action for action in self._actions if not action.option_strings]
+        formatter.add_usage(f"{self.prog} [OPTIONS]{' ...' * bool(arguments)}", (), ())
+        formatter.add_text(self.description)
+        formatter.start_section("the options that most people use")
+        known = {name: action for action in self._actions for name in action.option_strings}
+        formatter.add_arguments([*arguments, *(known[name] for name in self._usual)])
+        formatter.end_section()
+        shown = formatter.format_help()
+        return f"{shown}\nexamples:\n{self._examples}\nall options: {self.prog} --help-all\n"
+
+    def print_help(self, file: Any = None) -> None:
+        """What `--help` asks for."""
+        self._print_message(self.format_short_help(), file or sys.stdout)
 
     def complete(self) -> None:
         add_options, self._late = self._late, None
@@ -99,6 +136,12 @@ def add_late(parser: argparse.ArgumentParser, add_options: AddOptions) -> None:
         parser.add_late(add_options)
     else:
         add_options(parser)
+
+
+def set_short_help(parser: argparse.ArgumentParser, usual: Sequence[str], examples: str) -> None:
+    """`CommandParser.set_short_help`, for a parser of ours."""
+    if isinstance(parser, CommandParser):
+        parser.set_short_help(usual, examples)
 
 
 def complete(parser: argparse.ArgumentParser) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import data_folder, how_to_go_on, require_writable, write_json
-from evalharness.cli.parser import add_late
+from evalharness.cli.parser import add_late, set_short_help
 
 if TYPE_CHECKING:
     from evalharness.runs.dry_run import Plan
@@ -15,6 +15,25 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Evaluate a model: play every task, score it, and keep everything in a run folder.
 The same command continues an interrupted run; episodes that are finished are never played again.
+"""
+
+
+_USUAL = (
+    "--model",
+    "--tasks",
+    "--suite",
+    "--limit",
+    "--sample",
+    "--agent",
+    "--perturb",
+    "--max-tokens",
+    "--output",
+    "--dry-run",
+)
+_EXAMPLES = """\
+  evalharness run --model demo --suite open --sample 8
+  evalharness run --model ckpt/ --tasks all
+  evalharness run --model http://localhost:8000/v1 --tasks babyai,pddl
 """
 
 
@@ -35,6 +54,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="show what would be played, asked, started and written, and estimate tokens and time; plays nothing",
     )
     add_seeds_option(parser.add_argument_group("a study"))
+    set_short_help(parser, _USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from evalharness.records.files import STUDY
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evalharness.records.episode import Episode
     from evalharness.records.summary import Summary
 
 _DESCRIPTION = """\
@@ -96,6 +97,12 @@ def _summary(folder: Path) -> tuple[Summary, dict[str, str]]:
     return keep_summary(folder, titles, lambda: summarize(folder, earlier_timing(folder))), titles
 
 
+def _is_meant(given: str, task_id: str) -> bool:
+    """The task's whole name, or its number alone: 121 for babyai/open/121."""
+    number = task_id.rpartition("/")[2]
+    return given == task_id or (given.isdecimal() and number.isdecimal() and int(given) == int(number))
+
+
 def _trajectory(args: argparse.Namespace, console: Console) -> int:
     from evalharness.base.errors import nearest
     from evalharness.records.store import read_episodes, read_manifest
@@ -104,11 +111,14 @@ def _trajectory(args: argparse.Namespace, console: Console) -> int:
 
     read_manifest(args.folder)
     seen: dict[str, None] = {}
-    wanted = None
+    found: dict[str, Episode] = {}
     for episode in read_episodes(args.folder):  # to the end: a folder that is damaged is said to be
         seen[episode.task_id] = None
-        if episode.task_id == args.task and episode.sample == args.sample:
-            wanted = episode
+        if episode.sample == args.sample and _is_meant(args.task, episode.task_id):
+            found[episode.task_id] = episode
+    if args.task not in found and len(found) > 1:
+        raise UserError(f"{args.folder} has more than one task {args.task}: {', '.join(sorted(found))}")
+    wanted = found.get(args.task) or next(iter(found.values()), None)
     if wanted is not None:
         print_paged(console, trajectory(wanted, raw=args.raw))
         write_json(args.json, wanted.to_json())

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import add_late
+from evalharness.cli.parser import add_late, set_short_help
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
@@ -23,6 +23,25 @@ average and Std, then each perturbation paired with the unperturbed run. The sam
 with further names extends it. docs/perturbations.md
 
 With --over agent=A,B: the model under each of these agents, each paired with the first. docs/agents.md
+"""
+
+
+_USUAL = (
+    "--model",
+    "--tasks",
+    "--suite",
+    "--over",
+    "--perturb",
+    "--limit",
+    "--sample",
+    "--max-tokens",
+    "--output",
+    "--dry-run",
+)
+_EXAMPLES = """\
+  evalharness sweep --model ckpt/ --tasks alfworld
+  evalharness sweep --model ckpt/ --over agent=react,act --sample 40
+  evalharness sweep --model ckpt/ --tasks alfworld --dry-run
 """
 
 
@@ -61,6 +80,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_dry_run_option(sweep)
     add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
     add_run_options(parser, without=("perturb", "tasks"))
+    set_short_help(parser, _USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:
