@@ -10,6 +10,7 @@ from evalharness.envs.pddl.building import Builder
 from evalharness.envs.pddl.carrying import Carrier
 from evalharness.envs.pddl.form import form
 from evalharness.envs.pddl.generator import excluded_forms
+from evalharness.envs.pddl.serving import Barman
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from evalharness.envs.pddl.wheels import Mechanic
 from evalharness.envs.scene import Scene
@@ -180,12 +181,12 @@ def _forms(task: Task) -> list[str]:
     return [form(domain, parse_problem(task.payload["problem"], domain))]
 
 
-def _seeker(task: Task) -> Seeker | None:
+def _seeker(task: Task) -> Seeker:
     if task.kind == "gripper":
         return Carrier(task.subgoals)
     if task.kind == "blockworld":
         return Builder(task.subgoals)
-    return Mechanic(task.subgoals) if task.kind == "tyreworld" else None
+    return Barman(task.subgoals) if task.kind == "barman" else Mechanic(task.subgoals)
 
 
 TEACHING = Teaching(

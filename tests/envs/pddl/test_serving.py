@@ -1,0 +1,40 @@
+"""Barman: one drink after the other, with what hands and shaker hold carried in the thought."""
+
+from __future__ import annotations
+
+from evalharness.envs.base import Task
+from evalharness.envs.pddl.adapter import PddlTextEnv
+from evalharness.envs.pddl.serving import Barman
+from evalharness.envs.pddl.tasks import load_tasks
+
+
+def _play(task: Task) -> tuple[bool, list[str]]:
+    env, barman = PddlTextEnv(), Barman(task.subgoals)
+    text, info = env.reset(options={"task": task})
+    thoughts: list[str] = []
+    for _ in range(30):
+        decision = barman.next(text, env.valid_actions())
+        if decision is None:
+            break
+        thoughts += decision.thoughts
+        after, _, _, _, info = env.step(decision.action)
+        assert info["valid"], decision.action
+        barman.saw(decision.action, text, after, ())
+        text = after
+        if info["success"]:
+            break
+    return bool(info["success"]), thoughts
+
+
+def test_it_solves_most_tasks_with_valid_actions_alone() -> None:
+    """18 of the 20 open tasks of seed 0 in 18.4 turns; which hand holds what at the start is not always shown."""
+    tasks = [task for task in load_tasks("open", None, 0) if task.kind == "barman"]
+    played = [_play(task) for task in tasks]
+    assert sum(success for success, _ in played) == 18
+    assert played[:3] == [_play(task) for task in tasks[:3]]
+
+
+def test_a_thought_carries_hands_and_shaker() -> None:
+    task = next(t for t in load_tasks("open", None, 0) if t.kind == "barman" and "cocktail4" in t.subgoals[0])
+    _, thoughts = _play(task)
+    assert all("left: " in thought and "right: " in thought and "Shaker: " in thought for thought in thoughts)
