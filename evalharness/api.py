@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.paths import data_folder
 from evalharness.config import make_config
+from evalharness.models.served_name import with_served_name
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
 from evalharness.records.summary import FamilyRow, HeldOut, Summary
@@ -150,7 +151,7 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
     folder = data_folder() if data is None else Path(data)
     if "suite" not in options:
         options["suite"] = "agentboard" if (folder / "agentboard").is_dir() else "open"
-    config = make_config({"model": model, **options})
+    config = with_served_name(make_config({"model": model, **options}))
     outcome = evaluate(config, data=folder, watch=watch if show_progress else unwatched)
     if outcome.stopped or not outcome.summary.is_complete:
         why = outcome.stopped or "some episodes could not be played; see errors.jsonl"

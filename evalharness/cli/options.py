@@ -140,6 +140,7 @@ def _from_environment(taken: set[str]) -> dict[str, Any]:
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
     from evalharness.base.terminal import say
+    from evalharness.models.served_name import with_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
     in_file = read_config(args.config) if args.config else {}
@@ -154,4 +155,4 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     config = make_config(flags | own, args.config, defaults)
     for line in config.doubts():
         say(f"evalharness: {line}")
-    return config
+    return with_served_name(config)

@@ -52,7 +52,7 @@ class PolicyConfig(Part):
     more_endpoints: Annotated[tuple[str, ...], Option(no_flag=True, operational=True)] = ()
     """further endpoints that serve the same model under the same name; as flags: --model several times"""
     model_name: Annotated[str | None, Option("NAME")] = None
-    """the name an endpoint serves the model by; shown in tables"""
+    """the name an endpoint serves the model by, where it serves several; shown in tables"""
     lora: Annotated[Path | None, Option(later=True)] = None
     """a LoRA adapter; --model is its base. It is merged once and kept in the cache (or see --lora-serve)"""
     lora_serve: Annotated[bool, Option(later=True)] = False

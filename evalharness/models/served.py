@@ -177,8 +177,18 @@ class _NotListedError(UserError):
     """The server lists models, and not the one that was named."""
 
 
-async def _ask(transport: Transport, base_url: str, name: str) -> ServedModel | None:
-    """What `GET /models` says of the model; None where an endpoint has no such route, or an empty list."""
+async def names_served(transport: Transport, base_url: str) -> list[str]:
+    """What `GET /models` lists, sorted; empty where an endpoint has no such route. Raises UserError."""
+    try:
+        return sorted(await _listed(transport, base_url) or ())
+    except TryFailedError as failure:
+        raise NoAnswerError(
+            f"no answer from {base_url} ({failure}); is the server up, and does the URL end in /v1?"
+        ) from None
+
+
+async def _listed(transport: Transport, base_url: str) -> dict[str, dict[str, Any]] | None:
+    """The entries of `GET /models` by name; None where an endpoint has no such route."""
     url = f"{base_url}/models"
     try:
         status, headers, raw = await transport.send("GET", url, timeout=_LIST_S)
@@ -195,9 +205,14 @@ async def _ask(transport: Transport, base_url: str, name: str) -> ServedModel | 
         raise TryFailedError(
             "busy", f"HTTP {status}: {error_message(raw)}", retry_after(headers), status=status
         )
-    if status != 200:
+    return None if status != 200 else _entries(url, raw)
+
+
+async def _ask(transport: Transport, base_url: str, name: str) -> ServedModel | None:
+    """What `GET /models` says of the model; None where an endpoint has no such route, or an empty list."""
+    models = await _listed(transport, base_url)
+    if models is None:
         return None
-    models = _entries(url, raw)
     if models and name not in models:
         some = sorted(models)
         more = f" and {len(some) - _SHOWN} more" if len(some) > _SHOWN else ""

@@ -17,6 +17,7 @@ from command_line import command, evalharness, run_compass, start
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.protocol.prompt import load_prompt, prompts_folder
+from evalharness.records.store import read_manifest
 
 ORACLE = ["run", "--model", "oracle", "--suite", "open", "--tasks", "babyai:0", "--max-turns", "1"]
 
@@ -291,6 +292,32 @@ async def test_a_server_that_is_always_too_busy_is_given_up_with_its_words(
     ended = ("refuses every request", "gives no usable answers any more")
     assert any(f"the model's server {how}" in done.stderr for how in ended), done.stderr
     assert "quota used up" in done.stderr
+
+
+async def test_an_endpoint_that_serves_one_model_needs_no_name(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """The name is in the manifest, as if it had been given."""
+    async with ChatServer(model="only/one").running() as server:
+        options = ("--model", server.url, "--max-turns", 2, "--limit", 1)
+        done = await asyncio.to_thread(run_compass, environment, tmp_path / "run", *options)
+    assert done.returncode == 0, done.stderr
+    assert read_manifest(tmp_path / "run").model_name == "only/one"
+
+
+async def test_an_endpoint_that_does_not_say_which_needs_a_name(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    async with ChatServer(list_fault=cs.status(404)).running() as server:
+        done = await asyncio.to_thread(run_compass, environment, tmp_path / "run", "--model", server.url)
+    assert done.returncode == 2
+    assert "does not say which models it serves; an endpoint needs --model-name NAME" in done.stderr
+    two = cs.body('{"data": [{"id": "b"}, {"id": "a"}]}')
+    async with ChatServer(list_fault=two).running() as server:
+        done = await asyncio.to_thread(run_compass, environment, tmp_path / "run", "--model", server.url)
+    assert done.returncode == 2
+    assert "serves 2 models: a, b; an endpoint needs --model-name NAME" in done.stderr
+    assert not (tmp_path / "run").exists()
 
 
 async def test_a_farewell_names_only_a_folder_that_is_there(

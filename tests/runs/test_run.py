@@ -251,7 +251,7 @@ async def test_a_full_context_drops_old_turns_and_says_so(
         (("--model", "oracle", "--workers", "nowhere=2"), "unknown family 'nowhere'"),
         (("--model", "nowhere/at/all"), "no such directory"),
         (("--model", "./ckpt-that-is-not"), "ckpt-that-is-not"),
-        (("--model", "http://127.0.0.1:9/v1"), "needs --model-name"),
+        (("--model", "http://127.0.0.1:9/v1"), "no answer from http://127.0.0.1:9/v1"),
         (("--model", "http://127.0.0.1:9/v1", "--model-name", "x"), "no answer from http://127.0.0.1:9/v1"),
         (
             ("--model", "http://127.0.0.1:9/v1", "--model-name", "x", "--api-key-env", "NOT_SET_X"),
