@@ -59,6 +59,8 @@ def words_of(options: Options) -> list[str]:
     found = []
     for name, value in options.items():
         flag = f"-{name}" if len(name) == 1 else f"--{name.replace('_', '-')}"
+        if value is None:
+            continue  # the command's own default
         if isinstance(value, bool):
             found.append(flag if value else f"--no-{flag.lstrip('-')}")
         elif isinstance(value, dict):
