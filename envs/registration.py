@@ -15,6 +15,7 @@ from evalharness.envs.base import EnvSpec
 
 if TYPE_CHECKING:
     from evalharness.envs.text_env import TextEnv
+    from evalharness.envs.vector import TextVectorEnv
 
 
 def register(specs: Iterable[EnvSpec]) -> None:
@@ -27,8 +28,21 @@ def register(specs: Iterable[EnvSpec]) -> None:
         def make(*, data: Path | None = None, _spec: EnvSpec = spec, **_: Any) -> TextEnv:
             return _spec.make(data)
 
+        def make_vector(
+            *, num_envs: int, data: Path | None = None, _spec: EnvSpec = spec, **_: Any
+        ) -> TextVectorEnv:
+            from evalharness.envs.vector import TextVectorEnv
+
+            return TextVectorEnv(_spec, num_envs, data)
+
         # Turn limits and the order of calls are the harness's business; the checker would probe spaces.
-        gymnasium.register(spec.gym_id, entry_point=make, disable_env_checker=True, order_enforce=False)
+        gymnasium.register(
+            spec.gym_id,
+            entry_point=make,
+            vector_entry_point=make_vector,  # type: ignore[arg-type]  # its type has positional num_envs only
+            disable_env_checker=True,
+            order_enforce=False,
+        )
 
 
 def once_imported(module: str, act: Callable[[], None]) -> None:

@@ -8,6 +8,7 @@ import os
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
@@ -20,6 +21,8 @@ from websockets.sync.client import connect as connect_sync
 TOKEN = "EVALHARNESS_ENV_TOKEN"
 """Variable with the server's token, where it asks for one."""
 _BUSY = 429
+_MOST_BYTES = 900_000
+"""Of the entries of one message; the server takes messages of 1 MiB."""
 
 
 class SessionError(RuntimeError):
@@ -81,12 +84,37 @@ class Session:
 
     def state(self) -> dict[str, Any]:
         """Scores and counts: success, progress, format errors."""
-        return self._ask({"type": "state"})
+        state: dict[str, Any] = self._ask({"type": "state"})
+        return state
+
+    def reset_many(
+        self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
+    ) -> list[Turn | SessionError]:
+        """A group of episodes, each as `reset` takes it; with `places`, these places of the group begin again. An
+        episode that the server could not begin has its error in its place."""
+        return self._ask_many("reset_many", "episodes", episodes, places)
+
+    def step_many(
+        self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
+    ) -> list[Turn | SessionError]:
+        """`{"text": ...}` for each of `places`, or for the whole group. An error in an answer's place: this episode
+        is void and has no score; reset its place."""
+        return self._ask_many("step_many", "replies", replies, places)
+
+    def state_many(self) -> list[dict[str, Any]]:
+        """`state` of every place."""
+        return list(self._ask({"type": "state_many"}))
+
+    def _ask_many(
+        self, kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
+    ) -> list[Turn | SessionError]:
+        messages = _portions(kind, what, entries, places)
+        return [_outcome(answer) for message in messages for answer in self._ask(message)]
 
     def close(self) -> None:
         self._socket.close()
 
-    def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+    def _ask(self, message: dict[str, Any]) -> Any:
         self._socket.send(json.dumps(message))
         return _data(self._socket.recv(timeout=self._timeout_s))
 
@@ -116,9 +144,29 @@ class AsyncSession:
         return _turn(await self._ask({"type": "step", "data": {"text": text, **more}}))
 
     async def state(self) -> dict[str, Any]:
-        return await self._ask({"type": "state"})
+        state: dict[str, Any] = await self._ask({"type": "state"})
+        return state
 
-    async def _ask(self, message: dict[str, Any]) -> dict[str, Any]:
+    async def reset_many(
+        self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
+    ) -> list[Turn | SessionError]:
+        return await self._ask_many("reset_many", "episodes", episodes, places)
+
+    async def step_many(
+        self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
+    ) -> list[Turn | SessionError]:
+        return await self._ask_many("step_many", "replies", replies, places)
+
+    async def state_many(self) -> list[dict[str, Any]]:
+        return list(await self._ask({"type": "state_many"}))
+
+    async def _ask_many(
+        self, kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
+    ) -> list[Turn | SessionError]:
+        messages = _portions(kind, what, entries, places)
+        return [_outcome(answer) for message in messages for answer in await self._ask(message)]
+
+    async def _ask(self, message: dict[str, Any]) -> Any:
         assert self._socket is not None, "use it as: async with AsyncSession(url) as session"
         await self._socket.send(json.dumps(message))
         return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s))
@@ -163,9 +211,35 @@ def _refuse_unless_busy(error: InvalidStatus, deadline: float) -> None:
         raise SessionError(f"the server refused a session ({response.status_code}): {said}") from None
 
 
-def _data(raw: str | bytes) -> dict[str, Any]:
+def _portions(
+    kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
+) -> Iterator[dict[str, Any]]:
+    """One message, or several where the replies of a large group are more than the server takes in one."""
+    sizes = [len(json.dumps(dict(entry))) for entry in entries]
+    if sum(sizes) <= _MOST_BYTES or (kind == "reset_many" and places is None):  # a group begins as a whole
+        yield {"type": kind, "data": {what: [*entries], "places": None if places is None else [*places]}}
+        return
+    named, portion, size = range(len(entries)) if places is None else places, list[int](), 0
+    for i, length in enumerate(sizes):
+        if portion and size + length > _MOST_BYTES:
+            yield {
+                "type": kind,
+                "data": {what: [entries[j] for j in portion], "places": [named[j] for j in portion]},
+            }
+            portion, size = [], 0
+        portion, size = [*portion, i], size + length
+    yield {"type": kind, "data": {what: [entries[j] for j in portion], "places": [named[j] for j in portion]}}
+
+
+def _outcome(answer: dict[str, Any]) -> Turn | SessionError:
+    if (error := answer.get("error")) is not None:
+        return SessionError(f"{error['message']} ({error['code']})")
+    return _turn(answer)
+
+
+def _data(raw: str | bytes) -> Any:
     answer = json.loads(raw)
-    data: dict[str, Any] = answer["data"]
+    data: Any = answer["data"]
     if answer["type"] == "error":
         raise SessionError(f"{data['message']} ({data['code']})")
     return data

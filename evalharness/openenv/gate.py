@@ -29,9 +29,20 @@ class Gate:
         try:
             yield
         finally:
-            self.open -= 1
-            async with self._changed:
-                self._changed.notify()
+            await self.give_back(1)
+
+    def claim(self, count: int) -> None:
+        """So many sessions more for a client that is in: at once or not at all, because one that waits with half a
+        group keeps others from theirs. Raises FullError."""
+        free = self.sessions - self.open
+        if count > free:
+            self._refuse(f"{count} more episodes, but only {free} of {self.sessions} sessions are free")
+        self.open += count
+
+    async def give_back(self, count: int) -> None:
+        self.open -= count
+        async with self._changed:
+            self._changed.notify_all()
 
     async def _enter(self) -> None:
         if self.open >= self.sessions:

@@ -21,10 +21,23 @@ def _http_log() -> logging.Logger:
 
 @asynccontextmanager
 async def listening(
-    application: web.Application, host: str, port: int, *, backlog: int, flags: str
+    application: web.Application,
+    host: str,
+    port: int,
+    *,
+    backlog: int,
+    flags: str,
+    cancel_when_gone: bool = False,
 ) -> AsyncIterator[str]:
-    """The server's URL. Raises UserError when the port is taken; `flags` are those that name another one."""
-    runner = web.AppRunner(application, access_log=None, logger=_http_log(), shutdown_timeout=5.0)
+    """The server's URL. Raises UserError when the port is taken; `flags` are those that name another one.
+    `cancel_when_gone`: what is done for a client is cancelled when its connection is lost."""
+    runner = web.AppRunner(
+        application,
+        access_log=None,
+        logger=_http_log(),
+        shutdown_timeout=5.0,
+        handler_cancellation=cancel_when_gone,
+    )
     await runner.setup()
     try:
         try:

@@ -118,6 +118,41 @@ def test_openenv_s_client_is_an_agent_from_outside(openenv_python: Path, tmp_pat
     assert [(e["ended_by"], len(e["turns"])) for e in episodes] == [("turn_limit", 2)] * 2, log
 
 
+_GROUPS = """
+import asyncio
+import sys
+from evalharness.clients.session import AsyncSession, Session, SessionError
+
+url, right = sys.argv[1], {"text": "Action: turn right"}
+with Session(url) as group, Session(url) as alone:
+    opened = group.reset_many([{"index": 1}, {"index": 0}])
+    print(opened == [alone.reset(index=1), alone.reset(index=0)])
+    print([turn.reward for turn in group.step_many([right, right])])
+    (over,) = group.step_many([right], places=[0])
+    print(isinstance(over, SessionError), over)
+    print([state["step_count"] for state in group.state_many()])
+
+
+async def beyond_one_message():
+    async with AsyncSession(url) as group:
+        await group.reset_many([{"index": 1}] * 6)
+        turns = await group.step_many([{"text": "a" * 300_000 + chr(10) + right["text"]}] * 6)
+        print([turn.reward for turn in turns])
+
+
+asyncio.run(beyond_one_message())
+"""
+
+
+def test_our_client_plays_groups(server: EnvServer, tmp_path: Path) -> None:
+    python = throwaway.make(tmp_path / "venv", ["websockets"])
+    said = carry_out(python, f"import sys\nsys.argv[1:] = {[server.url]!r}\n{_GROUPS}", tmp_path)
+    assert said == [
+        "True", "[1.0, 0.0]", "True no episode is open: reset first (EXECUTION_ERROR)", "[1, 1]",
+        "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]",
+    ]  # fmt: skip
+
+
 _OWN_SERVER = """
 from starlette.testclient import TestClient
 

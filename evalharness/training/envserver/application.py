@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 from aiohttp import WSCloseCode, web
@@ -18,18 +19,20 @@ from evalharness.openenv.wire import (
     guarded,
     open_socket,
     parsed,
+    refused,
     unknown_type,
 )
 from evalharness.training.envserver import messages
+from evalharness.training.envserver.group import Group, Outcome, UnknownPlaceError
 from evalharness.training.envserver.pools import BusyError
-from evalharness.training.envserver.service import ClientSession, Service
+from evalharness.training.envserver.service import Service
 from evalharness.training.envserver.session import NoEpisodeOpenError
 from evalharness.training.envserver.tasks import UnknownTaskError
 
 
 def _refused(error: Exception) -> RefusedError | None:
     match error:
-        case UnknownTaskError():
+        case UnknownTaskError() | UnknownPlaceError():
             return RefusedError("VALIDATION_ERROR", str(error), 400)
         case NoEpisodeOpenError():
             return RefusedError("EXECUTION_ERROR", str(error), 409)
@@ -38,22 +41,38 @@ def _refused(error: Exception) -> RefusedError | None:
     return None
 
 
-async def _answer(session: ClientSession, raw: str) -> dict[str, Any] | None:
+async def _answer(group: Group, raw: str) -> dict[str, Any] | None:
     """The response to one message; None when the client takes its leave."""
     message = parsed(raw)
     kind, data = message.get("type"), message.get("data", {})
     match kind:
         case "reset":
             asked = messages.ResetRequest.model_validate(data)
-            return {"type": "observation", "data": await session.reset(asked)}
+            return {"type": "observation", "data": await group.first.reset(asked)}
         case "step":
             action = messages.TextAction.model_validate(data)
-            return {"type": "observation", "data": await session.step(action)}
+            return {"type": "observation", "data": await group.first.step(action)}
         case "state":
-            return {"type": "state", "data": session.state()}
+            return {"type": "state", "data": group.first.state()}
+        case "reset_many":
+            resets = messages.ResetManyRequest.model_validate(data)
+            return {"type": "observations", "data": _told(await group.reset(resets))}
+        case "step_many":
+            replies = messages.StepManyRequest.model_validate(data)
+            return {"type": "observations", "data": _told(await group.step(replies))}
+        case "state_many":
+            return {"type": "states", "data": group.states()}
         case "close":
             return None
     raise unknown_type(kind)
+
+
+def _told(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """One entry for each place: an observation, or the error of this place alone."""
+    return [
+        {"error": refused(each, _refused).message["data"]} if isinstance(each, Exception) else each
+        for each in outcomes
+    ]
 
 
 def application(service: Service, door: Door, gate: Gate) -> web.Application:
@@ -71,15 +90,16 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
         async with gate.session():
             socket = open_socket()
             await socket.prepare(request)
-            session = service.open()
+            group = Group(service.open, gate)
             sockets.add(socket)
             try:
-                await converse(socket, lambda raw: _answer(session, raw), _refused)
+                await converse(socket, lambda raw: _answer(group, raw), _refused)
             except ConnectionError:
                 pass  # the client is gone
             finally:
                 sockets.discard(socket)
-                await session.close()
+                # A connection that is lost cancels whatever goes on here: not this.
+                await asyncio.shield(group.close())
                 await socket.close()
         return socket
 

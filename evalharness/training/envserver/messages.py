@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 MOST_CHARACTERS = 400_000
 """Of a reply: four times what a model with 32,768 tokens of output writes."""
+MOST_PLACES = 8192
+"""Episodes that one connection may have, where there are as many sessions."""
 Metadata = Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
@@ -86,6 +88,21 @@ class ResetRequest(_Strict):
     task_id: str | None = Field(default=None, max_length=200)
     family: str | None = Field(default=None, max_length=40)
     reward: Literal["success", "progress_gain"] | None = None
+
+
+class ResetManyRequest(_Strict):
+    """A group of episodes on one connection. Without `places` the group is new: one place for each entry. With them
+    these places of the group begin again, and the others go on."""
+
+    episodes: list[ResetRequest] = Field(min_length=1, max_length=MOST_PLACES)
+    places: list[Annotated[int, Field(ge=0)]] | None = Field(default=None, max_length=MOST_PLACES)
+
+
+class StepManyRequest(_Strict):
+    """Replies to the episodes at `places`; without them, one for each place of the group."""
+
+    replies: list[TextAction] = Field(min_length=1, max_length=MOST_PLACES)
+    places: list[Annotated[int, Field(ge=0)]] | None = Field(default=None, max_length=MOST_PLACES)
 
 
 class SplitRequest(_Strict):

@@ -99,6 +99,7 @@ async def serve(service: Service, options: ServeOptions, ready: Callable[[Ready]
             options.port,
             backlog=backlog,
             flags="--port or --host",
+            cancel_when_gone=True,
         ) as url:
             warming = asyncio.ensure_future(service.pools.warm_up())
             ready(Ready(url, token, service.table))

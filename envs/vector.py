@@ -1,0 +1,75 @@
+"""Several worlds of one family in this process, behind gymnasium's vector interface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from gymnasium.vector.utils import batch_space
+
+from evalharness.envs.task import InvalidTaskError
+
+if TYPE_CHECKING:
+    from evalharness.envs.base import EnvSpec
+
+
+class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], Any]):
+    """Steps its worlds one after the other: they share a process and take less than a message to one would.
+
+        envs = gymnasium.make_vec("evalharness.envs:evalharness/BabyAI-v0", num_envs=4)
+        observations, infos = envs.reset(options={"task": task})        # a group: the same task four times
+        observations, infos = envs.reset(options={"tasks": [a, b, c, d]})
+        observations, rewards, terminated, truncated, infos = envs.step(["look"] * 4)
+
+    No world begins again by itself: one that has ended stays as it is, with reward 0, until
+    `reset(options={"tasks": [...], "reset_mask": mask})` begins those of the mask anew.
+    """
+
+    metadata: dict[str, Any] = {"autoreset_mode": AutoresetMode.DISABLED}  # noqa: RUF012  (gymnasium's own attribute)
+
+    def __init__(self, spec: EnvSpec, num_envs: int, data: Path | None = None) -> None:
+        self.num_envs = num_envs
+        self.envs = [spec.make(data) for _ in range(num_envs)]
+        self.single_observation_space = self.envs[0].observation_space
+        self.single_action_space = self.envs[0].action_space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._observations = [""] * num_envs
+        self._ended = np.zeros(num_envs, dtype=bool)
+
+    def reset(
+        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[tuple[str, ...], dict[str, Any]]:
+        """`options`: `task` for all, or `tasks`, one for each world; `reset_mask`: which of them begin (all)."""
+        asked = options or {}
+        tasks = asked["tasks"] if "tasks" in asked else [asked.get("task")] * self.num_envs
+        if len(tasks) != self.num_envs:
+            raise InvalidTaskError(f"{len(tasks)} tasks for {self.num_envs} worlds: give one for each")
+        chosen = asked.get("reset_mask", np.ones(self.num_envs, dtype=bool))
+        infos: dict[str, Any] = {}
+        for i in np.flatnonzero(chosen).tolist():
+            self._observations[i], info = self.envs[i].reset(options={"task": tasks[i]})
+            self._ended[i] = False
+            infos = self._add_info(infos, info, i)
+        return tuple(self._observations), infos
+
+    def step(
+        self, actions: Sequence[str]
+    ) -> tuple[
+        tuple[str, ...], np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any], dict[str, Any]
+    ]:
+        rewards, infos = np.zeros(self.num_envs), dict[str, Any]()
+        for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
+            if not self._ended[i]:
+                self._observations[i], rewards[i], self._ended[i], _, info = env.step(action)
+                infos = self._add_info(infos, info, i)
+        truncated = np.zeros(self.num_envs, dtype=bool)
+        return tuple(self._observations), rewards, self._ended.copy(), truncated, infos
+
+    def close_extras(self, **_: Any) -> None:
+        for env in self.envs:
+            env.close()

@@ -1,0 +1,99 @@
+"""Many episodes on one connection: a group, whose episodes have places 0, 1, 2, ...
+
+A client that plays one episode at a time has the place 0 and need not know of the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any
+
+from evalharness.openenv.gate import Gate
+from evalharness.training.envserver.messages import ResetManyRequest, StepManyRequest
+from evalharness.training.envserver.service import ClientSession
+
+_UNDER_WAY = 64
+"""Calls of one message that are under way at the same time: they keep all workers busy. A simulator's call is carried
+out to its end, so a client that vanishes is waited for by these and not by thousands."""
+
+Outcome = dict[str, Any] | Exception
+"""Of one place: an observation, or why there is none. No episode of a group is lost silently."""
+
+
+class UnknownPlaceError(Exception):
+    """A message names a place that the group does not have, one twice, or not as many as it has entries."""
+
+
+class Group:
+    def __init__(self, open_session: Callable[[], ClientSession], gate: Gate) -> None:
+        self._open_session, self._gate = open_session, gate
+        self._sessions = [open_session()]
+        self._claimed = 0
+        """Sessions at the gate beyond the connection's own."""
+
+    @property
+    def first(self) -> ClientSession:
+        return self._sessions[0]
+
+    async def reset(self, asked: ResetManyRequest) -> list[Outcome]:
+        """Raises FullError, UnknownPlaceError; nothing has been done then."""
+        if asked.places is None:
+            await self._resize(len(asked.episodes))
+        places = self._places(asked.places, len(asked.episodes))
+        pairs = zip(places, asked.episodes, strict=True)
+        return await _outcomes(self._sessions[place].reset(episode) for place, episode in pairs)
+
+    async def step(self, asked: StepManyRequest) -> list[Outcome]:
+        """Raises UnknownPlaceError; nothing has been done then."""
+        places = self._places(asked.places, len(asked.replies))
+        pairs = zip(places, asked.replies, strict=True)
+        return await _outcomes(self._sessions[place].step(reply) for place, reply in pairs)
+
+    def states(self) -> list[dict[str, Any]]:
+        return [session.state() for session in self._sessions]
+
+    async def close(self) -> None:
+        """Give all simulators back, and what the group has beyond its connection's own session at the gate."""
+        await self._keep(0)
+
+    async def _resize(self, count: int) -> None:
+        """Raises FullError."""
+        if (more := count - len(self._sessions)) > 0:
+            self._gate.claim(more)
+            self._claimed += more
+            self._sessions += [self._open_session() for _ in range(more)]
+        else:
+            await self._keep(count)
+
+    async def _keep(self, count: int) -> None:
+        gone = self._sessions[count:]
+        del self._sessions[count:]
+        await asyncio.gather(*(session.close() for session in gone), return_exceptions=True)
+        too_many = self._claimed - max(len(self._sessions) - 1, 0)
+        self._claimed -= too_many
+        await self._gate.give_back(too_many)
+
+    def _places(self, named: Sequence[int] | None, count: int) -> Sequence[int]:
+        places = range(len(self._sessions)) if named is None else named
+        if len(places) != count:
+            raise UnknownPlaceError(f"{count} entries for {len(places)} places: give one for each place")
+        if len(set(places)) < count:
+            raise UnknownPlaceError("a place is named twice")
+        if max(places) >= len(self._sessions):
+            raise UnknownPlaceError(f"no place {max(places)}: the group has 0-{len(self._sessions) - 1}")
+        return places
+
+
+async def _outcomes(calls: Iterable[Awaitable[dict[str, Any]]]) -> list[Outcome]:
+    """What came of each call, in order."""
+    under_way = asyncio.Semaphore(_UNDER_WAY)
+
+    async def outcome(call: Awaitable[dict[str, Any]]) -> Outcome:
+        async with under_way:
+            try:
+                return await call
+            except Exception as error:
+                return error
+
+    return list(await asyncio.gather(*map(outcome, calls)))

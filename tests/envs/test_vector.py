@@ -1,0 +1,54 @@
+"""Several worlds in one process behind `gymnasium.make_vec`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+from evalharness.envs import specs
+from evalharness.envs.base import InvalidTaskError
+
+PDDL = specs()["pddl"]
+
+
+def test_a_vector_of_worlds_says_what_each_would_say_alone(clean_home: Path) -> None:
+    tasks = PDDL.suites.load_tasks("open", None, 0)[:3]
+    envs = gymnasium.make_vec(f"evalharness.envs:{PDDL.gym_id}", num_envs=3)
+    observations, infos = envs.reset(options={"tasks": tasks})
+    plans = [env.oracle() for env in envs.envs]  # type: ignore[attr-defined]
+    alone = [PDDL.make(None) for _ in tasks]
+    assert list(observations) == [
+        env.reset(options={"task": t})[0] for env, t in zip(alone, tasks, strict=True)
+    ]
+    ended, total = np.zeros(3, dtype=bool), np.zeros(3)
+    for turn in range(max(map(len, plans))):
+        actions = [plan[turn] if turn < len(plan) else "look" for plan in plans]
+        observations, rewards, terminated, truncated, infos = envs.step(actions)
+        for i, env in enumerate(alone):
+            if not ended[i]:
+                observation, reward, over, _, info = env.step(actions[i])
+                assert (observations[i], rewards[i], terminated[i]) == (observation, reward, over)
+                assert infos["progress"][i] == info["progress"]
+            else:
+                assert (rewards[i], terminated[i]) == (0.0, True)
+        ended, total = terminated, total + rewards
+        assert not truncated.any()
+    assert ended.all()
+    assert total == pytest.approx(np.ones(3))
+
+    observations, infos = envs.reset(options={"task": tasks[0], "reset_mask": np.array([False, True, False])})
+    assert observations[1] == alone[0].reset(options={"task": tasks[0]})[0]
+    assert envs.step(["look"] * 3)[2].tolist() == [True, False, True]
+    envs.close()
+
+
+def test_as_many_tasks_as_worlds(clean_home: Path) -> None:
+    envs = gymnasium.make_vec(f"evalharness.envs:{PDDL.gym_id}", num_envs=2)
+    with pytest.raises(InvalidTaskError, match="3 tasks for 2 worlds"):
+        envs.reset(options={"tasks": PDDL.suites.load_tasks("open", None, 0)[:3]})
+    with pytest.raises(InvalidTaskError, match="reset"):
+        envs.reset()
+    envs.close()
