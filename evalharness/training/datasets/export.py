@@ -125,13 +125,11 @@ def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exporte
 
 def _beside(folder: Path, name: str, done: Exported) -> None:
     """What the trainer's configuration needs."""
-    title = "refine"
     texts = {}
     if name == "sharegpt":
         texts["axolotl.yaml"] = formats.axolotl("train.jsonl")
     if name == "llamafactory":
-        texts["dataset_info.json"] = json.dumps(formats.dataset_info(title, "train.jsonl"), indent=2) + "\n"
-        texts["llamafactory.yaml"] = formats.llamafactory_yaml("dataset_info.json")
+        texts["llamafactory.yaml"] = formats.llamafactory_yaml("train.jsonl")
     if name == "messages":
         texts["swift.sh"] = formats.swift_sh("train.jsonl")
     for file, text in texts.items():

@@ -111,18 +111,13 @@ output_dir: ./tuned
 """
 
 
-def dataset_info(name: str, file: str) -> dict[str, Any]:
-    """The data set's entry of LLaMA-Factory's `dataset_info.json`."""
-    return {name: {"path": file, "source": "local"}}
-
-
-def llamafactory_yaml(info: str) -> str:
+def llamafactory_yaml(file: str) -> str:
     """As `axolotl`; the v1 engine of 0.9.5 has a constant learning rate and chatml or its own templates."""
     return f"""\
 # USE_V1=1 llamafactory-cli sft llamafactory.yaml     (AgentRefine, appendix B)
 model: MODEL
 template: chatml
-train_dataset: {info}
+train_dataset: {file}
 cutoff_len: 8192
 micro_batch_size: 1
 global_batch_size: 64

@@ -259,8 +259,7 @@ def test_the_trainers_configuration_names_the_key_of_the_loss(data: Path, tmp_pa
     export([data], "llamafactory", "full", tmp_path / "lf")
     configuration = yaml.safe_load((tmp_path / "lf" / "llamafactory.yaml").read_text())
     assert (configuration["global_batch_size"], configuration["learning_rate"]) == (64, 5e-6)
-    info = json.loads((tmp_path / "lf" / configuration["train_dataset"]).read_text())
-    assert (tmp_path / "lf" / info["refine"]["path"]).is_file()
+    assert (tmp_path / "lf" / configuration["train_dataset"]).is_file()
 
 
 def test_broken_lines_are_told_and_the_rest_is_exported(

@@ -100,4 +100,4 @@ def test_the_trainer_trains_the_turns_that_the_export_says(
     if trainer == "axolotl":
         assert {"learning_rate", "num_epochs", "deepspeed"} <= set(settings[0]["settings"])
     if trainer == "llamafactory":
-        assert settings[0]["settings"] == [64, 5e-6, 8192, "dataset_info.json"]
+        assert settings[0]["settings"] == [64, 5e-6, 8192, "train.jsonl"]
