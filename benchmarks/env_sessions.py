@@ -6,7 +6,8 @@
 Starts the server (its tasks are of suite seed 1 and are made first where they are not there), opens all sessions, and
 lets every one play episodes of `--turns` turns. A real trainer's model takes seconds a turn: what is measured is the
 server's own limit. With `--group` one connection plays all sessions as a group, and vanishes at the end with all
-episodes open: `freed_s` is the time until another connection has as many.
+episodes open: `freed_s` is the time until another connection can have as many (0: its first message
+already could).
 """
 
 from __future__ import annotations
