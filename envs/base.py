@@ -175,6 +175,8 @@ class TaskSuites:
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
     generate_kinds: Callable[[int, Collection[str]], Iterable[Task]] | None = None
     """(suite seed, kinds): the suite's tasks of these kinds alone, where all of them take minutes."""
+    whole: frozenset[str] = frozenset()
+    """Suites of every task that the simulator has: training data cannot keep away from them."""
     open_version: int = 1
     """Of the open suite, of every seed: raised when its tasks or their scoring change, so that what was frozen by an
     earlier version is made again."""

@@ -11,7 +11,7 @@ from evalharness.envs.base import Actions, EnvSpec, Suite, Task, TaskSuites, Wor
 from evalharness.envs.sciworld.actions import ACTIONS
 from evalharness.envs.sciworld.kinds import FAMILY, FEW_VARIATIONS, OPEN_VERSION
 from evalharness.envs.sciworld.perturbations import WORDING
-from evalharness.envs.sciworld.unwrapped import EXPECTED
+from evalharness.envs.sciworld.unwrapped import AGENTGYM, EXPECTED
 
 if TYPE_CHECKING:
     from evalharness.envs.base import TextEnv
@@ -72,6 +72,7 @@ SPEC = EnvSpec(
         load_tasks=_load_tasks,
         generate=_generate,
         generate_kinds=_generate_kinds,
+        whole=frozenset({AGENTGYM}),
         open_version=OPEN_VERSION,
         few_tasks=FEW_VARIATIONS,
     ),

@@ -43,6 +43,7 @@ _LIFELESS: Final = frozenset(["agent", "air", "axe", "ground", "shovel", "wood",
 _ROOM = re.compile(r"(?:is called|You move to) the ([\w ]+?)[.\n]")
 _BOX = re.compile(r"move it to the (\w+ box) in the ([\w ]+?)\.")
 _PLANT = re.compile(r"^(flower pot \d+) \(containing a ([\w ]+?) in the (?:adult|reproducing) stage")
+_LAID = re.compile(r"On the [\w ]+ is: an? ([\w ]+)")
 _ARTICLE = re.compile(r"^(?:an?|the|some) ")
 
 
@@ -186,7 +187,8 @@ class Finder:
                 bare = re.split(r" \(|\.|,", name)[0]
                 if bare not in ("agent", self._box) and "substance" not in bare and "." not in name:
                     return bare
-            return None
+            laid = _LAID.search(self._view)
+            return laid[1] if laid else None
         animals = animals_in(self._view)
         return animals[0] if animals else None
 

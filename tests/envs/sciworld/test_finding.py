@@ -33,6 +33,19 @@ def test_reads_what_is_in_sight() -> None:
     assert span("parrot egg") < span("baby mouse") < span("an unknown beast")
 
 
+def test_where_no_thing_stands_free_it_takes_one_from_a_table() -> None:
+    finder = Finder(
+        "find-non-living-thing", "First, focus on it. Then, move it to the blue box in the workshop."
+    )
+    room = (
+        "This room is called the workshop. In it, you see: \n\tthe agent\n\ta blue box (containing nothing)"
+    )
+    table = "\n\ta table. On the table is: a battery, a black wire.\nYou also see:\n\tA door"
+    decision = finder.next(room + table, [])
+    assert decision is not None
+    assert decision.action == "focus on battery"
+
+
 @pytest.mark.parametrize(
     ("here", "room", "door"),
     [("bathroom", "outside", "kitchen"), ("hallway", "outside", "greenhouse"), ("foundry", "bedroom", "outside"),

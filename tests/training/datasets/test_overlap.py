@@ -79,3 +79,15 @@ def test_a_published_task_is_refused(published_data: Path, family: str) -> None:
     task = spec.suites.load_tasks("agentboard", published_data, 0)[1]
     assert found.why_not(replace(task, suite="open", id=f"{family}/open/001")) == PUBLISHED
     assert found.compared[PUBLISHED]["tasks"] == spec.suites.expected["agentboard"]
+
+
+@pytest.mark.slow
+def test_a_suite_of_all_that_a_simulator_has_is_not_kept_away_from() -> None:
+    """AgentGym plays every variation of 23 kinds of ScienceWorld: nothing would be left to train on."""
+    spec = specs()["sciworld"]
+    assert spec.suites.whole == {"agentgym"}
+    assert spec.suites.generate_kinds is not None
+    known = excluded(spec, teaching_of(spec), None)
+    assert [known.why_not(task) for task in spec.suites.generate_kinds(100, ["find-non-living-thing"])] == [
+        None
+    ] * 3
