@@ -1,10 +1,10 @@
 """A BabyAI player without privileged information: what a small model can be asked to imitate.
 
-It goes to what the goal names as soon as that can be reached, else through a door in sight, else to the farthest thing,
-where it turns right, else straight ahead until a wall is near, where it turns right. It solves fewer tasks than a
-planner who sees the whole level; each of its decisions follows from the last exchange and the goal. (A player that
-turned three times to look around and then went on taught a model of 135 million parameters to turn for ever: it cannot
-count, and repeats what it said.)
+It goes to what the goal names as soon as that can be reached, else through a door in sight, else to the farthest thing
+it was not at, where it turns right, else straight ahead until a wall is near, where it turns right. It solves fewer
+tasks than a planner who sees the whole level; each of its decisions follows from the last exchange and the goal. (A
+player that turned three times to look around and then went on taught a model of 135 million parameters to turn for
+ever: it cannot count, and repeats what it said.)
 """
 
 from __future__ import annotations
@@ -96,6 +96,11 @@ def fits(name: str, what: str) -> bool:
     return words[-1] in (kind, "object") and (len(words) == 1 or words[0] == color)
 
 
+def unnumbered(name: str) -> str:
+    """`grey box 2` -> `grey box`; the numbers change as one moves."""
+    return name.rpartition(" ")[0]
+
+
 class Seeker:
     """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
 
@@ -109,6 +114,8 @@ class Seeker:
         """Quarter turns to the right since the start; None once it has gone somewhere."""
         self._useless: set[str] = set()
         self._last = ""
+        self._been: set[str] = set()
+        """Names, without numbers, of what it went to: it goes to none of them again to look around."""
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it says next, out of the valid actions; None when it is at a loss."""
@@ -127,6 +134,8 @@ class Seeker:
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         self._reached.update(completed)
         self._last = action
+        if action.startswith("go to "):
+            self._been.add(unnumbered(action.removeprefix("go to ")))
         if not action.startswith("turn"):
             self._heading = None
             if after == before and action != "move forward":
@@ -175,7 +184,14 @@ class Seeker:
     def _onward(self, observation: str, things: Sequence[Thing], can: set[str]) -> Decision:
         if self._last.startswith("go to "):
             return Decision("turn right", "turn where it went to")
-        far = [t for t in things if t.steps >= FAR and "door" not in t.name and f"go to {t.name}" in can]
+        far = [
+            thing
+            for thing in things
+            if thing.steps >= FAR
+            and "door" not in thing.name
+            and f"go to {thing.name}" in can
+            and unnumbered(thing.name) not in self._been
+        ]
         if far:
             return Decision(
                 f"go to {max(far, key=lambda thing: thing.steps).name}", "go to the farthest thing"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from evalharness.envs.babyai.levels import LEVELS, SEEDS
 from evalharness.envs.babyai.observation import describe
-from evalharness.envs.babyai.seeking import NEAR, Seeker, fits, sought_next, wall_ahead
+from evalharness.envs.babyai.seeking import NEAR, Seeker, fits, sought_next, unnumbered, wall_ahead
 from evalharness.envs.babyai.world import World as Grid
 from evalharness.envs.base import Task
 from evalharness.envs.scene import Scene, mentions
@@ -78,7 +78,7 @@ def _thoughts(scene: Scene) -> list[str]:
                 f"My key opens {thing}, so I {verb}.",
             ]
         return [
-            f"I do not see {wanted}. {_cap(thing)} leads to another room, so I {verb}.",
+            f"I do not see {wanted}.{_been(scene)} {_cap(thing)} leads to another room, so I {verb}.",
             f"I cannot see {wanted} here. I {verb.replace('it', thing)} to look further.",
             f"{_cap(thing)} is {spot or 'in sight'}. {_cap(wanted)} may be behind it, so I {verb}.",
         ]
@@ -88,7 +88,7 @@ def _thoughts(scene: Scene) -> list[str]:
             f"I pick up {thing}{at}, so that the way to {wanted} is free.",
         ]
     return [
-        f"I do not see {wanted}. The farthest thing is {thing}{at}. I go there.",
+        f"I do not see {wanted}.{_been(scene)} The farthest thing is {thing}{at}. I go there.",
         f"I cannot see {wanted} yet. {_cap(thing)} is in sight, so I go there and look.",
     ]
 
@@ -117,15 +117,22 @@ def _without_thing(scene: Scene, name: str, wanted: str) -> list[str]:
     return _turning(scene, name.removeprefix("turn_"), wanted)
 
 
+def _been(scene: Scene) -> str:
+    """What was gone to, carried along: ` Been at grey box, red key.`"""
+    actions = [scene.parse(step.action) for step in scene.done]
+    been = [unnumbered(a.arguments["object"]) for a in actions if a is not None and a.name == "go_to"]
+    return f" Been at {', '.join(dict.fromkeys(been))}." if been else ""
+
+
 def _walking(scene: Scene, wanted: str) -> list[str]:
     wall = wall_ahead(scene.last)
     if wall is None:
         return [
-            f"I do not see {wanted}. No wall is near, so I move forward.",
+            f"I do not see {wanted}.{_been(scene)} No wall is near, so I move forward.",
             f"{_cap(wanted)} is not in sight. The way ahead is free, so I move forward.",
         ]
     return [
-        f"I do not see {wanted}. Wall {wall}, limit {NEAR}: I move forward.",
+        f"I do not see {wanted}.{_been(scene)} Wall {wall}, limit {NEAR}: I move forward.",
         f"{_cap(wanted)} is not in sight. I am {wall} steps from the wall, so I move forward.",
     ]
 
@@ -134,14 +141,14 @@ def _turning(scene: Scene, side: str, wanted: str) -> list[str]:
     wall = wall_ahead(scene.last)
     last = scene.parse(scene.done[-1].action) if scene.done else None
     if last is not None and last.name == "go_to":
-        return [f"I do not see {wanted}, and I am where I went. I turn {side}."]
+        return [f"I do not see {wanted}.{_been(scene)} I am where I went, so I turn {side}."]
     if wall is None or wall > NEAR:
         return [
-            f"I do not see {wanted}. I turn {side} to look there.",
+            f"I do not see {wanted}.{_been(scene)} I turn {side} to look there.",
             f"{_cap(wanted)} is not in sight. I look to the {side}.",
         ]
     return [
-        f"I do not see {wanted}. Wall {wall}, limit {NEAR}: I turn {side}.",
+        f"I do not see {wanted}.{_been(scene)} Wall {wall}, limit {NEAR}: I turn {side}.",
         f"{_cap(wanted)} is not in sight. I am only {wall} steps from the wall, so I turn {side}.",
     ]
 

@@ -50,7 +50,7 @@ def some_tasks(spec: EnvSpec) -> Iterator[Task]:
             simulator.close()
         return
     assert spec.suites.generate is not None
-    first = {"jericho": 10, "babyai": 8}.get(
+    first = {"jericho": 10, "babyai": 12}.get(
         spec.family, 0
     )  # BabyAI's first levels are not all solved by its player
     yield from islice(spec.suites.generate(SEED), first, first + 4)
