@@ -136,7 +136,7 @@ def swift_sh(file: str) -> str:
     return f"""\
 # AgentRefine, appendix B
 NPROC_PER_NODE=8 swift sft --model MODEL --dataset {file} \\
-  --template_backend swift --train_type full --max_length 8192 --truncation_strategy delete \\
+  --template_backend swift --tuner_type full --max_length 8192 --truncation_strategy delete \\
   --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --num_train_epochs 10 \\
   --learning_rate 5e-6 --lr_scheduler_type cosine --warmup_ratio 0 --torch_dtype bfloat16 \\
   --gradient_checkpointing true --deepspeed zero3 --output_dir tuned
