@@ -95,7 +95,7 @@ def family(request: pytest.FixtureRequest) -> str:
 
 def task_of(sample: Sample) -> Task:
     spec = specs()[sample.world]
-    rows = suites.read_frozen(spec, SEED)
+    rows = suites.read_frozen(spec, sample.metadata["suite_seed"])
     assert rows is not None
     (task,) = [row.task for row in rows if row.task.id == sample.metadata["task_id"]]
     assert task.content_hash == sample.task_hash
