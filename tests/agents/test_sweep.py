@@ -81,6 +81,8 @@ def test_what_is_no_list_of_agents_is_refused(
         "sweep",
         "--model",
         "http://127.0.0.1:9/v1",
+        "--model-name",
+        "x",
         "--suite",
         "open",
         "-o",
