@@ -123,7 +123,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     parser = make_parser(whole=False)
     if not (sys.argv[1:] if arguments is None else arguments):
-        print(_SHORT)
+        from evalharness.base.terminal import say
+
+        say(_SHORT, stderr=False)
         return 0
     args = parser.parse_args(arguments)
     log = logging.getLogger("evalharness")

@@ -100,7 +100,7 @@ async def test_no_reply_of_another_model_gets_into_the_table(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """B comes in the middle of the third or fourth episode."""
+    """B comes when two players have had the turns of two episodes and four more: at least one has ended."""
     folder, server = tmp_path / "run", Swapped(at=1 + 2 * TURNS + 4, between=between, closes=closes)
     async with server.running():
         assert await run(folder, server) == 2
@@ -109,7 +109,7 @@ async def test_no_reply_of_another_model_gets_into_the_table(
         assert 'root: "/ckpt/a" there, "/ckpt/b" now' in told
         assert set(directions(folder)) == {"left"}
         before = {(e.task_id, e.started) for e in read_episodes(folder)}
-        assert len(before) == 2  # those of the first model are kept
+        assert before  # those of the first model are kept
         assert await run(folder, server) == 2
         server.at, server.says = 10**9, A
         assert await run(folder, server) == 0
