@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _DESCRIPTION = """\
 Print a run's scores with 95 % intervals, the floor that chance reaches, and the score between that and the best known
 plans; on a wide terminal also ceilings and grounding. With TASK_ID one trajectory, on a terminal through $PAGER
-(PAGER=cat: not). Of a sweep, a Best-of-N, a study of seeds, agents or checkpoints: its own table.
+(PAGER=cat: not). Of a sweep, a Best-of-N, a study of seeds, agents, checkpoints or trainings: its own table.
 """
 
 
@@ -69,7 +69,7 @@ def _study(args: argparse.Namespace, console: Console) -> int:
     from rich.text import Text
 
     from evalharness.base.text import printable
-    from evalharness.runs.study import run_folders
+    from evalharness.runs.study import TRAININGS, read_study, run_folders
     from evalharness.runs.study_results import print_study
 
     runs = run_folders([args.folder])
@@ -77,10 +77,17 @@ def _study(args: argparse.Namespace, console: Console) -> int:
         raise UserError(
             f"{args.folder} is a study; give one of its runs: evalharness show {runs[0]} {args.task}"
         )
-    result = print_study(console, args.folder)
-    named = printable(f"its runs: {', '.join(map(str, runs))}", single_line=True)
+    study = read_study(args.folder)
+    trainings = study is not None and study[0] == TRAININGS
+    if trainings:
+        from evalharness.cli.study import show_exhibit
+
+        show_exhibit(args.folder, args.json)
+    result = None if trainings else print_study(console, args.folder)
+    named = printable(f"its runs: {', '.join(map(str, runs)) or 'none yet'}", single_line=True)
     console.print(Text(named, style="dim"), soft_wrap=True)
-    write_json(args.json, result.to_json() if result else None)
+    if not trainings:
+        write_json(args.json, result.to_json() if result else None)
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -166,19 +167,24 @@ def _play(
         say(f"evalharness: {line}")
     write_json(args.json, to_json(progress))
     if progress.count("done", "run"):
-        out.print(f"study folder: {folder}  (again: evalharness paper {study.exhibit or 'table1'} {folder})",
-            highlight=False, soft_wrap=True)  # fmt: skip
+        out.print(
+            f"study folder: {folder}  (again: evalharness show {folder})", highlight=False, soft_wrap=True
+        )
         if study.exhibit and args.json != "-":
-            _show_exhibit(study.exhibit, folder)
+            show_exhibit(folder)
     if failed:
         say("evalharness: the same command tries what failed again")
     return 3 if failed else 0
 
 
-def _show_exhibit(name: str, folder: Path) -> None:
+def show_exhibit(folder: Path, json: str | None = None) -> None:
+    """Of a study's folder: the exhibit that its file names, else table 1. Raises UserError."""
     from evalharness.cli import make_parser
+    from evalharness.training.study.file import read_study_file
+    from evalharness.training.study.folder import FILE
 
-    args = make_parser().parse_args(["paper", name, str(folder)])
+    name = read_study_file(folder / FILE, _known()).exhibit or "table1"
+    args = make_parser().parse_args(["paper", name, str(folder), *(["--json", json] if json else [])])
     args.run(args)
 
 
@@ -188,6 +194,7 @@ def _forecast(
     """What is left, how long it takes as far as earlier jobs and runs tell, and what that costs."""
     from evalharness.base.text import duration
     from evalharness.training.study.show import PLURALS, seconds_left, table_of, to_json
+    from evalharness.training.study.writing import writing_left
 
     out.print(table_of(progress))
     left_to_play = progress.count("done", "run") < len(progress.plan.runs)
@@ -200,7 +207,8 @@ def _forecast(
         out.print(f"{plural}: {len(left)} of {len(jobs)} to do; {pace}", highlight=False)
     if not any(state.status != "done" for state in progress.states.values()):
         out.print("nothing is left to do")
-    for line in tokens["lines"]:
+    written = writing_left(progress)
+    for line in [*([written.line()] if written else []), *tokens["lines"]]:
         out.print(line, highlight=False, soft_wrap=True)
     seconds = seconds_left(progress, slots)
     if seconds:
@@ -213,6 +221,7 @@ def _forecast(
         "seconds": seconds,
         "cost": cost,
         **{k: tokens[k] for k in ("prompt_tokens", "completion_tokens")},
+        "synthesis": asdict(written) if written else None,
     }
     write_json(args.json, {**to_json(progress), "forecast": forecast})
     return 0

@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,10 +63,31 @@ class Progress:
         return sum(done) / len(done) if done else None
 
 
-def identity_of(job: Job, folder: Path) -> str:
-    """Of its command, wherever the study's folder lies."""
+def identity_of(job: Job, plan: Plan, folder: Path) -> str:
+    """Of its command, wherever the study's folder lies, and of the files that it or a job before it reads."""
     words = "\0".join(job.words).replace(str(folder), "")
-    return hashlib.sha256(words.encode(errors="surrogateescape")).hexdigest()
+    files = "".join(f"\0{_content(path)}" for path in _files(job, plan))
+    return hashlib.sha256((words + files).encode(errors="surrogateescape")).hexdigest()
+
+
+def _files(job: Job, plan: Plan) -> list[Path]:
+    before = (path for name in job.needs for path in _files(plan.jobs[name], plan))
+    return list(dict.fromkeys((*before, *job.reads)))
+
+
+def _content(path: Path) -> str:
+    """What is in a file; "" where it cannot be read, which its job says."""
+    try:
+        now = path.stat()
+        return _hashed(path, now.st_mtime_ns, now.st_size)
+    except OSError:
+        return ""
+
+
+@cache
+def _hashed(path: Path, changed: int, size: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def log_of(job: Job, folder: Path) -> Path:
@@ -80,7 +102,7 @@ def read_progress(plan: Plan, folder: Path) -> Progress:
     states = {}
     for job in plan.jobs.values():
         line = done.get(job.name, {})
-        same = line.get("identity") == identity_of(job, folder) and job.makes.exists()
+        same = line.get("identity") == identity_of(job, plan, folder) and job.makes.exists()
         states[job.name] = State("done", line["seconds"]) if same else State()
     return Progress(plan, states)
 
@@ -112,7 +134,8 @@ async def work(
                 slot = free.pop(0)
                 state = progress.states[job.name]
                 state.status, state.started = "running", time.monotonic()
-                running[asyncio.create_task(_one(job, state, folder, slot, ledger, program))] = slot
+                identity = identity_of(job, progress.plan, folder)
+                running[asyncio.create_task(_one(job, state, folder, slot, ledger, program, identity))] = slot
             if not running:
                 return
             finished, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
@@ -141,7 +164,13 @@ def _ready(progress: Progress) -> list[Job]:
 
 
 async def _one(
-    job: Job, state: State, folder: Path, slot: str | None, ledger: LineFile, program: Sequence[str]
+    job: Job,
+    state: State,
+    folder: Path,
+    slot: str | None,
+    ledger: LineFile,
+    program: Sequence[str],
+    identity: str,
 ) -> None:
     log = log_of(job, folder)
     status = await _command(
@@ -149,7 +178,7 @@ async def _one(
     )
     seconds = time.monotonic() - state.started
     if status == 0 and job.makes.exists():
-        ledger.append({"job": job.name, "identity": identity_of(job, folder), "seconds": round(seconds, 1)})
+        ledger.append({"job": job.name, "identity": identity, "seconds": round(seconds, 1)})
         state.status, state.seconds = "done", seconds
     else:
         state.status, state.why = "failed", reason(status, log)

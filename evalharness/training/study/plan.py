@@ -29,6 +29,8 @@ class Job:
     """The file or folder that is there afterwards."""
     needs: tuple[str, ...] = ()
     """Names of the jobs before it."""
+    reads: tuple[Path, ...] = ()
+    """Files that the user brought."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,15 @@ class _Planner:
         return Plan(self.jobs, tuple(cells))
 
     def _add(
-        self, name: str, kind: Kind, words: Iterable[str], makes: str, needs: tuple[str, ...] = ()
+        self,
+        name: str,
+        kind: Kind,
+        words: Iterable[str],
+        makes: str,
+        needs: tuple[str, ...] = (),
+        reads: tuple[Path, ...] = (),
     ) -> str:
-        self.jobs.setdefault(name, Job(name, kind, tuple(words), self.folder / makes, needs))
+        self.jobs.setdefault(name, Job(name, kind, tuple(words), self.folder / makes, needs, reads))
         return name
 
     def _cell(self, settings: Mapping[str, Any]) -> Cell:
@@ -136,12 +144,12 @@ class _Planner:
         """Names of the jobs that make a cell's data set, the last one it."""
         ratio, size = float(settings.get("mixing_ratio", 0.0)), int(settings["data_size"])
         if ratio == 1.0:
-            return (self._mixed([self._general()], size, "general", ()),)
+            return (self._mixed({self._general(): ""}, size, "general", ()),)
         agent = self._agent(settings, size)
         if ratio == 0.0:
             return agent
         made = self.jobs[agent[-1]]
-        parts = [f"{made.makes}:{1 - ratio:g}", f"{self._general()}:{ratio:g}"]
+        parts = {made.makes: f":{1 - ratio:g}", self._general(): f":{ratio:g}"}
         name = made.name.removeprefix("data ")
         return (*agent, self._mixed(parts, size, f"{name}-general{ratio:g}", agent[-1:]))
 
@@ -149,18 +157,21 @@ class _Planner:
         assert self.study.data.general is not None
         return self.beside / self.study.data.general
 
-    def _mixed(self, parts: Iterable[object], size: int, name: str, needs: tuple[str, ...]) -> str:
+    def _mixed(self, parts: Mapping[Path, str], size: int, name: str, needs: tuple[str, ...]) -> str:
+        """`parts`: file -> what stands behind it, its share."""
         name = name if name.endswith(f"-{size}") or f"-{size}-" in name else f"{name}-{size}"
         words = [
             "refine",
             "mix",
-            *map(str, parts),
+            *(f"{path}{share}" for path, share in parts.items()),
             "-n",
             str(size),
             "-o",
             str(self.folder / "data" / f"{name}.jsonl"),
         ]
-        return self._add(f"data {name}", "data", [*words, *self._excluded()], f"data/{name}.jsonl", needs)
+        brought = tuple(path for path in parts if not path.is_relative_to(self.folder))
+        makes = f"data/{name}.jsonl"
+        return self._add(f"data {name}", "data", [*words, *self._excluded()], makes, needs, brought)
 
     def _agent(self, settings: Mapping[str, Any], size: int) -> tuple[str, ...]:
         data, writer = self.study.data, settings.get("synthesis_model")
@@ -168,7 +179,7 @@ class _Planner:
         name = f"agent{by}-{size}"
         if data.file is not None:
             source = data.file if isinstance(data.file, str) else data.file[str(writer)]
-            return (self._mixed([self.beside / source], size, name, ()),)
+            return (self._mixed({self.beside / source: ""}, size, name, ()),)
         if data.grounded is not None:
             words = ["refine", "grounded", "-n", str(size), "-o", str(self.folder / "data" / f"{name}.jsonl")]
             words += [*words_of(data.grounded), *self._excluded()]
@@ -188,7 +199,7 @@ class _Planner:
         return (
             f"data {scripts}",
             f"data {played}",
-            self._mixed([whole], size, name, (f"data {played}",)),
+            self._mixed({whole: ""}, size, name, (f"data {played}",)),
         )
 
     def _writer(self, name: str) -> Options:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import PROGRAM, Progress, read_progress, work
 from evalharness.training.study.plan import Plan, make_plan
 from evalharness.training.study.show import problems
+from evalharness.training.study.writing import Writing, writing_left
 
 PROGRAM_FILE = Path(study_program.__file__ or "")
 STUDY = """\
@@ -280,3 +282,105 @@ def test_dry_run_makes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_the_program_is_this_package() -> None:
     done = subprocess.run([*PROGRAM, "--version"], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("evalharness ")
+
+
+def test_other_content_of_a_given_file_is_noticed(
+    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+) -> None:
+    """Its mixture is made again and what follows is looked at again; a file that is only touched changes nothing."""
+    path, data = tmp_path / "s.yaml", tmp_path / "own.jsonl"
+    path.write_text(STUDY.replace("grounded: {tasks: alfworld, suite_seed: 201}", "file: own.jsonl"))
+    data.write_text("{}\n")
+    folder = tmp_path / "study"
+    plan = make_plan(read_study_file(path, known), folder, tmp_path)
+    session(plan, folder, tmp_path / "notes")
+    data.write_text("{}\n")
+    os.utime(data, (1, 1))
+    assert read_progress(plan, folder).count("done") == len(plan.jobs)
+    data.write_text("[]\n")
+    assert read_progress(plan, folder).count("done") == 0
+
+
+SYNTHESIS = """\
+axes: {data_size: 4, base_model: demo-base, synthesis_model: [a, b]}
+data:
+  scripts: {n: 10}
+run: {suite: open, tasks: alfworld}
+"""
+
+
+def _finished(folder: Path, kind: str, count: int, cost: list[float] | None) -> None:
+    """A folder of synthesis with `count` finished, each 100 prompt and 50 completion tokens."""
+    folder.mkdir(parents=True)
+    one = {"persona": "p", "signals": ["OK"], "calls": 1, "mistakes": [[]], "script": {}}
+    one |= {"prompt_tokens": 100, "completion_tokens": 50}
+    lines = [{"key": f"p{n}", "index": n, **one} for n in range(count)]
+    (folder / "passed.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    session = {"wanted": 10, "prices": {"input": cost[0], "output": cost[1]} if cost else None}
+    manifest = {
+        "schema": 1,
+        "digest": "d",
+        "model_name": "m",
+        "identity": {"kind": kind},
+        "sessions": [session],
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_what_is_left_to_write_is_estimated_from_what_is_written(
+    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(SYNTHESIS)
+    folder = tmp_path / "study"
+    plan = make_plan(read_study_file(path, known), folder, tmp_path)
+
+    def left() -> Writing:
+        found = writing_left(read_progress(plan, folder))
+        assert found is not None
+        return found
+
+    assert left().line() == (
+        "synthesis: 20 scripts and 20 trajectories to write; tokens and cost are not known before the first"
+    )
+    _finished(folder / "data" / "scripts-a", "scripts", 4, [2.0, 10.0])
+    some = left()
+    assert some.left == {"scripts": 16, "trajectories": 20}
+    assert (some.prompt_tokens, some.completion_tokens) == (1600, 800)
+    assert some.cost == pytest.approx((1600 * 2 + 800 * 10) / 1e6)
+    assert some.line().endswith("; without trajectories, of which none is there yet")
+    _finished(folder / "data" / "trajectories-b", "trajectories", 10, None)
+    more = left()
+    assert more.left == {"scripts": 16, "trajectories": 10}
+    assert more.prompt_tokens == 2600
+    assert more.cost is None, "the other writer has no price"
+
+
+def test_show_of_a_study_of_trainings_is_its_exhibit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "study"
+    runs = {}
+    for seed in (0, 1):
+        name = f"full-seed{seed}"
+        runs[name] = f"runs/{name}"
+        words = ["run", "--model", "random", "--suite", "open", "--tasks", "babyai", "--limit", "2"]
+        words += ["--max-turns", "2", "-o", str(folder / runs[name])]
+        assert main([*words, "--label", f"training_seed={seed}", "--label", "mode=full"]) == 0
+    study = {
+        "schema": 1,
+        "kind": "trainings",
+        "runs": {**runs, "full-seed2": "runs/full-seed2"},
+        "missing": {},
+    }
+    (folder / "study.json").write_text(json.dumps(study))
+    (folder / "study.yaml").write_text(STUDY)
+    capsys.readouterr()
+    assert main(["show", str(folder), "--json", str(tmp_path / "shown.json")]) == 0
+    out = capsys.readouterr().out
+    assert "no run of full-seed2: not played yet" in out
+    assert "its runs:" in out
+    assert json.loads((tmp_path / "shown.json").read_text())["exhibit"] == "table2"
+    (folder / "study.yaml").unlink()
+    assert main(["show", str(folder)]) == 2
+    assert "study.yaml" in capsys.readouterr().err
