@@ -1,4 +1,4 @@
-"""`agentgym`: AgentGym's ReAct format, a chat that only grows, opened by an instruction and the model's "OK".
+"""`agentgym`: AgentGym's formats, a chat that only grows, opened by an instruction and the model's "OK".
 
 Facts from agentenv/ at commit 3ef9235: controller/task.py (messages), controller/utils.py and envs/*.py (reading a
 reply). Compared to the letter by `evalharness protocol conform agentgym`.
@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from typing import Any, ClassVar, Literal
 
+from evalharness.agents.agentgym_calls import NoCallError, said_in_code, said_in_json
 from evalharness.agents.base import Agent, AgentOptions, EpisodeStart, Request, Said
+from evalharness.base.errors import UserError
 from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import FormatError, ParsedReply
 
@@ -25,6 +27,8 @@ _OK = "OK. I will do that."
 
 
 class AgentGymOptions(AgentOptions):
+    format: Literal["react", "json", "code"] = "react"
+    """what a reply looks like: a thought and an action, a function call as JSON, or one as a line of Python"""
     reading: Literal["last", "line"] = "last"
     """last: the action is all that follows the last `Action:`; line: one line, a second action is refused, and other
     characters than letters, digits, commas and spaces are left out (its BabyAI)"""
@@ -49,19 +53,28 @@ class AgentGymAgent(Agent):
     def start(self, episode: EpisodeStart) -> None:
         prompt = episode.prompt
         texts: Any = prompt.texts
+        chosen = self.options.format
+        if chosen != "react" and (texts is None or chosen not in texts):
+            raise UserError(
+                f"format {chosen} needs the functions that the original lists for {episode.family}, from a whole "
+                "checkout: evalharness protocol import agentgym CHECKOUT"
+            )
         if texts is None:
             parts = prompt.system.strip(), prompt.instruction_text(episode.actions, episode.max_turns)
             opening, answer = "\n\n".join(filter(None, parts)) + _FORMAT, _OK
             self._refusal = "Give one action in an answer."
         else:
-            opening, answer = str(texts["instruction"]), str(texts["answer"])
+            of_format = texts if chosen == "react" else texts[chosen]
+            opening, answer = str(of_format["instruction"]), str(of_format["answer"])
             self._refusal = str(texts.get("refusal", ""))
+        self._texts = texts
         self._messages: list[Message] = [
             {"role": "user", "content": opening},
             {"role": "assistant", "content": answer},
             {"role": "user", "content": self._first(episode)},
         ]
         self._reply = ""
+        self._seen, self._answered = self._messages[-1]["content"], True
 
     def _first(self, episode: EpisodeStart) -> str:
         observation = episode.observation
@@ -71,8 +84,11 @@ class AgentGymAgent(Agent):
             observation = f"Your goal: {episode.goal}\n{observation}"
         else:
             observation = f"{episode.goal}\n{observation}"
-        if self.options.list_actions and episode.valid_actions is not None:
-            observation += f"\nAVAILABLE ACTIONS: {','.join(episode.valid_actions)}"
+        return self._with_actions(observation, episode.valid_actions)
+
+    def _with_actions(self, observation: str, valid_actions: tuple[str, ...] | None) -> str:
+        if self.options.list_actions and valid_actions is not None:
+            return f"{observation}\nAVAILABLE ACTIONS: {','.join(valid_actions)}"
         return observation
 
     def request(self) -> Request:
@@ -80,10 +96,26 @@ class AgentGymAgent(Agent):
 
     def read(self, said: Said) -> ParsedReply | None:
         self._reply = said.text
+        if self.options.format != "react":
+            parsed = self._called(said)
+            self._answered = parsed.action is not None
+            return parsed
         thought = said.text.partition(_LABEL)[0].strip().removeprefix("Thought:").strip()
         action = self._action(said.text)
         errors = (FormatError.SEVERAL_ACTIONS,) if action is None else ()
         return ParsedReply(thought, action, said.text.strip(), errors, said.reasoning)
+
+    def _called(self, said: Said) -> ParsedReply:
+        text, functions = _without_end(said.text), self._texts["functions"]
+        try:
+            if self.options.format == "json":
+                strict = bool(self._texts.get("strict_arguments"))
+                thought, action = said_in_json(text, functions, strict=strict)
+            else:
+                thought, action = said_in_code(text, functions)
+        except NoCallError:
+            return ParsedReply("", None, said.text.strip(), (FormatError.NO_ACTION,), said.reasoning)
+        return ParsedReply(thought, action, said.text.strip(), (), said.reasoning)
 
     def _action(self, reply: str) -> str | None:
         if self.options.reading == "line":
@@ -91,12 +123,13 @@ class AgentGymAgent(Agent):
             if len(found) > 1:
                 return None
             return " ".join(re.sub(r"[^A-Za-z0-9, ]+", "", found[0] if found else "").split())
-        if reply.endswith(_END):
-            reply = reply[:-5]  # one character too many, as in the original
+        reply = _without_end(reply)
         return reply.rpartition(_LABEL)[2].strip() if _LABEL in reply else ""
 
     def observe(self, observation: str, valid_actions: tuple[str, ...] | None = None) -> None:
         self._messages += self._turn(self._reply, observation)
+        if self._answered:
+            self._seen = self._with_actions(without_arrival(observation), valid_actions)
 
     def turn_messages(self, parsed: ParsedReply, said: Said, observation: str) -> list[Message]:
         return self._turn(said.text, observation)
@@ -108,7 +141,13 @@ class AgentGymAgent(Agent):
         ]
 
     def correction(self, parsed: ParsedReply) -> str:
-        return self._refusal
+        if self.options.format == "react":
+            return self._refusal
+        return f"{self._texts['invalid']}{self._seen}"
+
+
+def _without_end(reply: str) -> str:
+    return reply[:-5] if reply.endswith(_END) else reply  # one character too many, as in the original
 
 
 def without_arrival(observation: str) -> str:

@@ -25,6 +25,10 @@ _LONGEST = 100_000
 """Characters of one text."""
 
 
+_LISTING = "format_function_call_prompt"
+"""AgentGym's function that words a list of functions."""
+
+
 class _NotThereError(ValueError):
     """A file of the checkout does not hold what it should."""
 
@@ -170,16 +174,23 @@ def _family(wanted: FamilyImport, read: Callable[[str], bytes]) -> dict[str, Any
             raise _NotThereError("other keys than system_msg, instruction, examples")
     for name, source in wanted.texts.items():
         group, _, own = name.rpartition(".")
+        try:
+            tree = ast.parse(read(source.file))
+            worded = ast.parse(read(source.worded_by)) if source.worded_by else None
+        except FileNotFoundError:
+            if not source.optional:
+                raise
+            continue
         place = found.setdefault(group, {}) if group else found
-        place[own] = _text_at(source, ast.parse(read(source.file)))
+        place[own] = _function_table(tree) if source.functions else _text_at(source, tree, worded)
     return {**found, **wanted.facts}
 
 
-def _text_at(source: TextSource, tree: ast.AST) -> str:
+def _text_at(source: TextSource, tree: ast.AST, worded: ast.AST | None) -> str:
     if source.constant is not None:
         text = _constant(tree, source.constant)
     elif source.opening is not None:
-        text = _opening(tree)[source.opening]
+        text = _opening(tree, source.entry, worded)[source.opening]
     else:
         text = _containing(tree, str(source.containing))
     if source.slots and sorted(set(re.findall(r"\{(\w+)\}", text))) != sorted(source.slots):
@@ -187,7 +198,7 @@ def _text_at(source: TextSource, tree: ast.AST) -> str:
     return text
 
 
-def _opening(tree: ast.AST) -> list[str]:
+def _opening(tree: ast.AST, entry: str, worded: ast.AST | None) -> list[str]:
     """The messages that a conversation begins with."""
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name):
@@ -195,14 +206,35 @@ def _opening(tree: ast.AST) -> list[str]:
         value: ast.expr | None = node.value if node.targets[0].id == "conversation_start" else None
         if node.targets[0].id == "conversation_start_dict" and isinstance(node.value, ast.Dict):
             pairs = zip(node.value.keys, node.value.values, strict=True)
-            value = next((v for k, v in pairs if isinstance(k, ast.Attribute) and k.attr == "REACT"), None)
+            value = next((v for k, v in pairs if isinstance(k, ast.Attribute) and k.attr == entry), None)
         if isinstance(value, ast.Tuple):
-            said = [
-                ast.literal_eval(call.args[0])["value"] for call in value.elts if isinstance(call, ast.Call)
-            ]
+            said = [_said(call.args[0], tree, worded) for call in value.elts if isinstance(call, ast.Call)]
             if len(said) == 2:
                 return said
     raise _NotThereError("no opening of a conversation")
+
+
+def _said(message: ast.expr, tree: ast.AST, worded: ast.AST | None) -> str:
+    """The value of a message, a literal mapping."""
+    assert isinstance(message, ast.Dict)
+    pairs = zip(message.keys, message.values, strict=True)
+    value = next(v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "value")
+    if not isinstance(value, ast.JoinedStr) or worded is None:
+        return str(ast.literal_eval(value))
+    return "".join(_part(part, tree, worded) for part in value.values)
+
+
+def _part(part: ast.expr, tree: ast.AST, worded: ast.AST) -> str:
+    """Of an f-string: a text, or the listing of functions."""
+    if isinstance(part, ast.Constant):
+        return str(part.value)
+    call = part.value if isinstance(part, ast.FormattedValue) else part
+    if not isinstance(call, ast.Call) or not isinstance(call.args[0], ast.Name):
+        raise _NotThereError("an f-string with other parts than a listing of functions")
+    listed = [{"type": "function", "function": each} for each in _literal(tree, call.args[0].id)]
+    listing = next(n for n in ast.walk(worded) if isinstance(n, ast.FunctionDef) and n.name == _LISTING)
+    texts = "\n".join(json.dumps(each, ensure_ascii=False, indent=2) for each in listed)
+    return f"{_constant(listing, 'prompt')}{texts}{_constant(worded, 'INVOKING_FUNCTION_PROMPT')}"
 
 
 def _containing(tree: ast.AST, words: str) -> str:
@@ -210,3 +242,34 @@ def _containing(tree: ast.AST, words: str) -> str:
         if isinstance(node, ast.JoinedStr | ast.Constant) and (text := _text(node)) and words in text:
             return text
     raise _NotThereError(f"no text with {words!r}")
+
+
+def _literal(tree: ast.AST, name: str) -> Any:
+    """What `name` is assigned, wherever that stands, as a literal."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and any(
+            isinstance(target, ast.Name) and target.id == name for target in node.targets
+        ):
+            return ast.literal_eval(node.value)
+    raise _NotThereError(f"no {name}")
+
+
+def _function_table(tree: ast.AST) -> dict[str, Any]:
+    """Function -> its words, what joins two arguments, their keys in JSON, parameters in Python (name -> needed)."""
+    keys, words = _literal(tree, "valid_functions_args"), _literal(tree, "function_to_name")
+    joints = _literal(tree, "conjunction_words")
+    defined = {
+        node.name: node.args for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name in keys
+    }  # fmt: skip
+    return {
+        name: {
+            "words": words[name],
+            "joint": joints.get(name, ""),
+            "arguments": keys[name],
+            "parameters": {
+                each.arg: place < len(defined[name].args) - len(defined[name].defaults)
+                for place, each in enumerate(defined[name].args)
+            },
+        }
+        for name in keys
+    }

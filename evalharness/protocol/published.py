@@ -46,7 +46,15 @@ class TextSource(_Strict):
     constant: str | None = None
     """Name that it is assigned to."""
     opening: int | None = None
-    """Number of a message of `conversation_start`, or of the entry REACT of `conversation_start_dict`."""
+    """Number of a message of `conversation_start`, or of an entry of `conversation_start_dict`."""
+    entry: str = "REACT"
+    """That entry."""
+    worded_by: str | None = None
+    """The file with `format_function_call_prompt`, which an opening calls with the list of its functions."""
+    functions: bool = False
+    """All functions that a model may call, each with its words, instead of a text."""
+    optional: bool = False
+    """Left out where its file is not there."""
     containing: str | None = None
     """Words of a text that is assigned to nothing."""
     slots: list[str] = []

@@ -14,7 +14,9 @@ from chat_server import ChatServer
 from command_line import evalharness
 from foreign_protocols import FIRST, verl_checkout
 
+from evalharness.agents.agentgym_calls import NoCallError, said_in_code, said_in_json
 from evalharness.agents.base import Agent, EpisodeStart, Said
+from evalharness.agents.guard import Guarded
 from evalharness.agents.registry import agent_named
 from evalharness.base.errors import UserError
 from evalharness.cli import main
@@ -359,3 +361,77 @@ def test_every_format_error_has_advice() -> None:
     for kind in FormatError:
         replies = Replies(9, errors=20, turns=20, causes=Counter({str(kind): 20}))
         assert replies.said().startswith("every one of 20 replies is a format error: ")
+
+
+FUNCTIONS = {
+    "goto": {"words": "go to", "joint": "", "arguments": ["place"], "parameters": {"place": True}},
+    "use": {"words": "use", "joint": "on", "arguments": ["tool", "on"], "parameters": {"tool": True, "on": False}},
+    "wait": {"words": "wait", "joint": "", "arguments": ["time"], "parameters": {"time": True}},
+    "choose": {"words": "choose", "joint": "", "arguments": ["one"], "parameters": {"one": True}},
+    "look": {"words": "look around", "joint": "", "arguments": [], "parameters": {}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("code", "action"),
+    [
+        ("```python\n# I go\ngoto('hall')\n```", "go to hall"),
+        ("goto(place='hall')", "go to hall"),
+        ("use('axe')", "use axe"),
+        ("use('axe', on='tree')", "use axe on tree"),
+        ("wait('1')", "wait1"),
+        ("choose(0)", "0"),
+        ("look()", "look around"),
+        ("look(1)", None),
+        ("goto('hall', place='hall')", None),
+        ("goto(*['hall'])", None),
+        ("goto(**{'place': 'hall'})", None),
+        ("goto('a' + 'b')", None),
+        ("goto(look())", None),
+        ("__import__('os').system('touch /tmp/never')", None),
+        ("goto(open('/etc/passwd').read())", None),
+        ("goto('hall'); look()", None),
+        ("(lambda: 1)()", None),
+        ("", None),
+        ("goto(" + "-" * 9_000 + "1)", None),
+        ("goto(" + "[" * 9_000, None),
+        ("goto('" + "a" * 20_000 + "')", None),
+        ("goto('\\d')", "go to \\d"),
+        ("goto('\0')", None),
+    ],
+)  # fmt: skip
+def test_python_of_a_model_is_read_and_never_run(code: str, action: str | None) -> None:
+    try:
+        assert said_in_code(code, FUNCTIONS)[1] == action
+    except NoCallError:
+        assert action is None
+
+
+@pytest.mark.parametrize(
+    ("call", "action"),
+    [
+        ({"thought": "t", "function_name": "use", "arguments": {"tool": "axe", "on": "tree"}}, "use axe on tree"),
+        ({"thought": "t", "function_name": " goto ", "arguments": {"place": 3}}, "go to 3"),
+        ({"thought": "t", "function_name": "goto", "arguments": {}}, "go to"),
+        ({"thought": "t", "function_name": "goto", "arguments": {"a": 1, "place": 2}}, None),
+        ({"thought": "t", "function_name": "goto", "arguments": ["hall"]}, None),
+        ({"thought": "t", "function_name": "goto", "arguments": None}, None),
+        ({"thought": "t", "function_name": ["goto"], "arguments": {}}, None),
+        ({"thought": "t", "function_name": "fly", "arguments": {}}, None),
+        ({"function_name": "look", "arguments": {}}, None),
+    ],
+)  # fmt: skip
+def test_a_call_in_json_is_worded_or_refused(call: dict[str, Any], action: str | None) -> None:
+    for text in (json.dumps(call), f"Here it is:\n```json\n{json.dumps(call)}\n```"):
+        try:
+            assert said_in_json(text, FUNCTIONS, strict=False)[1] == action
+        except NoCallError:
+            assert action is None
+    with pytest.raises(NoCallError):
+        said_in_json("{" * 100_000, FUNCTIONS, strict=True)
+
+
+def test_a_format_whose_texts_are_not_there_is_named() -> None:
+    agent = Guarded(agent_named("agentgym", {"format": "json"}).make())
+    with pytest.raises(UserError, match="evalharness protocol import agentgym CHECKOUT"):
+        agent.start(EpisodeStart("t", "rooms", "walk", "g", "o", 9, PROMPT, ActionSurface({})))

@@ -11,14 +11,19 @@ from typing import Any
 from evalharness.agents.agentgym import without_arrival
 from evalharness.base.errors import UserError, nearest
 from evalharness.checks.conform.compare import FamilyResult
-from evalharness.checks.conform.protocol_transcripts import RecordedGame, Recording, read_recording
-from evalharness.checks.conform.protocols import ProtocolResult, follow, read_replies
+from evalharness.checks.conform.protocol_transcripts import (
+    RecordedGame,
+    RecordedReading,
+    Recording,
+    read_recording,
+)
+from evalharness.checks.conform.protocols import ProtocolResult, follow, read_reply
 from evalharness.checks.conform.replay import conform
 from evalharness.checks.conform.rules import load_tolerances
 from evalharness.checks.conform.transcripts import Transcript
 from evalharness.envs import specs
 from evalharness.envs.base import Task
-from evalharness.protocol.prompt import Adaptation, load_prompt
+from evalharness.protocol.prompt import Adaptation, PromptFile, load_prompt
 from evalharness.suites.selection import family_tasks
 
 _WORKERS = 2
@@ -57,12 +62,30 @@ def conform_protocol(protocol: str, transcripts: Path, data: Path | None) -> Pro
         family: load_prompt(specs()[family], adaptation=Adaptation(texts=protocol))
         for family in {game.family for game in recording.games}
     }
+    recording = _with_their_texts(recording, prompts)
     for game in recording.games:
         follow(game, protocol, prompts[game.family].for_kind(game.kind), result)
     some = next(iter(prompts.values()))
-    read_replies(recording.readings, protocol, some, result)
+    for reading in recording.readings:
+        read_reply(reading, protocol, prompts.get(reading.family, some), result)
     worlds = {} if data is None else _worlds(protocol, recording, data)
     return ProtocolConformance(result, worlds, recording.left_out)
+
+
+def _with_their_texts(recording: Recording, prompts: Mapping[str, PromptFile]) -> Recording:
+    """Without what needs texts of a format that the user's checkout did not have."""
+    left_out = dict(recording.left_out)
+
+    def has(each: RecordedGame | RecordedReading) -> bool:
+        wanted = each.options.get("format", "react")
+        texts = prompts[each.family].texts or {} if each.family in prompts else {}
+        if wanted == "react" or wanted in texts:
+            return True
+        what = f"format {wanted}, whose texts were not in the checkout"
+        left_out[what] = left_out.get(what, 0) + 1
+        return False
+
+    return Recording(tuple(filter(has, recording.games)), tuple(filter(has, recording.readings)), left_out)
 
 
 def _worlds(protocol: str, recording: Recording, data: Path) -> dict[str, FamilyResult]:

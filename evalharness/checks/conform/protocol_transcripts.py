@@ -179,8 +179,9 @@ def _system_and_user(system: str | None, user: str) -> Sent:
 
 
 def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
-    if not row["settings"]["action_format"].startswith("react"):
-        return None
+    how = row["settings"]["action_format"].partition(" ")[0]
+    if row["conversation"] is None:
+        return None  # it evaluated Python that makes no text, and the game ended there without a record
     replay: Transcript | None
     family, roles = row["family"], {"human": "user", "gpt": "assistant"}
     # Its local agent keeps another form of the same conversation, and fills a chat template with it.
@@ -196,7 +197,7 @@ def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
                 step["sent_action"],
                 None,
                 step["obs"],
-                tuple(step.get("available_actions", ())),
+                tuple(step.get("available_actions") or ()),
             )
         )
         if step["sent_action"] is not None:
@@ -204,7 +205,8 @@ def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
             points = max(0, step["reward"]) / 100 if row["task"].get("variation") is not None else None
             played.append(_step(step, step["sent_action"], step["done"], progress=points))
     first = said[2]["content"]
-    options, task, replay = _options("agentgym", family), row["task"], None
+    options: Mapping[str, Any] = {**_options("agentgym", family), "format": _FORMATS[how]}
+    task, replay = row["task"], None
     room, lists, listed = first.partition("\nAVAILABLE ACTIONS: ")
     if lists:
         room, _, goal = room.partition("\nYour task is to: ")
@@ -220,6 +222,9 @@ def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
         family, "", options, goal.removeprefix("Your goal: "), opening, (), tuple(steps), source, replay=replay,
         suite="agentgym",
     )  # fmt: skip
+
+
+_FORMATS = {"react": "react", "function_calling": "json", "code_as_action": "code"}
 
 
 def _options(texts: str, family: str) -> Mapping[str, Any]:
@@ -282,9 +287,9 @@ def _agentboard_reading(row: dict[str, Any], source: str) -> RecordedReading:
 
 
 def _agentgym_reading(row: dict[str, Any], source: str) -> RecordedReading | None:
-    if row["format"] != "react" or "reply" not in row:
-        return None
-    options = _options("agentgym", row["family"])
+    if "reply" not in row or "not_a_string" in row:
+        return None  # a step written in a format; Python that makes no text
+    options = {**_options("agentgym", row["family"]), "format": _FORMATS[row["format"]]}
     return RecordedReading(row["family"], options, row["reply"], row.get("action"), source)
 
 
@@ -316,7 +321,7 @@ def read_recording(protocol: str, folder: Path) -> Recording:
                     f"{source} is no transcript of {protocol} ({type(error).__name__}: {error})"
                 ) from None
             if not known:
-                what = str(row.get("format") or row["settings"]["action_format"])
+                what = "not a reply" if "to_format_of" in row else "Python that makes no text"
                 left_out[what] = left_out.get(what, 0) + 1
     return Recording(tuple(games), tuple(readings), left_out)
 

@@ -3,7 +3,6 @@ without a model; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +14,7 @@ from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import FormatError
 
-CHECKS = ("messages", "action", "validity", "reading")
+CHECKS = ("messages", "action", "validity", "correction", "reading")
 
 
 @dataclass(frozen=True)
@@ -83,6 +82,8 @@ def follow(game: RecordedGame, agent_name: str, prompt: PromptFile, result: Prot
         if step.valid is not None:
             valid = FormatError.PROTOCOL_INVALID not in parsed.errors
             result.add(game.source, number, "validity", step.valid, valid)
+        if parsed.action is None and number < len(game.steps):
+            result.add(game.source, number, "correction", step.observation, agent.correction(parsed))
         agent.observe(step.observation, step.valid_actions if agent.wants_valid_actions else None)
 
 
@@ -99,16 +100,12 @@ def _fitting(agent: Guarded, most_words: int | None) -> Request:
             return request
 
 
-def read_replies(
-    readings: Iterable[RecordedReading], agent_name: str, prompt: PromptFile, result: ProtocolResult
-) -> None:
-    """What is made of single replies."""
-    for reading in readings:
-        agent = Guarded(agent_named(agent_name, reading.options).make())
-        agent.start(
-            EpisodeStart(
-                reading.source, reading.family, "", "goal", "observation", 9, prompt, ActionSurface({}), ()
-            )
-        )
-        parsed = agent.read(Said(reading.reply))
-        result.add(reading.source, 0, "reading", reading.action, None if parsed is None else parsed.action)
+def read_reply(reading: RecordedReading, agent_name: str, prompt: PromptFile, result: ProtocolResult) -> None:
+    """What is made of a single reply."""
+    agent = Guarded(agent_named(agent_name, reading.options).make())
+    surface = ActionSurface({})
+    agent.start(
+        EpisodeStart(reading.source, reading.family, "", "goal", "observation", 9, prompt, surface, ())
+    )
+    parsed = agent.read(Said(reading.reply))
+    result.add(reading.source, 0, "reading", reading.action, None if parsed is None else parsed.action)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,8 +25,8 @@ SOURCES = {
 }
 COUNTS = {
     "agentboard": {"messages": 905, "action": 905, "reading": 250},
-    "agentgym": {"messages": 546, "action": 546, "reading": 720},
-    "tales": {"messages": 601, "action": 466},
+    "agentgym": {"messages": 690, "action": 690, "correction": 45, "reading": 1379},
+    "tales": {"messages": 601, "action": 466, "correction": 37},
     "verl-agent": {"messages": 1212, "action": 1212, "validity": 1212},
 }
 pytestmark = pytest.mark.data
@@ -40,7 +41,24 @@ def recorded(data_source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     monkeypatch.setenv("EVALHARNESS_DATA", str(tmp_path / "data"))
     for name, checkout in SOURCES.items():
         import_texts(name, folder / "sources" / checkout)
+    import_texts("agentgym", _whole(folder, tmp_path / "agentgym"))
     return folder
+
+
+def _whole(recorded: Path, target: Path) -> Path:
+    """AgentGym's checkout with the one file that the sources at hand lack, made from the texts recorded of it."""
+    shutil.copytree(recorded / "sources" / "AgentGym", target)
+    texts = json.loads((recorded / "agentgym-conversation_start.json").read_text())
+    [opening, _] = texts["alfworld"]["function_calling"]
+    before, _, behind = opening["value"].partition('{\n  "type": "function"')
+    words = before[before.index("You have") :]
+    tail = behind[behind.index("\n\nIf you want") : behind.index("present.") + len("present.\n")]
+    controller = target / "agentenv" / "agentenv" / "controller"
+    controller.mkdir()
+    (controller / "utils.py").write_text(
+        f"INVOKING_FUNCTION_PROMPT = {tail!r}\ndef format_function_call_prompt(x):\n    prompt = {words!r}\n"
+    )
+    return target
 
 
 @pytest.mark.parametrize("name", sorted(SOURCES))
@@ -50,8 +68,16 @@ def test_messages_actions_and_validity_are_those_of_the_original(name: str, reco
     assert {check: n for check, n in result.agent.compared.items() if n} == COUNTS[name]
 
 
+def test_games_whose_texts_were_not_in_the_checkout_are_left_out_and_counted(recorded: Path) -> None:
+    import_texts("agentgym", recorded / "sources" / "AgentGym")
+    result = conform_protocol("agentgym", recorded, None)
+    assert result.agent.mismatches == []
+    assert result.agent.compared["messages"] == 546
+    assert {n for what, n in result.left_out.items() if what.startswith("format ")} == {369, 298}
+
+
 WORLDS = {
-    "agentgym": {"alfworld": (10, 178), "sciworld": (9, 208)},
+    "agentgym": {"alfworld": (13, 199), "sciworld": (14, 293)},
     "tales": {"alfworld": (7, 109), "jericho": (7, 185), "sciworld": (7, 133)},
     "verl-agent": {"alfworld": (27, 1005)},
 }
