@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 from evalharness.envs.babyai.actions import NO_CHANGE, UNKNOWN, Actions, available, listing
-from evalharness.envs.babyai.levels import LEVELS
+from evalharness.envs.babyai.levels import AGENTGYM_LEVELS, LEVELS
 from evalharness.envs.babyai.mission import milestones
 from evalharness.envs.babyai.observation import COMPLETED, describe
 from evalharness.envs.babyai.oracle import Oracle
-from evalharness.envs.babyai.rules import MissionRules, PublishedRules
-from evalharness.envs.babyai.tasks import published_goal
+from evalharness.envs.babyai.rules import AgentGymRules, MissionRules, PlannedForAgentGym, PublishedRules
+from evalharness.envs.babyai.tasks import AGENTGYM, published_goal
 from evalharness.envs.babyai.world import World
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
+
+_AS_PUBLISHED = ("agentboard", AGENTGYM)
 
 
 class BabyAIEnv(TextEnv):
@@ -35,13 +38,12 @@ class BabyAIEnv(TextEnv):
         task = task_of(options)
         self._world = _world_of(task)
         self._rules = _rules_of(task, self._world)
-        self._goal = (
-            published_goal(self._world.mission) if task.suite == "agentboard" else self._world.mission
-        )
+        mission = self._world.mission
+        self._goal = published_goal(mission) if task.suite in _AS_PUBLISHED else mission
         self._task = task
         self._actions: Actions | None = None
         self._valid = self._success = self._solved = False
-        return describe(self._world.view), self._info()
+        return self._shown(describe(self._world.view)), self._info()
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         task = self.playing(self._task)
@@ -59,7 +61,7 @@ class BabyAIEnv(TextEnv):
             self._valid = False
         elif not actions.moves[sentence]:
             observation = NO_CHANGE
-            if task.suite != "agentboard":
+            if task.suite not in _AS_PUBLISHED:
                 self._valid = True  # as published, the validity of the step before stays
         else:
             self._valid = True
@@ -73,7 +75,13 @@ class BabyAIEnv(TextEnv):
             self._success = self._success or success
         no_effect = self._valid and "check" not in sentence and self._situation() == situation
         info = self._info(completed, no_effect=no_effect)
-        return observation, self._rules.progress - before, done, False, info
+        return self._shown(observation), self._rules.progress - before, done, False, info
+
+    def _shown(self, observation: str) -> str:
+        """AgentGym lists the actions at every turn."""
+        if self.playing(self._task).suite != AGENTGYM:
+            return observation
+        return f"{observation}\nAvailable actions: {json.dumps(list(self._available().moves))}"
 
     @property
     def world(self) -> World:
@@ -91,8 +99,13 @@ class BabyAIEnv(TextEnv):
 
     def oracle(self) -> list[str]:
         task = self.playing(self._task)
+        if task.payload["level"] not in LEVELS:
+            return []  # AgentGym's others: no plan is known
         world = _world_of(task)
-        return Oracle(world, _rules_of(task, world)).plan()
+        rules = _rules_of(task, world)
+        if isinstance(rules, AgentGymRules):
+            rules = PlannedForAgentGym(world, milestones(world))
+        return Oracle(world, rules).plan()
 
     def reference_plans(self) -> dict[str, list[str]]:
         """The oracle's plan and, where labels decide, the direct way to the mission."""
@@ -126,12 +139,14 @@ class BabyAIEnv(TextEnv):
 
 def _world_of(task: Task) -> World:
     level, seed = task.payload.get("level"), task.payload.get("seed")
-    if level not in LEVELS or not isinstance(seed, int):
+    if level not in AGENTGYM_LEVELS or not isinstance(seed, int):
         raise InvalidTaskError(f"{task.id} is not a BabyAI task: its payload needs a known level and a seed")
     return World(level, seed, task.payload.get("parameters"))
 
 
-def _rules_of(task: Task, world: World) -> PublishedRules | MissionRules:
+def _rules_of(task: Task, world: World) -> PublishedRules | MissionRules | AgentGymRules:
+    if task.suite == AGENTGYM:
+        return AgentGymRules(world)
     if task.suite == "agentboard":
         return PublishedRules([task.subgoals, *task.payload.get("alternative_subgoals", ())])
     wanted = milestones(world)

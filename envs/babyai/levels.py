@@ -46,6 +46,25 @@ LEVELS: tuple[str, ...] = (
     "KeyCorridorS6R3",
 )
 """AgentBoard's 28 levels in its order; each is registered as `BabyAI-<name>-v0`."""
+AGENTGYM_LEVELS: tuple[str, ...] = (
+    *LEVELS[:21],
+    "PutNextLocalS6N4",
+    "PutNextS7N4Carrying",
+    *LEVELS[21:23],
+    "KeyInBox",
+    *LEVELS[23:26],
+    "ActionObjDoor",
+    *LEVELS[26:],
+    "OneRoomS20",
+    "MoveTwoAcrossS8N9",
+    "SynthS5R2",
+    "SynthLoc",
+    "SynthSeq",
+    "MiniBossLevel",
+    "BossLevel",
+    "BossLevelNoUnlock",
+)
+"""AgentGym's 40 in its order (agentenv-babyai at commit 3ef9235)."""
 SEEDS = (1234, 1235, 1236, 1237)
 """Seeds of the published tasks, the same four for every level."""
 
@@ -80,7 +99,7 @@ def _constructors() -> dict[str, tuple[Any, dict[str, Any]]]:
     if "BabyAI-GoToObj-v0" not in gymnasium.registry:
         minigrid.register_minigrid_envs()  # gymnasium >= 1.0 no longer finds minigrid 2.3's levels by itself
     found = {}
-    for name in LEVELS:
+    for name in AGENTGYM_LEVELS:
         spec = gymnasium.spec(f"BabyAI-{name}-v0")
         found[name] = (load_env_creator(str(spec.entry_point)), dict(spec.kwargs))
     return found

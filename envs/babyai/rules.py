@@ -82,3 +82,43 @@ class MissionRules:
     def judge(self, outcome: Outcome, observation: str) -> StepResult:
         completed = self.milestones.update(accomplished=outcome.succeeded)
         return StepResult(completed, outcome.succeeded or outcome.failed, outcome.succeeded)
+
+
+class AgentGymRules:
+    """AgentGym's rules: minigrid's reward, and no end where that is 0.5 or less. A mission accomplished is a success
+    here; there a success asks for a reward of 1, which no mission pays."""
+
+    remaining: tuple[int, ...] = ()
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.progress = 0.0
+
+    def restore(self, remaining: Iterable[int]) -> None:
+        """There is nothing to go back to."""
+
+    def perform(self, world: World, moves: Moves) -> Outcome:
+        """Moves go on after the mission's end."""
+        return world.perform(moves)
+
+    def announces_completion(self, outcome: Outcome) -> bool:
+        """Any end at the last move counts as completion in the text, even a failure."""
+        return outcome.ended
+
+    def judge(self, outcome: Outcome, observation: str) -> StepResult:
+        success = outcome.ended and outcome.succeeded  # its reward is that of the last move
+        if success:
+            self.progress = 1.0
+        return StepResult((), success and self.world.reward > 0.5, success)
+
+
+class PlannedForAgentGym(MissionRules):
+    """To find a plan whose last move accomplishes the mission."""
+
+    def perform(self, world: World, moves: Moves) -> Outcome:
+        return world.perform(moves)
+
+    def judge(self, outcome: Outcome, observation: str) -> StepResult:
+        completed = self.milestones.update(accomplished=outcome.succeeded and outcome.ended)
+        success = outcome.ended and outcome.succeeded
+        return StepResult(completed, success or outcome.failed, success)

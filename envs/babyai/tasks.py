@@ -7,14 +7,19 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.reading import read_text
-from evalharness.envs.babyai.levels import FAMILY, LEVELS, SEEDS
+from evalharness.envs.babyai.levels import AGENTGYM_LEVELS, FAMILY, LEVELS, SEEDS
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
+
+AGENTGYM = "agentgym"
+"""AgentGym's tasks (agentenv-babyai at commit 3ef9235): of suite seed N those of its numbers 40 N to 40 N + 39."""
 
 
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    """All tasks of a suite in order; `seed` matters to `open` alone, `data` to `agentboard`."""
+    """All tasks of a suite in order; `seed` matters to `open` and `agentgym`, `data` to `agentboard`."""
     if suite == "agentboard":
         return _published(data)
+    if suite == AGENTGYM:
+        return [_of_agentgym(index, level, seed) for index, level in enumerate(AGENTGYM_LEVELS)]
     from evalharness.envs.babyai.open_suite import open_tasks  # with the generator
 
     return open_tasks(seed)
@@ -27,6 +32,21 @@ def _label_file(data: Path | None) -> Path:
     if not path.is_file():
         raise MissingDataError(f"BabyAI labels are not at {path}")
     return path
+
+
+def _of_agentgym(index: int, level: str, seed: int) -> Task:
+    return Task(
+        id=f"{FAMILY}/{AGENTGYM}/{index:03d}",
+        family=FAMILY,
+        suite=AGENTGYM,
+        index=index,
+        goal="",  # the mission, known when the level is made
+        difficulty="hard",
+        kind=level,
+        labels="simulator",
+        subgoals=(),
+        payload={"level": level, "seed": seed},
+    )
 
 
 def published_goal(mission: str) -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalharness.envs import specs
+from evalharness.envs.babyai.levels import LEVELS
 from evalharness.envs.sciworld.simulator import Simulator
 from evalharness.envs.sciworld.unwrapped import VARIATIONS, unwrapped_tasks
 from evalharness.suites.selection import family_tasks
@@ -70,3 +72,22 @@ def test_alfworld_is_textworlds_own(published_data: Path) -> None:
     for action in env.oracle():
         *_, ended, _, info = env.step(action)
     assert (ended, info["progress"], info["success"]) == (True, 1.0, True)
+
+
+def test_agentgyms_babyai_lists_its_actions_and_ends_with_more_than_half_a_reward() -> None:
+    """Of each level that a plan is known for: the plan succeeds, and ends the game where that took few enough moves."""
+    spec, ends = specs()["babyai"], 0
+    env = spec.make(None)
+    for task in family_tasks(spec, "agentgym", None, 3):
+        observation, _ = env.reset(options={"task": task})
+        assert observation.endswith(', "check available actions"]')
+        plan = env.oracle()
+        assert not plan or task.kind in LEVELS
+        ended, info = False, dict[str, Any]()
+        for action in plan:
+            observation, _, ended, _, info = env.step(action)
+        if plan:
+            assert (info["progress"], info["success"]) == (1.0, True)
+            assert "\n The task is completed.\nAvailable actions: [" in observation
+            ends += ended
+    assert ends >= len(LEVELS) - 1

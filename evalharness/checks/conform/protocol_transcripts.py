@@ -218,9 +218,12 @@ def _agentgym(row: dict[str, Any], source: str) -> RecordedGame | None:
     goal, _, opening = first.partition("\n")
     if "variation" in task:
         replay = _replay(row, source, opening, played, success=row["success"], index=task["data_idx"])
+    elif "level" in task:
+        # Its success asks for a reward of 1, which no mission pays; ours for any.
+        replay = _replay(row, source, opening, played, success=row["reward"] > 0, index=task["data_idx"] % 40)
     return RecordedGame(
         family, "", options, goal.removeprefix("Your goal: "), opening, (), tuple(steps), source, replay=replay,
-        suite="agentgym",
+        suite="agentgym", seed=task.get("seed", 0),
     )  # fmt: skip
 
 

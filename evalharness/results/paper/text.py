@@ -156,7 +156,7 @@ def print_filled(console: Console, filled: Filled) -> None:
         print_table(console, table)
         console.print()
     for text in filled.missing:
-        console.print(_line(f"missing: {text}", "yellow"))
+        console.print(_line(f"missing: {text}", "yellow"), soft_wrap=True)
 
 
 def text_of(show: Callable[[Console], None], width: int = 80) -> str:

@@ -77,7 +77,7 @@ def test_games_whose_texts_were_not_in_the_checkout_are_left_out_and_counted(rec
 
 
 WORLDS = {
-    "agentgym": {"alfworld": (13, 199), "sciworld": (14, 293)},
+    "agentgym": {"alfworld": (13, 199), "babyai": (10, 153), "sciworld": (14, 293)},
     "tales": {"alfworld": (7, 109), "jericho": (7, 185), "sciworld": (7, 133)},
     "verl-agent": {"alfworld": (27, 1005)},
 }
