@@ -178,12 +178,13 @@ def _play(
 
 
 def show_exhibit(folder: Path, json: str | None = None) -> None:
-    """Of a study's folder: the exhibit that its file names, else table 1. Raises UserError."""
+    """Of a study's folder: the exhibit that its file names, else table 1. Raises UserError for a damaged file."""
     from evalharness.cli import make_parser
     from evalharness.training.study.file import read_study_file
     from evalharness.training.study.folder import FILE
 
-    name = read_study_file(folder / FILE, _known()).exhibit or "table1"
+    file = folder / FILE
+    name = (read_study_file(file, _known()).exhibit if file.exists() else None) or "table1"
     args = make_parser().parse_args(["paper", name, str(folder), *(["--json", json] if json else [])])
     args.run(args)
 

@@ -29,6 +29,9 @@ class SelectionConfig(Part):
     """only the first N tasks of each family: smoke test; not representative (--sample draws)"""
     sample: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
     """N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks (--samples: attempts at each)"""
+    subset: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
+    """N tasks that stand for the whole held-out score, chosen by family and difficulty, the same for every model (80
+    of 282: about 2 points of error)"""
     samples: int = Field(default=1, ge=1)
     """attempts at each task"""
 

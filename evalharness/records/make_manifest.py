@@ -56,6 +56,7 @@ def make_manifest(
     prompts: Mapping[str, str],
     model: Mapping[str, Any],
     data: Path | None = None,
+    subset: Mapping[str, int] | None = None,
 ) -> Manifest:
     """`identity` is what must be equal for a run to be continued; `sessions` tells of each time it was."""
     by_family: dict[str, list[Task]] = {}
@@ -91,6 +92,7 @@ def make_manifest(
             "labels": {
                 family: ",".join(sorted({t.labels for t in listed})) for family, listed in by_family.items()
             },
+            **({"subset": dict(subset)} if subset else {}),
             **_of_some_families(config, {family: specs[family] for family in by_family}, data),
             "sessions": [
                 {

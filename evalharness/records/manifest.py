@@ -68,6 +68,8 @@ class RunOptions(Stored):
     """Only so many tasks of each family, the first."""
     sample: int | None = None
     """Only so many tasks of each family, drawn with the suite's seed."""
+    subset: int | None = None
+    """Only so many tasks, which stand for the whole held-out score."""
 
     @property
     def agent_name(self) -> str:
@@ -224,6 +226,8 @@ class Manifest(Stored):
     """Of families that call their scores by names of their own."""
     draw: dict[str, Draw] = Field(default={})
     """Of families whose tasks were drawn."""
+    subset: Counts = Field(default={})
+    """Of `--subset`: task id -> how many tasks of its family it stands for, family by family, easy ones first."""
     provenance: dict[str, dict[str, Any]] = Field(default={})
     """Family -> facts about the data that its tasks were made of."""
     model_text: bool = True

@@ -93,6 +93,23 @@ class HeldOut(Scores):
     """The held-out score: families weighted by their number of tasks."""
 
 
+class Estimate(Stored):
+    """A score over tasks that stand for others."""
+
+    n: Count
+    """Tasks played."""
+    stands_for: Count
+    """Tasks that they stand for."""
+    success_rate: Rate
+    """Estimated share of episodes that solve their task."""
+    success_rate_ci95: Interval
+    """95 % interval for the rate over all of them."""
+    progress_rate: Rate
+    """Estimated mean progress."""
+    progress_rate_ci95: Interval
+    """As of the success rate."""
+
+
 class FamilyScore(Scores):
     """Unweighted means over the episodes of a family. All but `n` and `episodes` is not there before the first one."""
 
@@ -320,6 +337,11 @@ class RunScores(Stored):
     """Each family that the run plays."""
     held_out: HeldOut | None
     """None unless every held-out task was played."""
+    held_out_estimate: Estimate | None = None
+    """With `--subset`: of the whole held-out score, once every task of the subset was played."""
+    pooled: Scores | None = None
+    """Where the held-out score is withheld: over all tasks of the run, each once; families are strata. Not there before
+    every episode was played, and of one family."""
     held_out_withheld: str | None
     """Why there is no held-out score."""
     turns: Count
@@ -334,6 +356,8 @@ class RunScores(Stored):
     """`--sample`: only so many tasks of each family, drawn with `sample_seed`."""
     sample_seed: int | None = None
     """Of `sample`."""
+    subset: int | None = None
+    """`--subset`: only so many tasks, which stand for the whole held-out score."""
     tells_stop: bool | None = None
     """Whether every server said which stop sequence had ended a reply."""
     trimmed_episodes: Count

@@ -10,10 +10,10 @@ from typing import Any
 
 from evalharness import stats
 from evalharness.base.errors import UserError
-from evalharness.records.summary import HeldOut
+from evalharness.records.summary import Estimate, HeldOut
 from evalharness.results.comparison import require_comparable
 from evalharness.results.difference import Difference, adjusted, difference_of
-from evalharness.results.score import HELD_OUT, MEASURES, group_by_family, held_out_score
+from evalharness.results.score import HELD_OUT, MEASURES, group_by_family, held_out_estimate, held_out_score
 from evalharness.results.scored_run import ScoredRun, TaskScore
 
 SCHEMA = 1
@@ -128,7 +128,7 @@ def training_of(
         axis=axis,
         suite=first.suite,
         max_turns=first.max_turns,
-        titles={**first.titles, HELD_OUT: "held-out", ALL: "all tasks"},
+        titles={**first.titles, HELD_OUT: "held-out", ALL: _title_of_all(list(scored.values()))},
         score=score,
         by=by,
         points=tuple(_with_tests(point, tested) for point in points),
@@ -137,6 +137,16 @@ def training_of(
         chance=chance,
         notes=tuple(_notes(points, scored, choosing)),
     )
+
+
+def _title_of_all(runs: Sequence[ScoredRun]) -> str:
+    estimates = all(_estimate(run) is not None for run in runs)
+    return "held-out, estimated" if estimates else "all tasks"
+
+
+def _estimate(run: ScoredRun) -> Estimate | None:
+    samples = int(run.config["samples"])
+    return held_out_estimate(group_by_family(run.scores), run.manifest.subset, samples)
 
 
 def _by_family(tasks: Sequence[TaskScore]) -> dict[str, list[TaskScore]]:
@@ -171,6 +181,9 @@ def _point(name: str, x: float, run: ScoredRun, score: str) -> Point:
                 if len(values) == 1
                 else stats.stratified_score(values)
             )
+    if score == ALL and (estimate := _estimate(run)) is not None:
+        rates[ALL] = {measure: getattr(estimate, f"{measure}_rate") for measure in MEASURES}
+        intervals[ALL] = {measure: getattr(estimate, f"{measure}_rate_ci95") for measure in MEASURES}
     return Point(
         name=name,
         x=x,

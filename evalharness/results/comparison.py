@@ -10,7 +10,7 @@ from evalharness.base.errors import UserError
 from evalharness.results.difference import SAME, SIGNIFICANT, Difference, Pair, adjusted, difference_of
 from evalharness.results.html.table import html_table, percent
 from evalharness.results.run_labels import labels_of, letter
-from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.score import HELD_OUT, MEASURES, POOLED
 from evalharness.results.scored_run import ScoredRun, require_same, require_same_turns
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         """A row for each difference."""
-        titles = {**self.baseline.titles, **self.run.titles, HELD_OUT: "held-out"}
+        titles = {**self.baseline.titles, **self.run.titles, HELD_OUT: "held-out", POOLED: "pooled"}
         rows = []
         for d in self.differences:
             low, high = d.ci95
@@ -185,6 +185,9 @@ def _compare(baseline: ScoredRun, run: ScoredRun, letters: tuple[str, str]) -> C
     held_out = _held_out_pairs(pairs, run.manifest.held_out, samples)
     if held_out:
         differences += [difference_of(HELD_OUT, measure, held_out) for measure in MEASURES]
+    elif len(pairs) > 1:
+        together = [pairs[family] for family in sorted(pairs)]
+        differences += [difference_of(POOLED, measure, together) for measure in MEASURES]
     differences.sort(key=lambda d: MEASURES.index(d.measure))
     all_pairs = [pair for listed in pairs.values() for pair in listed]
     return Comparison(

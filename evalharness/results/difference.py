@@ -22,7 +22,7 @@ class Difference:
     """One measure of one family (or of the held-out score), baseline against run. Fractions 0..1, -1..1."""
 
     family: str
-    """A family, or `held_out`."""
+    """A family; `held_out`; `pooled`: every task of several families once, where there is no held-out score."""
     measure: str
     """`success` or `progress`."""
     n: int

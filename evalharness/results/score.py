@@ -13,10 +13,12 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from evalharness import stats
-from evalharness.records.summary import FamilyScore, Figure, HeldOut, Rates, Variance
+from evalharness.records.summary import Estimate, FamilyScore, Figure, HeldOut, Rates, Scores, Variance
 from evalharness.results.completeness import Played, played
 
 MEASURES = ("success", "progress")
+POOLED = "pooled"
+"""The row of all tasks that were played, where there is no held-out score."""
 HELD_OUT = "held_out"
 """The column of the held-out score beside those of families."""
 
@@ -240,6 +242,46 @@ def held_out_score(
         score[f"{rate}_ci95"] = stats.stratified_score(values)
         score |= _beside([by_family[f] for f in families], measure, score[f"{rate}_ci95"])
     return HeldOut(**score), None
+
+
+def held_out_estimate(
+    by_family: Mapping[str, Sequence[Scored]], subset: Mapping[str, int], samples: int = 1
+) -> Estimate | None:
+    """Of the whole held-out score, from every attempt at every task of `subset` (task id -> how many it stands for,
+    family by family in the order of difficulty); None before all are there."""
+    attempts: dict[str, list[Scored]] = {}
+    for episodes in by_family.values():
+        for episode in episodes:
+            attempts.setdefault(episode.task_id, []).append(episode)
+    if not subset or any(len(attempts.get(task_id, ())) < samples for task_id in subset):
+        return None
+    of, found = sum(subset.values()), dict[str, Any]()
+    for measure in MEASURES:
+        families: dict[str, list[float]] = {}
+        total = 0.0
+        for task_id, stands_for in subset.items():
+            value = _mean([float(getattr(episode, measure)) for episode in attempts[task_id]])
+            families.setdefault(task_id.partition("/")[0], []).append(value)
+            total += stands_for * value
+        rate = total / of
+        low, high = stats.subset_interval(list(families.values()), of)
+        found[f"{measure}_rate"] = rate
+        found[f"{measure}_rate_ci95"] = (min(low, rate), max(high, rate))
+    return Estimate(n=len(subset), stands_for=of, **found)
+
+
+def pooled_score(by_family: Mapping[str, Sequence[Scored]]) -> Scores:
+    """Over all tasks of several families, each once."""
+    strata = list(by_family.values())
+    found: dict[str, Any] = {}
+    for measure in MEASURES:
+        values = [_task_means(episodes, measure) for episodes in strata]
+        ci95 = stats.stratified_score(values)
+        rate = _mean([value for listed in values for value in listed])
+        found |= {f"{measure}_rate": rate, f"{measure}_rate_ci95": ci95}
+        found |= _beside(strata, measure, ci95)
+    kinds = sum(len(set(_task_kinds(episodes))) for episodes in strata)
+    return Scores(n=sum(len(_task_kinds(episodes)) for episodes in strata), kinds=kinds, **found)
 
 
 def _share(part: Played) -> str:

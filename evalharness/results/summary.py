@@ -21,7 +21,14 @@ from evalharness.records.outside import Outside
 from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
 from evalharness.records.summary import SCHEMA, FamilyRow, OutsideAgent, Summary, Timing, TokenCounts
 from evalharness.results.protocol_number import protocol_number
-from evalharness.results.score import EpisodeScore, family_score, group_by_family, held_out_score
+from evalharness.results.score import (
+    EpisodeScore,
+    family_score,
+    group_by_family,
+    held_out_estimate,
+    held_out_score,
+    pooled_score,
+)
 from evalharness.results.task_range import TaskRange, family_range, load_ranges
 
 NOT_TIMED = Timing()
@@ -103,6 +110,9 @@ def summary_of(
         for family in manifest.counts
     }
     held_out, withheld = held_out_score(groups, manifest.held_out, config.samples)
+    own_names = manifest.scores.keys()
+    usual = {family: listed for family, listed in groups.items() if family not in own_names}
+    whole = all(families[f].episodes == families[f].episodes_selected for f in families if f not in own_names)
     some: dict[str, Any] = {
         "turn_limits": limits if len(set(limits.values())) > 1 else None,
         "scores": manifest.scores,
@@ -111,11 +121,15 @@ def summary_of(
         "agent": None if config.agent_said == "react" else config.agent_said,
         "protocol": config.protocol_said,
         "protocol_number": config.protocol and protocol_number(config.protocol, scores),
+        "held_out_estimate": held_out_estimate(groups, manifest.subset, config.samples),
+        "pooled": pooled_score(usual) if whole and held_out is None and len(usual) > 1 else None,
         "cost": timing.prices and cost_of(groups, timing.prices, timing.unfinished_tokens or Tokens()),
     }
     drawn: dict[str, Any] = (
         {"sample": config.sample, "sample_seed": config.suite_seed} if config.sample else {}
     )
+    if config.subset:
+        drawn["subset"] = config.subset
     return Summary(
         schema=SCHEMA,
         run=str(folder),

@@ -38,7 +38,7 @@ from evalharness.results.kept_summary import keep_summary
 from evalharness.results.summary import earlier_timing, write_summary
 from evalharness.results.tables import write_parquet
 from evalharness.results.token_table import write_token_table
-from evalharness.suites.selection import select
+from evalharness.runs.selected import selected_tasks
 
 _LOG = logging.getLogger("evalharness")
 Watch = Callable[[Progress], AbstractContextManager[None]]
@@ -59,6 +59,8 @@ class Chosen:
     prompts: Mapping[str, PromptFile]
     """Of the families that are played, sorted by name."""
     surfaces: Mapping[str, PlayedSurface]
+    subset: Mapping[str, int]
+    """Of `--subset`: task id -> how many tasks it stands for."""
 
 
 def choose(config: RunConfig, data: Path | None) -> Chosen:
@@ -67,22 +69,13 @@ def choose(config: RunConfig, data: Path | None) -> Chosen:
     for family in config.place.workers:
         if family not in specs:
             raise UserError(f"--workers: unknown family {family!r}{nearest(family, sorted(specs))}")
-    tasks = select(
-        specs,
-        config.selection.tasks,
-        config.selection.suite,
-        data=data,
-        suite_seed=config.selection.suite_seed,
-        limit=config.selection.limit,
-        sample=config.selection.sample,
-        questions=config.selection.questions,
-    )
+    tasks, stands_for = selected_tasks(specs, config.selection, data)
     families = sorted({task.family for task in tasks})
     prompts = load_prompts([specs[family] for family in families], config.agent.prompts, config.adaptation)
     for family, prompt in prompts.items():
         if line := prompt.fewer_examples({task.kind for task in tasks if task.family == family}):
             _LOG.info(line)
-    return Chosen(specs, tasks, prompts, surfaces(specs, families, config.agent.perturb))
+    return Chosen(specs, tasks, prompts, surfaces(specs, families, config.agent.perturb), stands_for)
 
 
 @dataclass(frozen=True)
@@ -150,6 +143,7 @@ def evaluate(
                 {f: prompt.sha256 for f, prompt in prompts.items()},
                 prepared.identity,
                 data,
+                chosen.subset,
             )
             store.resume(manifest.to_json())
             if (folder / MANIFEST).exists():

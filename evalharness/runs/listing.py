@@ -18,7 +18,8 @@ from evalharness.runs.folders import below
 from evalharness.runs.study import read_study
 
 State = Literal["complete", "running", "part", "damaged"]
-HELD_OUT = "held_out"
+HELD_OUT, ESTIMATED, POOLED = "held_out", "held_out_estimate", "pooled"
+"""The whole score of a run: one of these at most."""
 _MEASURES = ("success", "progress")
 _WORST: tuple[State, ...] = ("running", "damaged", "part")
 
@@ -44,7 +45,7 @@ class Listed:
     part: bool = False
     """It is of a part of its families alone (`--limit`, `--sample`, ranges of tasks)."""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """Family, or `held_out` -> `success`, `progress`, fractions 0..1."""
+    """Family, `held_out`, `held_out_estimate` or `pooled` -> `success`, `progress`, fractions 0..1."""
     labels: Mapping[str, str] = field(default_factory=dict)
     study: str | None = None
     """Which kind of study."""
@@ -53,11 +54,15 @@ class Listed:
     """It is damaged."""
 
     def headline(self, measure: str) -> float | None:
-        """The held-out score; else that of its only family; None where there is neither."""
-        found = self.scores.get(HELD_OUT) or (
-            self.scores[self.families[0]] if len(self.scores) == 1 else None
-        )
+        """The held-out score, else what is estimated of it, else that of all tasks together or of its only family; None
+        where there is none of them."""
+        found = self.scores.get(self.headline_of or (self.families[0] if len(self.scores) == 1 else ""))
         return None if found is None else found[measure]
+
+    @property
+    def headline_of(self) -> str | None:
+        """`held_out`, `held_out_estimate` or `pooled`; None where the headline is a family's, or there is none."""
+        return next((name for name in (HELD_OUT, ESTIMATED, POOLED) if name in self.scores), None)
 
     def to_json(self) -> dict[str, Any]:
         data = asdict(self) | {"folder": str(self.folder), "runs": [run.to_json() for run in self.runs]}
@@ -137,13 +142,15 @@ def _scores(folder: Path, done: int) -> dict[str, dict[str, float]]:
 def _of_summary(summary: Summary) -> tuple[int, dict[str, dict[str, float]]]:
     """(its episodes, scores)."""
     groups: dict[str, Scores] = {**summary.families}
-    if summary.held_out:
-        groups[HELD_OUT] = summary.held_out
+    total = summary.held_out or summary.held_out_estimate or summary.pooled
     scores = {
         group: {measure: float(getattr(found, f"{measure}_rate") or 0) for measure in _MEASURES}
         for group, found in groups.items()
         if found.n
     }
+    if total is not None:
+        name = HELD_OUT if summary.held_out else ESTIMATED if summary.held_out_estimate else POOLED
+        scores[name] = {measure: float(getattr(total, f"{measure}_rate") or 0) for measure in _MEASURES}
     return sum(found.episodes for found in summary.families.values()), scores
 
 

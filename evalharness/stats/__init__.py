@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
     from evalharness.stats.repeats import Components, attempts_test, standard_error, variance_components
     from evalharness.stats.score_interval import rate_interval, score_mean, stratified_score, success_interval
+    from evalharness.stats.subset import subset_interval
 
 __all__ = [
     "RESAMPLES",
@@ -63,6 +64,7 @@ __all__ = [
     "score_mean_by_kind",
     "standard_error",
     "stratified_score",
+    "subset_interval",
     "success_interval",
     "variance_components",
     "wilson",
@@ -71,6 +73,7 @@ __all__ = [
 _MODULES = (
     "intervals",
     "score_interval",
+    "subset",
     "best_of_k",
     "paired",
     "melded",

@@ -19,14 +19,15 @@ from evalharness.records.episode import Episode
 from evalharness.records.identity import digest
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.manifest import Manifest
-from evalharness.suites.selection import Load, select
+from evalharness.runs.selected import selected_tasks
+from evalharness.suites.selection import Load
 
 _OF_TASKS = (
-    *("tasks", "suite", "suite_seed", "questions", "limit", "sample", "samples"),
+    *("tasks", "suite", "suite_seed", "questions", "limit", "sample", "subset", "samples"),
     *("max_turns", "perturb"),
 )
 """Options that say what is played; who played it is of no account here."""
-_RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw")
+_RECOMPUTED = ("counts", "expected", "held_out", "titles", "labels", "scores", "draw", "subset")
 _OF_THE_TASK = ("family", "suite", "kind", "difficulty", "labels", "subgoals")
 
 
@@ -64,12 +65,8 @@ def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | Non
         raise UserError(f"its configuration is none of a run ({where}: {first['msg']})") from None
     if absent := sorted(manifest.counts.keys() - specs.keys()):
         raise UserError(f"it plays {', '.join(absent)}, which is not installed here")
-    chosen = select(
-        specs, config.selection.tasks, config.selection.suite, data=data,
-        suite_seed=config.selection.suite_seed, limit=config.selection.limit,
-        questions=config.selection.questions, sample=config.selection.sample, load=load,
-    )  # fmt: skip
-    again = make_manifest(config, chosen, specs, identity.prompts_sha256, identity.model)
+    chosen, subset = selected_tasks(specs, config.selection, data, load)
+    again = make_manifest(config, chosen, specs, identity.prompts_sha256, identity.model, subset=subset)
     recorded, found = manifest.to_json(), again.to_json()
     for key in _RECOMPUTED:
         findings += _differences(

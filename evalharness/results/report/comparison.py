@@ -14,7 +14,9 @@ from evalharness.base.text import printable
 from evalharness.results.comparison import Comparison
 from evalharness.results.difference import SIGNIFICANT, Difference
 from evalharness.results.run_labels import labels_of
-from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.score import HELD_OUT, MEASURES, POOLED
+
+POOLED_SAID = "pooled: every task of these families once, families as strata; not the held-out score. "
 
 
 def p_value(p: float) -> str:
@@ -27,7 +29,7 @@ def _points(value: float) -> str:
 
 
 def _title(d: Difference, titles: Mapping[str, str]) -> str:
-    return "held-out" if d.family == HELD_OUT else titles.get(d.family, d.family)
+    return {HELD_OUT: "held-out", POOLED: "pooled"}.get(d.family) or titles.get(d.family, d.family)
 
 
 def _row(d: Difference, titles: Mapping[str, str]) -> list[str]:
@@ -141,6 +143,7 @@ def print_method(console: Console, comparisons: Sequence[Comparison]) -> None:
             f"p: {method(every)}; the interval excludes 0 where p is below 0.05. "
             f"Holm: adjusted over the {len(every)} tests shown{bold}. "
             "MDD: the smallest true difference that this test finds with 80 % power at 5 %. "
+            f"{POOLED_SAID if any(d.family == POOLED for d in every) else ''}"
             f"w/t/l: tasks won, tied, lost by {' or '.join(letters) if len(letters) < 3 else 'the later run'}."
         ),
         style="dim",

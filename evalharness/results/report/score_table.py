@@ -13,7 +13,7 @@ from evalharness.base.terminal import plain_table
 from evalharness.results.completeness import Played
 
 if TYPE_CHECKING:
-    from evalharness.records.summary import FamilyRow, HeldOut, Summary
+    from evalharness.records.summary import Estimate, FamilyRow, Scores, Summary
 
 WIDE = 150
 """Columns of a terminal that has room for grounding, ceilings, and intervals with decimals."""
@@ -57,8 +57,7 @@ class ScoreTable:
         usual = {family: entry for family, entry in families.items() if family not in apart}
         if usual:
             table = self._table(("success", "progress"), usual, wide)
-            if self.summary.held_out:
-                self._add_held_out(table, self.summary.held_out, wide)
+            self._add_totals(table, wide)
             yield table
         for family, entry in families.items():
             if family in apart:
@@ -100,7 +99,19 @@ class ScoreTable:
             : None if wide else -1
         ]
 
-    def _add_held_out(self, table: Table, score: HeldOut, wide: bool) -> None:
+    def _add_totals(self, table: Table, wide: bool) -> None:
+        """The held-out score; without it what is estimated of it, or all tasks together."""
+        summary = self.summary
+        if (score := summary.held_out) is not None:
+            self._add_total(table, "held-out", str(score.n), score, wide)
+        elif (estimate := summary.held_out_estimate) is not None:
+            self._add_total(
+                table, "held-out, estimated", f"{estimate.n}/{estimate.stands_for}", estimate, wide
+            )
+        elif (pooled := summary.pooled) is not None:
+            self._add_total(table, "pooled", str(pooled.n), pooled, wide)
+
+    def _add_total(self, table: Table, name: str, tasks: str, score: Scores | Estimate, wide: bool) -> None:
         table.add_section()
         rate = percent if wide else _brief
         blank = [""] * ((3 if wide else 2) if self._has_floor else 0)
@@ -109,7 +120,7 @@ class ScoreTable:
             for name in _RATES
             for cell in (rate(getattr(score, name), getattr(score, f"{name}_ci95")), *blank)
         ]
-        table.add_row(Text("held-out", style="bold"), str(score.n), *cells)
+        table.add_row(Text(name, style="bold"), tasks, *cells)
 
     @property
     def _has_floor(self) -> bool:
@@ -123,6 +134,10 @@ def has_floor(summary: Summary) -> bool:
 def legend(summary: Summary, *, wide: bool = False) -> list[str]:
     """What stands beside the rates."""
     parts = [] if wide else ["[ ]: 95 % interval"]
+    if summary.held_out is None and summary.held_out_estimate is not None:
+        parts.append("estimated: from tasks that stand for the others; its interval holds their error")
+    elif summary.held_out is None and summary.pooled is not None:
+        parts.append("pooled: every task of the run once; not the held-out score")
     if has_floor(summary):
         parts.append("floor: random valid action (it sees the list, your model does not)")
         name = "corrected" if wide else "corr."

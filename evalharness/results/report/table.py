@@ -34,6 +34,10 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         found.append(
             f"--sample {sample}: tasks of each family drawn with seed {summary.sample_seed}, spread over kinds"
         )
+    if subset := summary.subset:
+        found.append(
+            f"--subset {subset}: tasks that stand for the whole held-out score, by family and difficulty"
+        )
     for family, draw in sorted((summary.draw or {}).items()):
         found.append(
             f"{titles.get(family, family)}: {draw.tasks} tasks drawn from the suite with seed {draw.seed}"
@@ -59,7 +63,7 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         )
     if ours := [titles.get(f, f) for f, who in summary.labels.items() if "ours" in who.split(",")]:
         found.append(f"labels: ours for {', '.join(ours)}")
-    if not summary.held_out and len(summary.families) > 1:
+    if not summary.held_out and not summary.held_out_estimate and len(summary.families) > 1:
         found.append(f"held-out score withheld: {summary.held_out_withheld}")
     return found
 

@@ -1,0 +1,160 @@
+"""A few tasks that stand for the held-out score: which, and what is estimated from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evalharness import stats
+from evalharness.base.errors import UserError
+from evalharness.cli import main
+from evalharness.envs.base import Task
+from evalharness.results.difficulty import difficulty_of
+from evalharness.suites.subset import subset_of
+
+
+def task(family: str, number: int) -> Task:
+    return Task(
+        id=f"{family}/open/{number:03d}", family=family, suite="open", index=number, goal="", difficulty="hard",
+        kind=f"k{number % 3}", subgoals=(), payload={},
+    )  # fmt: skip
+
+
+FAMILIES = {
+    family: [task(family, n) for n in range(size)]
+    for family, size in {"babyai": 112, "jericho": 20, "pddl": 60, "sciworld": 90}.items()
+}
+
+
+@pytest.mark.parametrize("count", [12, 13, 60, 80, 120, 200, 281])
+def test_every_task_is_stood_for_once_and_families_get_their_share(count: int) -> None:
+    found = subset_of(FAMILIES, count, lambda task: task.index % 7)
+    assert len(found) == count
+    for family, tasks in FAMILIES.items():
+        own = {task_id: n for task_id, n in found.items() if task_id.startswith(family)}
+        assert sum(own.values()) == len(tasks)
+        assert max(own.values()) - min(own.values()) <= 1
+        assert len(own) >= 3
+        if count >= 60:
+            assert abs(len(own) - count * len(tasks) / 282) < 1
+
+
+def test_the_middle_of_each_stretch_of_difficulty_is_taken() -> None:
+    tasks = {"a": [task("a", n) for n in range(12)]}
+    assert subset_of(tasks, 4, lambda task: -task.index) == {
+        "a/open/010": 3, "a/open/007": 3, "a/open/004": 3, "a/open/001": 3,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [1, 11, 282, 1000])
+def test_a_count_that_means_nothing_is_refused(count: int) -> None:
+    with pytest.raises(UserError, match="give 12 to 281 of the 282 tasks"):
+        subset_of(FAMILIES, count, lambda task: 0.0)
+
+
+def test_the_interval_holds_the_score_of_all_tasks() -> None:
+    """Simulated: tasks whose chance of success falls with their place in the order. benchmarks/coverage_subset.py has
+    more of it."""
+    rng, held = np.random.default_rng(5), 0
+    for _ in range(1000):
+        chance = np.clip(np.linspace(rng.uniform(0.3, 1.2), rng.uniform(-0.4, 0.4), 282), 0, 1)
+        values = (rng.random(282) < chance).astype(float)
+        played = values[1::3]
+        low, high = stats.subset_interval([list(played)], 282)
+        held += low <= values.mean() <= high
+    assert 0.93 <= held / 1000 <= 0.985
+
+
+def test_all_or_nothing_has_an_interval() -> None:
+    assert stats.subset_interval([[0.0] * 40], 141)[0] == 0
+    assert 0.01 < stats.subset_interval([[0.0] * 40], 141)[1] < 0.1
+    assert stats.subset_interval([[1.0] * 40], 141)[1] == 1
+
+
+def test_difficulties_are_known_for_both_suites() -> None:
+    published = difficulty_of("agentboard", 0)
+    values = {published(task("babyai", n)) for n in range(112)}
+    assert len(values) > 20
+    assert all(0 <= value <= 1 for value in values)
+    assert len({difficulty_of("open", 0)(task("pddl", n)) for n in range(60)}) > 10
+    assert difficulty_of("open", 9)(task("pddl", 0)) == 1
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two random models on the same subset."""
+    folders = [tmp_path_factory.mktemp("runs") / name for name in ("a", "b")]
+    words = ["run", "--model", "random", "--suite", "open", "--subset", "20", "--max-turns", "4"]
+    for number, folder in enumerate(folders):
+        assert main([*words, "--seed", str(number), "-o", str(folder)]) == 0
+    return folders
+
+
+def test_a_run_of_a_subset_states_the_estimate_everywhere(
+    runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(["show", str(runs[0])]) == 0
+    out = capsys.readouterr().out
+    assert "held-out, estimated" in out
+    assert "20/282" in out
+    assert "withheld" not in out
+    summary = json.loads((runs[0] / "summary.json").read_text())
+    assert summary["held_out"] is None
+    assert "alfworld" not in summary["families"], "ALFWorld is no part of the held-out score"
+    estimate = summary["held_out_estimate"]
+    assert (estimate["n"], estimate["stands_for"]) == (20, 282)
+    low, high = estimate["progress_rate_ci95"]
+    assert low <= estimate["progress_rate"] <= high
+    assert main(["runs", str(runs[0])]) == 0
+    assert f"{100 * estimate['success_rate']:.1f}" in capsys.readouterr().out
+    assert main(["verify", str(runs[0])]) == 0
+
+
+def test_every_model_plays_the_same_tasks_and_is_compared_over_them(
+    runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = (json.loads((run / "manifest.json").read_text())["subset"] for run in runs)
+    assert first == second
+    assert sum(first.values()) == 282
+    assert main(["compare", *map(str, runs), "--json", str(tmp_path / "c.json")]) == 0
+    assert "pooled" in capsys.readouterr().out
+    rows = json.loads((tmp_path / "c.json").read_text())["comparisons"][0]["differences"]
+    assert {row["family"]: row["n"] for row in rows}["pooled"] == 20
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--tasks", "babyai"], "--subset stands for the whole held-out score; leave out --tasks"),
+        (["--limit", "3"], "--subset draws its own tasks"),
+        (["--subset", "282"], "give 12 to 281"),
+    ],
+)
+def test_what_does_not_go_with_a_subset_is_refused(
+    words: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "--model", "random", "--suite", "open", "--subset", "20", "-o", str(tmp_path / "r")]
+    assert main([*command, *words]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_parts_of_families_have_a_pooled_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Every task once; none before all are played, and none of one family."""
+    words = ["run", "--model", "random", "--suite", "open", "--limit", "3", "--max-turns", "3"]
+    assert main([*words, "--tasks", "babyai,pddl", "-o", str(tmp_path / "two")]) == 0
+    assert "pooled" in capsys.readouterr().out
+    summary = json.loads((tmp_path / "two" / "summary.json").read_text())
+    rows = summary["families"]
+    wanted = sum(3 * row["progress_rate"] for row in rows.values()) / 6
+    assert summary["pooled"]["n"] == 6
+    assert summary["pooled"]["progress_rate"] == pytest.approx(wanted)
+    assert main([*words, "--tasks", "babyai", "-o", str(tmp_path / "one")]) == 0
+    assert "pooled" not in capsys.readouterr().out
+    lines = (tmp_path / "two" / "episodes.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "two" / "episodes.jsonl").write_text("".join(lines[:-1]))
+    assert main(["show", str(tmp_path / "two")]) == 0
+    assert "pooled" not in capsys.readouterr().out
