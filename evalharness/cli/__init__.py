@@ -128,6 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(_SHORT, stderr=False)
         return 0
     args = parser.parse_args(arguments)
+    args.typed = sys.argv[1:] if arguments is None else list(arguments)
     log = logging.getLogger("evalharness")
     log.handlers = [_Lines()]
     log.setLevel(logging.INFO)
@@ -139,8 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except EvalharnessError as error:
         _say(error, debug=args.debug)
         return 3 if isinstance(error, InfrastructureError) else 2
-    except KeyboardInterrupt:
-        _say("interrupted; the same command continues")
+    except KeyboardInterrupt as stop:
+        _say(stop.args[0] if stop.args else "interrupted; the same command continues")
         return 130
     except BrokenPipeError:
         # The reader (`head`, a pager) has had enough. Keep the interpreter from complaining at its exit.

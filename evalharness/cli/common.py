@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 from collections.abc import Mapping, Sequence
@@ -154,6 +155,23 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
         "(get the published one with: evalharness data import DIR)"
     )
     return "open"
+
+
+def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
+    """What a person reads after Ctrl-C: how much is kept of the runs in `folders`, and the command that goes on."""
+    import shlex
+
+    from evalharness.records.store import EPISODES
+
+    if not folders:
+        return "stopped; nothing had been played yet"
+    kept = 0
+    for folder in folders:
+        with contextlib.suppress(OSError), (folder / EPISODES).open("rb") as file:
+            kept += sum(1 for _ in file)
+    episodes = "1 episode is" if kept == 1 else f"{kept} episodes are"
+    command = shlex.join(["evalharness", *args.typed])
+    return f"stopped; {episodes} kept in {folders[0]}; to go on: {command}"
 
 
 def how_to_go_on(stopped: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
@@ -11,10 +10,11 @@ from evalharness.cli.common import add_data_option, add_json_option, data_folder
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
-    from evalharness.checks.doctor import FamilyProbe, Finding, SuiteProbe
+    from evalharness.checks.doctor import FamilyProbe, Finding
 
 STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
 
@@ -45,7 +45,8 @@ def run(args: argparse.Namespace) -> int:
     with console.status("playing one turn of each family") if console.is_terminal else nullcontext():
         probes = probe_families(data)
     console.print()
-    console.print(_families(probes))
+    for part in _families(probes):
+        console.print(part)
     ok = bool(probes) and all(probe.ok for probe in probes)
     for line in _summary(findings, probes, ok):
         console.print(line, soft_wrap=True)
@@ -77,32 +78,28 @@ def _findings(findings: Sequence[Finding]) -> Table:
     return table
 
 
-def _families(probes: Sequence[FamilyProbe]) -> Table:
+def _families(probes: Sequence[FamilyProbe]) -> Iterator[RenderableType]:
+    """A row a family; below it why the other suites do not play, each reason once."""
+    from rich.padding import Padding
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
+    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
-    # A column for each suite that several families have; a suite of one family's own gets a line.
-    count = Counter(suite.suite for probe in probes for suite in probe.suites)
-    columns = sorted(suite for suite in count if count[suite] > 1 or len(probes) == 1)
-    for name in columns:
-        table.add_column(name, overflow="fold")
+    table.add_column("plays (tasks)", overflow="fold", style="green")
+    table.add_column("does not play", overflow="fold")
+    why: dict[str, list[str]] = {}
     for probe in probes:
-        found = {suite.suite: _suite_text(suite, probe.ok) for suite in probe.suites}
-        table.add_row(Text(probe.family), *(found.get(name, Text("-", style="dim")) for name in columns))
-        for name in sorted(found.keys() - set(columns)):
-            table.add_row(Text(f" suite {name}"), found[name])
-    return table
-
-
-def _suite_text(suite: SuiteProbe, ok: bool) -> Text:
-    from rich.text import Text
-
-    if not suite.plays:
-        return Text(_plain(suite.problem or "does not play"), style="yellow" if ok else "red")
-    text = Text(f"plays, {suite.tasks} tasks", style="green")
-    return text.append(f"; {_plain(suite.problem)}" if suite.problem else "", style="red")
+        playing = [f"{suite.suite} ({suite.tasks})" for suite in probe.suites if suite.plays]
+        others = [suite.suite for suite in probe.suites if not suite.plays]
+        style = "yellow" if probe.ok else "red"
+        table.add_row(probe.family, ", ".join(playing) or "-", Text(", ".join(others) or "-", style=style))
+        for suite in probe.suites:
+            if suite.problem:
+                why.setdefault(_plain(suite.problem), []).append(f"{probe.family} {suite.suite}")
+    yield table
+    for problem, where in why.items():
+        yield Padding(Text(f"{', '.join(where)}: {problem}", style="yellow"), (0, 0, 0, 2))
 
 
 def _summary(findings: Sequence[Finding], probes: Sequence[FamilyProbe], ok: bool) -> Iterator[Text]:

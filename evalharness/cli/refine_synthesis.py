@@ -27,7 +27,8 @@ continues. docs/refine.md
 """
 _SHOW = """\
 Print how many scripts or trajectories of a folder passed at which call, and why the others did not; with KEY or
---first N, the scripts or trajectories themselves.
+--first N, the scripts or trajectories themselves. Of a data set (grounded, read, mixed): its conversations, with what
+is trained and what went wrong at each turn.
 """
 _SAMPLING = ("model", "model_name", "temperature", "top_p", "max_tokens", "seed")
 _TEMPERATURE = 1.0
@@ -92,8 +93,15 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     trajectories.set_defaults(run=_trajectories)
 
     show = actions.add_parser("show", help="print scripts, trajectories, or their table", description=_SHOW)
-    show.add_argument("folder", type=Path, metavar="DIR", help="folder of scripts or trajectories")
-    show.add_argument("key", nargs="?", metavar="KEY", help="print this persona's (persona-...)")
+    show.add_argument(
+        "folder", type=Path, metavar="DIR|FILE", help="folder of scripts or trajectories, or a data set"
+    )
+    show.add_argument(
+        "key",
+        nargs="?",
+        metavar="KEY",
+        help="print this persona's (persona-...), or this conversation of a data set",
+    )
     show.add_argument("--first", type=int, metavar="N", help="print the first N")
     show.add_argument(
         "--rejected", action="store_true", help="with --first: of the rejected, with their signals"
@@ -198,6 +206,8 @@ def _show(args: argparse.Namespace) -> int:
 
     if args.rejected and args.first is None:
         raise UserError("--rejected goes with --first N")
+    if args.folder.is_file():
+        return _show_data(args)
     console = make_console(stderr=args.json == "-")
     summary = summarize(args.folder)
     if args.key is None and args.first is None:
@@ -219,4 +229,36 @@ def _show(args: argparse.Namespace) -> int:
         for line in record_lines(args.folder, record):
             console.print(line)
     write_json(args.json, chosen)
+    return 0
+
+
+def _show_data(args: argparse.Namespace) -> int:
+    """Conversations of a data set: those of KEY, or the first ones."""
+    from evalharness.base.errors import nearest
+    from evalharness.base.terminal import make_console
+    from evalharness.training.datasets.layouts import Unfit, read_any
+    from evalharness.training.datasets.show import sample_lines
+
+    if args.rejected:
+        raise UserError(
+            f"{args.folder} is a data set; --rejected goes with a folder of scripts or trajectories"
+        )
+    samples = list(read_any(args.folder, Unfit()))
+    if args.key is None:
+        chosen = samples[: max(1 if args.first is None else args.first, 0)]
+    else:
+        chosen = [sample for sample in samples if sample.id == args.key]
+        if not chosen:
+            known = [sample.id for sample in samples]
+            raise UserError(f"{args.folder} has no conversation {args.key!r}{nearest(args.key, known)}")
+    console = make_console(stderr=args.json == "-")
+    for sample in chosen:
+        for line in sample_lines(sample):
+            console.print(line)
+        console.print()
+    if args.key is None and len(chosen) < len(samples):
+        console.print(
+            f"{len(chosen)} of {len(samples)} conversations (more: --first N)", style="dim", highlight=False
+        )
+    write_json(args.json, [sample.to_json() for sample in chosen])
     return 0

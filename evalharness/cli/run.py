@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder, how_to_go_on, require_writable, write_json
+from evalharness.cli.common import data_folder, how_to_go_on, require_writable, stopped_line, write_json
 from evalharness.cli.parser import add_late, set_short_help
 
 if TYPE_CHECKING:
@@ -86,9 +86,10 @@ def run(args: argparse.Namespace) -> int:
             watch=watch,
             on_folder=kept.append,
         )
-    except (KeyboardInterrupt, SystemExit):
-        where = f"finished episodes are in {kept[0]}" if kept else "nothing had been played yet"
-        say(f"evalharness: stopped; {where}")
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(stopped_line(kept, args)) from None
+    except SystemExit:
+        say(f"evalharness: {stopped_line(kept, args)}")
         raise
     # The last lines say why it stopped.
     print_summary(out, outcome.summary.model_copy(update={"stopped": None}), names)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder, how_to_go_on, require_writable
+from evalharness.cli.common import data_folder, how_to_go_on, require_writable, stopped_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,9 +43,10 @@ def play_study(
             on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
             on_folder=kept.append,
         )
-    except (KeyboardInterrupt, SystemExit):
-        where = f"finished episodes are in {folder}" if kept else "nothing had been played yet"
-        say(f"evalharness: stopped; {where}")
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(stopped_line(kept, args)) from None
+    except SystemExit:
+        say(f"evalharness: {stopped_line(kept, args)}")
         raise
 
 

@@ -17,8 +17,8 @@ from evalharness.records.summary import Bound, Concurrency, Event, Performance, 
 
 GOOD = 0.8
 """From this efficiency on there is nothing to advise."""
-_SHORT = 10.0
-"""Seconds: below that a run is mostly starting up, and no advice would help it."""
+_SHORT = 60.0
+"""Seconds: below that nothing that could be gained is worth reading about."""
 
 
 @dataclass(frozen=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import platform
+import shlex
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -43,6 +45,7 @@ def machine_findings() -> Iterator[Finding]:
     yield _gpu()
     yield _server()
     yield _disk()
+    yield _plots()
 
 
 def _python() -> Finding:
@@ -148,6 +151,13 @@ def _server() -> Finding:
     return Finding(
         "server", "ok", f"vLLM {found.version or 'of unknown version'}, {found.kind} ({found.source})"
     )
+
+
+def _plots() -> Finding:
+    if find_spec("matplotlib") is None:
+        command = f"{shlex.quote(sys.executable)} -m pip install 'matplotlib>=3.8'"
+        return Finding("plots", "note", "no matplotlib: plots, and figures of the paper, need it", command)
+    return Finding("plots", "ok", f"matplotlib {version('matplotlib')}")
 
 
 def _disk() -> Finding:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import shlex
+import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -42,7 +44,8 @@ def style() -> AbstractContextManager[None]:
     try:
         from matplotlib import rc_context
     except ImportError:
-        raise UserError("plots need matplotlib; install it with: pip install 'evalharness[plots]'") from None
+        command = f"{shlex.quote(sys.executable)} -m pip install 'matplotlib>=3.8'"
+        raise UserError(f"plots need matplotlib; install it with: {command}") from None
 
     @contextmanager
     def drawing() -> Iterator[None]:
