@@ -23,6 +23,7 @@ from tiny_model import make_tiny_checkpoint
 from evalharness.base.paths import server_folder
 from evalharness.cli import main
 from evalharness.models.serving.private import read_install
+from evalharness.training.tune.install import TuneInstall, install_tune, read_tune_install
 
 # Images for containers often forbid Python to keep what it has compiled. Each of the thousand commands that are started
 # here would compile everything anew.
@@ -92,6 +93,17 @@ def server_python() -> Path:
             pytest.fail(reason)
         pytest.skip(reason)
     return install.executable
+
+
+@pytest.fixture(scope="session")
+def tuning(server_python: Path) -> TuneInstall:
+    """The training environment. Skips without one; on CI it is made, in the user's own place."""
+    install = read_tune_install()
+    if install is None or install.server != server_python:
+        if not os.environ.get("CI"):
+            pytest.skip("no training environment; install it with: evalharness tune install")
+        install = install_tune(on_line=lambda line: None)
+    return install
 
 
 @pytest.fixture(scope="session")

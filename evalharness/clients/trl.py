@@ -1,7 +1,9 @@
-"""TRL: `GRPOTrainer(rollout_func=rollout(url), reward_funcs=episode_reward, train_dataset=data_set(url))`.
+"""TRL's GRPOTrainer, in either of two ways: `rollout_func=rollout(url), reward_funcs=episode_reward,
+train_dataset=data_set(url)`, or, for models that call tools, `environment_factory=environment(url),
+train_dataset=tool_data_set(url)`.
 
-The ids that are trained on are those that were sampled: a conversation's text is never tokenized again. Only what the
-environment says between two replies is, and those tokens are masked (`env_mask`).
+With `rollout_func` the ids that are trained on are those that were sampled: a conversation's text is never tokenized
+again. Only what the environment says between two replies is, and those tokens are masked (`env_mask`).
 """
 
 from __future__ import annotations
@@ -116,6 +118,68 @@ def rollout(
         }
 
     return play
+
+
+def tool_data_set(url: str, split: str = "train") -> Any:
+    """For `environment`: a row a task. What the world says first is appended to the prompt."""
+    from datasets import Dataset
+
+    prompt = [{"role": "user", "content": _CALL_ACT}]
+    return Dataset.from_list([{"prompt": prompt, "task": task["id"]} for task in tasks(url, split)])
+
+
+_CALL_ACT = "Call the tool `act` for each of your actions, one at a time, until the goal is reached.\n\n"
+
+
+def environment(url: str, *, split: str = "train", reward: str | None = None) -> Callable[[], ActEnvironment]:
+    """An `environment_factory`: the model acts through a tool, and the environment has the reward."""
+    return lambda: ActEnvironment(url, split, reward)
+
+
+class ActEnvironment:
+    """One episode at a time. TRL makes a tool of every public method but `reset` and `get_reward`."""
+
+    def __init__(self, url: str, split: str = "train", reward: str | None = None) -> None:
+        self._url, self._split, self._kind = url, split, reward
+        self._session: Session | None = None
+        self._reward, self._done = 0.0, True
+
+    def reset(self, task: str, **_: Any) -> str:
+        """Begin the task of a row of `tool_data_set`; the session of the episode before is given back."""
+        self._close()
+        self._session = Session(self._url)
+        turn = self._session.reset(split=self._split, task_id=task, reward=self._kind)
+        self._reward, self._done = 0.0, turn.done
+        return "\n\n".join(message["content"] for message in turn.messages)
+
+    def act(self, command: str) -> str:
+        """
+        Do one action in the environment.
+
+        Args:
+            command: The action, worded as in the list of actions.
+
+        Returns:
+            What you observe then.
+        """
+        if self._done or self._session is None:
+            return "The episode is over."
+        turn = self._session.step("Action: " + " ".join(str(command).split()))
+        self._reward, self._done = self._reward + turn.reward, turn.done
+        if turn.done:
+            self._close()
+        return str(turn.text)
+
+    def get_reward(self) -> float:
+        """Summed over the turns; an episode that goes on ends here."""
+        self._close()
+        self._done = True
+        return self._reward
+
+    def _close(self) -> None:
+        if self._session is not None:
+            self._session.close()
+            self._session = None
 
 
 class _Between:

@@ -25,6 +25,7 @@ from evalharness.play.loop import play
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, load_prompt
+from evalharness.training.tune.install import TuneInstall
 from tests.play.test_scheduler import compass
 
 __all__ = ["compass"]
@@ -269,7 +270,7 @@ class Watched(_session.Session):
 
     def step(self, text, **more):
         turn = super().step(text, **more)
-        self.log["said"].append([text, more["finish_reason"]])
+        self.log["said"].append([text, more.get("finish_reason")])
         self.log["reward"] += turn.reward
         return turn
 
@@ -352,6 +353,46 @@ async def test_trl_trains_by_grpo_on_the_ids_that_were_sampled_and_the_rewards_t
     steps = [step for step in printed if "reward" in step]
     means = [sum(row["reward"] for row in rollouts[at : at + 8]) / 8 for at in (0, 8)]
     assert [step["reward"] for step in steps] == pytest.approx(means)
+
+
+_CALLS = """
+import importlib.resources
+import trl
+from transformers import AutoTokenizer
+
+# A random checkpoint calls no tool: what it says is written here, everything else is the trainer's own.
+def said(self, prompts, *more, **options):
+    tokenizer, found = self.processing_class, []
+    for ids in prompts:
+        text = tokenizer.decode(ids)
+        call = '<tool_call>\\n{"name": "act", "arguments": {"command": "turn right"}}\\n</tool_call>'
+        text = "Done." if "<tool_response>" in text else call
+        found.append(tokenizer.encode(text, add_special_tokens=False) + [tokenizer.eos_token_id])
+    return found, None
+
+trl.GRPOTrainer._generate_single_turn = said
+"""
+
+
+def test_trl_s_tool_loop_acts_and_takes_the_environment_s_reward(
+    server: EnvServer, tuning: TuneInstall, tiny_checkpoint: Path, tmp_path: Path
+) -> None:
+    """One real step: north is two turns to the right away, east is one, and each episode has one call."""
+    model = shutil.copytree(tiny_checkpoint, tmp_path / "tiny")
+    templates = tuning.python.parents[1].glob("lib/python*/site-packages/trl/chat_templates/qwen3.jinja")
+    (model / "chat_template.jinja").write_text(next(templates).read_text())
+    code = lines_of("trl", 1, URL=server.url, MODEL=str(model), OUTPUT=str(tmp_path / "grpo"))
+    assert code.count("max_steps=200)") == 1
+    code = code.replace(
+        "max_steps=200)",
+        "max_steps=1, per_device_train_batch_size=8, num_generations=2, use_cpu=True, bf16=False, logging_steps=1,"
+        "report_to='none', save_strategy='no', shuffle_dataset=False)",
+    )
+    said = carry_out(tuning.python, _WATCH + _CALLS + code, tmp_path, timeout=400)
+    played = json.loads((tmp_path / "played.json").read_text())
+    assert len(played) == 8
+    assert said[-1] == str([sum(log["reward"] for log in played) / 8])
+    assert 0 < sum(log["reward"] for log in played) < 8
 
 
 async def _scored(spec: EnvSpec, task_id: str, said: Sequence[Sequence[str]]) -> tuple[float, list[Message]]:

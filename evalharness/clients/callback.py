@@ -1,0 +1,84 @@
+"""Hugging Face's Trainer and TRL's trainers: play each checkpoint while the training goes on.
+
+    trainer.add_callback(EvaluateCheckpoints("--suite", "open", "--subset", "80", "--tasks", "all"))
+
+Each save starts `evalharness checkpoints OUTPUT_DIR ...` in a process of its own, one at a time; it takes in every
+checkpoint that is there. When the training ends, the rest is played and waited for. What goes wrong in it is said in
+one line and never ends the training.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback  # type: ignore[import-not-found, unused-ignore]
+
+LOG = "evalharness.log"
+
+
+class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
+    """`options`: of `evalharness checkpoints`; `command`: how the harness is started where it is installed elsewhere,
+    such as another environment's `bin/evalharness`; `env`: the process's whole environment, to give it another GPU."""
+
+    def __init__(
+        self,
+        *options: str,
+        command: Sequence[str] = ("evalharness",),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self.options, self.command, self.env = options, tuple(command), env
+        self._process: subprocess.Popen[bytes] | None = None
+        self._again = False
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        """A process that has ended makes room for the next one."""
+        if self._again and self._ended(args):
+            self._start(args)
+
+    def on_save(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        if not state.is_world_process_zero:
+            return
+        if self._ended(args):
+            self._start(args)
+        else:
+            self._again = True
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **more: Any) -> None:
+        if not state.is_world_process_zero:
+            return
+        if self._process is not None:
+            self._process.wait()
+        if not self._ended(args) or self._again:
+            self._start(args)
+        if self._process is not None:
+            self._process.wait()
+            self._ended(args)
+
+    def _start(self, args: Any) -> None:
+        self._again = False
+        words = [*self.command, "checkpoints", str(args.output_dir), *self.options]
+        try:
+            with (Path(args.output_dir) / LOG).open("ab") as log:
+                self._process = subprocess.Popen(
+                    words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env
+                )
+        except OSError as error:
+            print(f"evalharness: no checkpoint is played: {error}", flush=True)
+
+    def _ended(self, args: Any) -> bool:
+        """Whether none is at work; what one that has ended complains of is said once."""
+        if self._process is None:
+            return True
+        status = self._process.poll()
+        if status is None:
+            return False
+        self._process = None
+        if status:
+            print(
+                f"evalharness: playing checkpoints ended with status {status}: {Path(args.output_dir) / LOG}",
+                flush=True,
+            )
+        return True
