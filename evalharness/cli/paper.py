@@ -13,6 +13,7 @@ from evalharness.cli.parser import CommandParser
 if TYPE_CHECKING:
     from evalharness.results.paper.exhibit import Exhibit, Filled
     from evalharness.results.paper.given import Given, Measured
+    from evalharness.results.report.plots import Style
 
 _DESCRIPTION = """\
 Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025), what fills each, and which of the runs
@@ -47,6 +48,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument(
         "--latex", metavar="FILE", help="also write the table for booktabs ('-': to standard output)"
     )
+    parser.add_argument(
+        "--style", choices=("screen", "paper"), default="screen",
+        help="of a figure; paper: a serif face, no title inside (default: screen)",
+    )  # fmt: skip
     add_csv_option(parser, "the rows")
     add_json_option(parser)
     parser.set_defaults(run=run)
@@ -110,7 +115,7 @@ def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given) -> int:
         {"schema": SCHEMA, "exhibit": exhibit.name, "tables": tables, "missing": list(filled.missing)},
     )
     if draw:
-        _draw(args.output, exhibit, filled)
+        _draw(args.output, exhibit, filled, args.style)
     return 0
 
 
@@ -132,7 +137,7 @@ def _drawing(output: Path | None) -> bool:
     return True
 
 
-def _draw(output: Path, exhibit: Exhibit, filled: Filled) -> None:
+def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import say
     from evalharness.results.report import plots
@@ -142,7 +147,7 @@ def _draw(output: Path, exhibit: Exhibit, filled: Filled) -> None:
         if exhibit.name.startswith("table"):
             what = "it is a table; write it with --latex FILE or --csv FILE"
         raise UserError(f"{exhibit.name}: {what}")
-    with plots.style():
+    with plots.style(look):
         plots.save_as(filled.figure(), output)
     say(f"wrote {output}")
 

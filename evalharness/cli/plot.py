@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Plots of runs or of a study as PNG, SVG and CSV: mean progress after each turn, easy against hard tasks, families,
-curves over k where tasks were sampled more than once, slopes from unperturbed to perturbed. Needs matplotlib:
-pip install 'evalharness[plots]'.
+curves over k where tasks were sampled more than once, slopes from unperturbed to perturbed. Needs matplotlib.
 """
 
 
@@ -40,6 +39,12 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="KEY[=FILE]",
         help="also draw the runs over a label, or over what FILE (CSV or JSON) says of each folder; runs with a label "
         "`series` are a line each",
+    )
+    parser.add_argument(
+        "--style",
+        choices=("screen", "paper"),
+        default="screen",
+        help="paper: PDF and SVG in a serif face, without a title inside (default: screen, PNG and SVG)",
     )
     parser.set_defaults(run=run)
 
@@ -86,9 +91,9 @@ def run(args: argparse.Namespace) -> int:
             continue
         stem = args.output / name
         write_text("-o", str(stem.with_suffix(".csv")), csv_text(rows))
-        with plots.style():
-            plots.save_figure(plots.DRAW[name](rows, titles), stem)
-        say(f"wrote {stem}.png, .svg, .csv")
+        with plots.style(args.style):
+            written = plots.save_figure(plots.DRAW[name](rows, titles), stem, args.style)
+        say(f"wrote {stem}{', '.join(path.suffix for path in written)}, .csv")
     return 0
 
 

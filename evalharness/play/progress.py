@@ -89,6 +89,12 @@ class Progress:
     def elapsed(self) -> float:
         return time.monotonic() - self.started
 
+    @property
+    def share(self) -> float:
+        """How far the whole run is, 0..1."""
+        total = sum(counts.total for counts in self.families.values())
+        return sum(counts.share for counts in self.families.values()) / total if total else 0.0
+
     def expect(self, expected_turns: Mapping[Key, float]) -> None:
         """The episodes to be played now, by (task, sample)."""
         self.forecast.expect(expected_turns)

@@ -20,16 +20,6 @@ Row = dict[str, Any]
 DIFFICULTIES = ("easy", "hard")
 
 
-_RESAMPLES = 2_000
-"""For bands: drawn, never quoted; a run has dozens of them."""
-
-
-def _band(values: Sequence[float]) -> Row:
-    """Of estimates from several samples: their spread over tasks, all that is known of their distribution."""
-    low, high = stats.bootstrap_mean(values, resamples=_RESAMPLES)
-    return {"ci95_low": low, "ci95_high": high}
-
-
 def progress_by_turn(label: str, folder: Path, max_turns: int) -> Iterator[Row]:
     """Mean progress after each turn: the long-range curve of AgentBoard. An episode that ended keeps its progress.
 
@@ -76,6 +66,7 @@ def by_difficulty(label: str, run: ScoredRun) -> Iterator[Row]:
 
 
 def _rate_interval(measure: str, values: Sequence[float]) -> Row:
+    """Over tasks; also where all are at 0 or at 1."""
     low, high = stats.rate_interval(values, binary=measure == "success")
     return {"ci95_low": low, "ci95_high": high}
 
@@ -109,7 +100,7 @@ def best_of_k(label: str, run: ScoredRun) -> Iterator[Row]:
                     "k": k,
                     "tasks": len(values),
                     "rate": float(np.mean(values)),
-                    **_band(values.tolist()),
+                    **_rate_interval(curve, values.tolist()),
                 }
 
 

@@ -17,6 +17,8 @@ from evalharness.envs import specs
 from evalharness.play.progress import FamilyProgress, Progress
 
 _BAR = 12
+_SURE = 0.1
+"""Share of a run from which on the rest can be estimated: its first episodes share the machine with starting up."""
 
 
 def _speed(progress: Progress) -> str:
@@ -26,7 +28,7 @@ def _speed(progress: Progress) -> str:
         parts.append(f"{progress.completion_tokens / elapsed:.0f} tokens/s")
     left = progress.seconds_left
     parts.append(f"{duration(progress.elapsed)} so far")
-    if left:
+    if left and progress.share >= _SURE:
         parts.append(f"about {duration(left)} left")
     if progress.retries:
         busy = f", {progress.refusals} refused as too many" if progress.refusals else ""
@@ -48,8 +50,14 @@ def _played(counts: FamilyProgress) -> str:
     )
 
 
+def _so_far(counts: FamilyProgress, total: float) -> str:
+    """Of the finished episodes, once these are half of all: the first to end are the short ones, mostly successes."""
+    return f"{100 * total / counts.done:.1f} %" if 2 * counts.done >= counts.total > 0 else "-"
+
+
 def _left(progress: Progress, family: str) -> str:
-    seconds = progress.seconds_left_of(family)
+    counts = progress.families[family]
+    seconds = progress.seconds_left_of(family) if counts.share >= _SURE * counts.total else None
     return duration(seconds) if seconds is not None else ""
 
 
@@ -74,8 +82,8 @@ class _View:
                 ProgressBar(total=max(counts.total, 1), completed=counts.share, width=_BAR),
                 _played(counts),
                 f"{done}/{counts.total}",
-                f"{100 * counts.successes / done:.1f} %" if done else "-",
-                f"{100 * counts.progress_sum / done:.1f} %" if done else "-",
+                _so_far(counts, counts.successes),
+                _so_far(counts, counts.progress_sum),
                 str(counts.running),
                 _left(progress, family),
             )
@@ -94,7 +102,7 @@ class _View:
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
     parts = []
     for family, counts in progress.families.items():
-        rate = f", success {100 * counts.successes / counts.done:.1f} %" if counts.done else ""
+        rate = f", success {_so_far(counts, counts.successes)}" if 2 * counts.done >= counts.total > 0 else ""
         under_way = f" ({_played(counts)} played)" if counts.running else ""
         failed = f", {counts.failures} failed" if counts.failures else ""
         parts.append(f"{titles.get(family, family)} {counts.done}/{counts.total}{under_way}{rate}{failed}")

@@ -94,7 +94,7 @@ def cells_of(sweep: Sweep, *, whole: bool = True) -> dict[str, Cell]:
 
 def sweep_table(sweep: Sweep) -> Table:
     """One sweep: a row a measure, a column a run, then average and deviation."""
-    names = {column.name: column.name for column in sweep.columns} | {UNPERTURBED: "plain"}
+    names = {column.name: column.name for column in sweep.columns} | {UNPERTURBED: "unperturbed"}
     columns = [Column(key, name) for key, name in names.items()]
     columns += [Column("average", "Average"), Column("std", "Std", decimals=2)]
     rows = []

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evalharness.base.errors import UserError
 from evalharness.base.text import printable
@@ -39,7 +39,19 @@ _STYLE: dict[Any, Any] = {
 }
 
 
-def style() -> AbstractContextManager[None]:
+PAPER: dict[Any, Any] = {
+    "font.family": "serif",
+    "font.size": 8,
+    "axes.titleweight": "normal",
+    "axes.titlesize": 8,
+    "pdf.fonttype": 42,  # letters that can be copied, and that conferences take
+    "figure.titlesize": 0,
+}
+"""Beside `_STYLE` for a figure of a paper: no title inside, which the caption is."""
+Style = Literal["screen", "paper"]
+
+
+def style(look: Style = "screen") -> AbstractContextManager[None]:
     """The look of everything drawn and saved within. Raises UserError where matplotlib is missing."""
     try:
         from matplotlib import rc_context
@@ -51,7 +63,7 @@ def style() -> AbstractContextManager[None]:
     def drawing() -> Iterator[None]:
         log = logging.getLogger("matplotlib")
         level = log.level
-        with rc_context(_STYLE), warnings.catch_warnings():
+        with rc_context({**_STYLE, **(PAPER if look == "paper" else {})}), warnings.catch_warnings():
             # A glyph that the font lacks is drawn as a box: a person sees that in the picture, and no line of
             # somebody else's code in the terminal.
             warnings.simplefilter("ignore")
@@ -92,15 +104,17 @@ def _select(rows: Sequence[Row], **wanted: object) -> list[Row]:
 
 
 def _figure(width: float, height: float, title: str) -> Figure:
+    from matplotlib import rcParams
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
-    figure.suptitle(title, fontsize=10)
+    if rcParams["figure.titlesize"] != 0:
+        figure.suptitle(title, fontsize=10)
     return figure
 
 
 def _family_panels(
-    rows: Sequence[Row], titles: Mapping[str, str], title: str
+    rows: Sequence[Row], titles: Mapping[str, str], title: str, ylabel: str
 ) -> tuple[Figure, dict[str, Axes]]:
     """One panel a family, at most three in a row, percent upwards."""
     families = _values(rows, "family")
@@ -113,9 +127,9 @@ def _family_panels(
     panels = dict(zip(families, grid, strict=False))
     for i, (family, axes) in enumerate(panels.items()):
         axes.set_title(_label(titles.get(family, family)))
-        axes.set_ylim(-2, 102)
+        axes.set_ylim(0, 100)
         if i % columns == 0:
-            axes.set_ylabel("%")
+            axes.set_ylabel(ylabel)
     return figure, panels
 
 
@@ -158,7 +172,9 @@ def _curve(axes: Axes, rows: Sequence[Row], x: str, y: str, colour: str, dashes:
 
 
 def draw_progress_by_turn(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    figure, panels = _family_panels(rows, titles, "Mean progress after each turn (bands: 95 % over tasks)")
+    figure, panels = _family_panels(
+        rows, titles, "Mean progress after each turn (bands: 95 % over tasks)", "progress rate (%)"
+    )
     for family, axes in panels.items():
         for i, run in enumerate(_values(rows, "run")):
             if own := _select(rows, family=family, run=run):
@@ -181,10 +197,10 @@ def draw_difficulty(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
             _points(axes, own, [DIFFICULTIES.index(row["difficulty"]) + shift for row in own], i, _label(run))
         axes.set_xticks([0, 1], DIFFICULTIES)
         axes.set_xlim(-0.5, 1.5)
-        axes.set_ylim(-3, 103)
+        axes.set_ylim(0, 100)
     for (measure, family), axes in panels.items():
         if family == rows[0]["family"]:
-            axes.set_ylabel(f"{measure} %")
+            axes.set_ylabel(f"{measure} rate (%)")
     _legend(figure)
     return figure
 
@@ -242,13 +258,13 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
         axes.set_xticks([0, 50, 100])
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
-        axes.set_xlabel(f"{measure} %")
+        axes.set_xlabel(f"{measure} rate (%)")
     return figure
 
 
 def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """One run: a colour a curve. Several: a colour a run, dashes a curve."""
-    figure, panels = _family_panels(rows, titles, "k samples of a task (bands: 95 % over tasks)")
+    figure, panels = _family_panels(rows, titles, "k samples of a task (bands: 95 % over tasks)", "rate (%)")
     runs = _values(rows, "run")
     for family, axes in panels.items():
         for i, run in enumerate(runs):
@@ -340,14 +356,14 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
         axes.annotate(f"{start:.1f}", (0, start), (-0.06, start), ha="right", va="center", fontsize=8)
     axes.set_xlim(-0.28, 1.75)
     axes.set_ylim(low - (high - low) / 25, high + (high - low) / 25)
-    axes.set_xticks([0, 1], ["own words", "perturbed"])
+    axes.set_xticks([0, 1], ["unperturbed", "perturbed"])
     axes.grid(visible=False, axis="x")
 
 
 def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """Success and progress of each family over a training's step, or over what the runs were labelled with."""
     axis = str(rows[0]["axis"])
-    figure, panels = _family_panels(rows, titles, f"By {_label(axis)} (bars: 95 %)")
+    figure, panels = _family_panels(rows, titles, f"By {_label(axis)} (bars: 95 %)", "rate (%)")
     series, measures = _values(rows, "series"), _values(rows, "measure")
     xs = sorted({float(row["x"]) for row in rows})
     for family, axes in panels.items():
@@ -376,9 +392,10 @@ DRAW = {
 """Name of a plot and its files -> how it is drawn."""
 
 
-def save_figure(figure: Figure, stem: Path) -> list[Path]:
-    """As PNG (200 dots an inch) and SVG, the same bytes for the same numbers. Raises UserError on a bad folder."""
-    paths = [stem.with_suffix(".png"), stem.with_suffix(".svg")]
+def save_figure(figure: Figure, stem: Path, look: Style = "screen") -> list[Path]:
+    """As PNG (200 dots an inch) or, for a paper, PDF, and as SVG; the same bytes for the same numbers. Raises UserError
+    on a bad folder."""
+    paths = [stem.with_suffix(".pdf" if look == "paper" else ".png"), stem.with_suffix(".svg")]
     for path in paths:
         save_as(figure, path)
     return paths

@@ -68,3 +68,16 @@ def test_a_family_has_its_share_of_turns_and_its_time_left_on_its_line(going_on:
     )
     assert going_on.seconds_left == going_on.seconds_left_of("alfworld"), "the longest counts"
     assert "Jericho 0/20 (14 % played)" in _line(going_on, TITLES)
+
+
+def test_rates_and_times_are_withheld_until_they_mean_something() -> None:
+    """The first episodes to end are the short ones, and the first seconds are those of starting up."""
+    progress = Progress({"babyai": FamilyProgress(10, done=4, successes=4, progress_sum=4.0)})
+    progress.turns = 40
+    assert "100.0 %" not in _line(progress, TITLES)
+    progress.count_episode("babyai", False, 0.5)
+    assert "success 80.0 %" in _line(progress, TITLES)
+    progress.forecast.expect({(f"babyai/open/{n:03d}", 0): 10.0 for n in range(10)})
+    few = Progress({"babyai": FamilyProgress(200, done=2)}, forecast=progress.forecast)
+    few.turns = 9
+    assert "left" not in _line(few, TITLES)

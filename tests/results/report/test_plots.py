@@ -161,4 +161,4 @@ def test_without_matplotlib_the_error_says_how_to_get_it(
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
     assert main(["plot", str(run), "-o", str(tmp_path / "out")]) == 2
-    assert "pip install 'evalharness[plots]'" in capsys.readouterr().err
+    assert f"{sys.executable} -m pip install 'matplotlib>=3.8'" in capsys.readouterr().err
