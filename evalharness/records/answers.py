@@ -49,8 +49,8 @@ class AnswerFolder(RecordFolder):
         super().__init__(folder)
         self._to_begin: Mapping[str, Any] | None = None
 
-    def resume(self, manifest: Mapping[str, Any]) -> None:
-        super().resume(manifest)
+    def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
+        super().resume(manifest, smaller)
         self._to_begin = manifest
 
     def note_session(self, **facts: Any) -> None:

@@ -207,8 +207,9 @@ class RecordFolder:
             with contextlib.suppress(OSError):
                 path.rmdir()
 
-    def resume(self, manifest: Mapping[str, Any]) -> None:
-        """Load what an earlier session finished. Writes nothing but the cut of a torn line.
+    def resume(self, manifest: Mapping[str, Any], smaller: Mapping[str, Any] | None = None) -> None:
+        """Load what an earlier session finished. Writes nothing but the cut of a torn line. `smaller`: the identity of
+        a run over fewer of the same tasks, which may go on as this one.
 
         Raises UserError, with the differences, when the folder holds a run of another configuration.
         """
@@ -219,7 +220,10 @@ class RecordFolder:
                 )
             return
         earlier = self.manifest()
-        if changed := changes(earlier.get("identity", {}), manifest["identity"]):
+        before = earlier.get("identity", {})
+        if smaller is not None and not changes(before, smaller):
+            before = manifest["identity"]
+        if changed := changes(before, manifest["identity"]):
             another_model = all(line.startswith("model.") for line in changed)
             raise UserError(
                 f"{self.folder} holds a run of another {'model' if another_model else 'configuration'}:\n  "
@@ -258,8 +262,11 @@ class RecordFolder:
         path = self.folder / MANIFEST
         if path.exists():
             earlier = self.manifest()
+            # A run that goes on over more of its tasks has others to count and to describe.
+            described = {key: manifest[key] for key in _OF_TASKS if key in manifest}
             manifest = {
                 **earlier,
+                **described,
                 "identity": manifest["identity"],
                 "digest": manifest["digest"],
                 "sessions": [*earlier["sessions"], *manifest["sessions"]],
@@ -286,6 +293,10 @@ class RecordFolder:
                 **error.details(),
             },
         )
+
+
+_OF_TASKS = ("counts", "expected", "titles", "labels", "scores", "draw", "provenance")
+"""Keys of a manifest that follow from the tasks."""
 
 
 class RunStore(RecordFolder):

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.config import RunConfig
@@ -31,6 +32,7 @@ from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.make_manifest import make_manifest
+from evalharness.records.manifest import Manifest
 from evalharness.records.resolved import resolved
 from evalharness.records.store import MANIFEST, RunStore, read_episodes, read_manifest
 from evalharness.records.summary import Summary
@@ -61,6 +63,29 @@ class Chosen:
     surfaces: Mapping[str, PlayedSurface]
     subset: Mapping[str, int]
     """Of `--subset`: task id -> how many tasks it stands for."""
+
+
+def _smaller(
+    config: RunConfig, folder: Path, specs: Mapping[str, EnvSpec], manifest: Manifest, data: Path | None
+) -> dict[str, Any] | None:
+    """The identity of this run with the folder's own `--limit` or `--sample`, where that is less: its tasks are among
+    ours, so it may go on. None where there is no such folder."""
+    if not (folder / MANIFEST).exists():
+        return None
+    earlier = read_manifest(folder).config
+    less = {
+        name: number
+        for name in ("limit", "sample")
+        if (own := getattr(config.selection, name)) and (number := getattr(earlier, name)) and number < own
+    }
+    if not less:
+        return None
+    changed = config.changed(**less)
+    tasks, _ = selected_tasks(specs, changed.selection, data)
+    identity = manifest.identity
+    return make_manifest(
+        changed, tasks, specs, identity.prompts_sha256, identity.model, data
+    ).identity.to_json()
 
 
 def choose(config: RunConfig, data: Path | None) -> Chosen:
@@ -145,7 +170,7 @@ def evaluate(
                 data,
                 chosen.subset,
             )
-            store.resume(manifest.to_json())
+            store.resume(manifest.to_json(), _smaller(config, folder, specs, manifest, data))
             if (folder / MANIFEST).exists():
                 on_folder(folder)
             finished, timing = None, earlier_timing(folder)

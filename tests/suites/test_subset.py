@@ -157,4 +157,6 @@ def test_parts_of_families_have_a_pooled_line(tmp_path: Path, capsys: pytest.Cap
     lines = (tmp_path / "two" / "episodes.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "two" / "episodes.jsonl").write_text("".join(lines[:-1]))
     assert main(["show", str(tmp_path / "two")]) == 0
-    assert "pooled" not in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "pooled" not in out
+    assert "\u2020 only of the episodes that ended first" in out

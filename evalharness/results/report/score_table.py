@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 WIDE = 150
 """Columns of a terminal that has room for grounding, ceilings, and intervals with decimals."""
+EARLY = "\u2020"
 _RATES = ("success_rate", "progress_rate")
 
 
@@ -85,8 +86,9 @@ class ScoreTable:
     def _cells(self, entry: FamilyRow, wide: bool) -> list[str]:
         rate = percent if wide else _brief
         known, cells = entry.reference, []
+        mark = EARLY if _is_early(entry) else ""
         for name in _RATES:
-            cells.append(rate(getattr(entry, name), getattr(entry, f"{name}_ci95")))
+            cells.append(rate(getattr(entry, name), getattr(entry, f"{name}_ci95")) + mark)
             if not self._has_floor:
                 continue
             for end in ("floor", "ceiling") if wide else ("floor",):
@@ -127,6 +129,11 @@ class ScoreTable:
         return has_floor(self.summary)
 
 
+def _is_early(entry: FamilyRow) -> bool:
+    """Some episodes ended and others did not: those that did are mostly short, and mostly successes."""
+    return 0 < entry.episodes < entry.episodes_selected - entry.infrastructure_failures
+
+
 def has_floor(summary: Summary) -> bool:
     return any(entry.reference for entry in summary.families.values())
 
@@ -134,6 +141,10 @@ def has_floor(summary: Summary) -> bool:
 def legend(summary: Summary, *, wide: bool = False) -> list[str]:
     """What stands beside the rates."""
     parts = [] if wide else ["[ ]: 95 % interval"]
+    if any(map(_is_early, summary.families.values())):
+        parts.append(
+            f"{EARLY} only of the episodes that ended first, mostly short ones: not the family's rate"
+        )
     if summary.held_out is None and summary.held_out_estimate is not None:
         parts.append("estimated: from tasks that stand for the others; its interval holds their error")
     elif summary.held_out is None and summary.pooled is not None:

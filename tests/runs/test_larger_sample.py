@@ -1,0 +1,36 @@
+"""More of the same tasks join a run that is there; anything else is another run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalharness.cli import main
+
+WORDS = ["run", "--model", "random", "--suite", "open", "--tasks", "babyai,pddl", "--max-turns", "3"]
+
+
+@pytest.mark.parametrize("option", ["--sample", "--limit"])
+def test_a_larger_part_goes_on_in_the_same_folder(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "run"
+    assert main([*WORDS, option, "2", "-o", str(folder)]) == 0
+    first = (folder / "episodes.jsonl").read_text()
+    assert main([*WORDS, option, "3", "-o", str(folder)]) == 0
+    assert (folder / "episodes.jsonl").read_text().startswith(first)
+    assert len((folder / "episodes.jsonl").read_text().splitlines()) == 6
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert manifest["counts"] == {"babyai": 3, "pddl": 3}
+    assert len(manifest["sessions"]) == 2
+    assert json.loads((folder / "summary.json").read_text())["pooled"]["n"] == 6
+    assert main(["verify", str(folder)]) == 0
+    assert main([*WORDS, option, "3", "-o", str(tmp_path / "at-once")]) == 0
+    whole = json.loads((tmp_path / "at-once" / "manifest.json").read_text())
+    assert whole["digest"] == manifest["digest"]
+    capsys.readouterr()
+    for other in ([*WORDS, option, "2"], [*WORDS, option, "4", "--seed", "7"], WORDS):
+        assert main([*other, "-o", str(folder)]) == 2
+        assert "holds a run of another configuration" in capsys.readouterr().err
