@@ -80,8 +80,10 @@ def import_texts(protocol: str, checkout: Path) -> Imported:
         ValueError,
         SyntaxError,
         TypeError,
-        KeyError,
+        LookupError,
         AttributeError,
+        AssertionError,
+        StopIteration,
         RecursionError,
         MemoryError,
     ) as error:

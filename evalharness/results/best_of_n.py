@@ -220,7 +220,7 @@ def require_greedy(
     differences = [
         f"{_NAMES.get(key, key)} {_shown(greedy.config.get(key))} there, {_shown(config.get(key))} here"
         for key in sorted(greedy.config.keys() | config.keys())
-        if key not in _MAY_DIFFER and greedy.config.get(key) != config.get(key)
+        if key not in _MAY_DIFFER and _fixed(greedy.config.get(key)) != _fixed(config.get(key))
     ]
     others = [
         greedy.titles.get(family, family)
@@ -239,6 +239,13 @@ def require_greedy(
             f"{greedy.folder} is no greedy run (temperature {greedy.config['temperature']}, "
             f"{greedy.config['samples']} samples of a task)"
         )
+
+
+def _fixed(option: Any) -> Any:
+    """An option without what greedy runs and samples may differ in: a protocol says which options were changed."""
+    if not isinstance(option, Mapping) or "changed" not in option:
+        return option
+    return {**option, "changed": {k: v for k, v in option["changed"].items() if k not in _MAY_DIFFER}}
 
 
 def _shown(value: object) -> str:

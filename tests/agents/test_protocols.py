@@ -329,6 +329,41 @@ async def test_a_run_in_our_wording_is_verified_and_says_so(
     assert shown.returncode == 0, shown.stderr
 
 
+async def test_best_of_n_samples_and_plays_greedily_under_a_protocol(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    """Sampling is what a protocol states, too: the greedy run and the samples each change it."""
+    async with ChatServer(answer=lambda request: "turn right").running() as server:
+        done = await asyncio.to_thread(
+            evalharness, environment, "bon", "--model", server.url, "--protocol", "tales", "--own-words",
+            "--suite", "open", "--tasks", "compass", "-n", 2, "--limit", 2, "--max-turns", 2, "-o", tmp_path / "bon",
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    greedy, samples = (read_manifest(tmp_path / "bon" / name).config for name in ("greedy", "samples"))
+    assert (greedy.temperature, samples.temperature, samples.samples) == (0.0, 1.0, 2)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "conversation_start_dict = {ActionFormat.REACT: (A(3), A(4))}",
+        "conversation_start_dict = {ActionFormat.REACT: (A({'x': 1}), A({'value': 'a'}))}",
+        "conversation_start_dict = {ActionFormat.REACT: (A(), A())}",
+        "conversation_start_dict = {ActionFormat.REACT: (A({'value': f'{g(1)}'}), A({'value': 'a'}))}",
+        "conversation_start = (A({'value': 'a'}), A({'value': open('x')}))",
+        "valid_functions_args = {'go': 3}",
+    ],
+)
+def test_a_damaged_checkout_of_agentgym_is_refused(content: str, clean_home: Path, tmp_path: Path) -> None:
+    envs = tmp_path / "agentenv" / "agentenv" / "envs"
+    envs.mkdir(parents=True)
+    for name in ("alfworld", "babyai", "sciworld"):
+        (envs / f"{name}.py").write_text(content)
+    with pytest.raises(UserError, match="does not hold the prompt texts of agentgym"):
+        import_texts("agentgym", tmp_path)
+
+
 async def test_without_the_texts_a_run_is_refused_before_anything_is_asked(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
