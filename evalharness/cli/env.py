@@ -26,9 +26,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     serve.add_argument(
         "--validation-seeds",
-        default="1001",
         metavar="SEEDS",
-        help="suite seeds of the split `validation` (1001)",
+        help="suite seeds of the split `validation`, such as 1001 (default: there is no such split)",
     )
     serve.add_argument(
         "--suite",
@@ -97,7 +96,9 @@ def run(args: argparse.Namespace) -> int:
         families=args.family,
         suite=args.suite,
         train_seeds=parse_seeds("--train-seeds", args.train_seeds) if args.suite == "open" else (),
-        validation_seeds=parse_seeds("--validation-seeds", args.validation_seeds),
+        validation_seeds=parse_seeds("--validation-seeds", args.validation_seeds)
+        if args.validation_seeds
+        else (),
         allow_eval_tasks=args.allow_eval_tasks,
         reward=args.reward,
         max_turns=args.max_turns,

@@ -17,7 +17,7 @@ from evalharness.training.envserver.messages import (
 )
 from evalharness.training.envserver.pools import Pools
 from evalharness.training.envserver.session import Answer, EnvSession, Reward, Rules
-from evalharness.training.envserver.tasks import SPLITS, Served, TaskTable, UnknownTaskError
+from evalharness.training.envserver.tasks import Served, TaskTable, UnknownTaskError
 
 
 class Service:
@@ -32,7 +32,7 @@ class Service:
         return ClientSession(self)
 
     def splits(self) -> list[dict[str, str]]:
-        return [{"name": split, "type": split} for split in SPLITS]
+        return [{"name": split, "type": split} for split in self.table.splits]
 
     def task(self, asked: TaskRequest) -> dict[str, Any]:
         return self._described(asked.split, asked.index)
@@ -44,7 +44,7 @@ class Service:
 
     def metadata(self) -> dict[str, Any]:
         families = ", ".join(spec.title for spec in self.rules.specs.values())
-        counts = ", ".join(f"{len(self.table.split(split))} {split} tasks" for split in SPLITS)
+        counts = ", ".join(f"{len(self.table.split(split))} {split} tasks" for split in self.table.splits)
         warning = " Tasks of evaluations are among them." if self.table.evaluated else ""
         return {
             "name": self.name,

@@ -32,7 +32,8 @@ class ServeOptions:
     families: str
     suite: Suite = "open"
     train_seeds: Sequence[int] = (1,)
-    validation_seeds: Sequence[int] = (1001,)
+    validation_seeds: Sequence[int] = ()
+    """None: there is no split `validation`."""
     allow_eval_tasks: bool = False
     reward: Reward = "success"
     max_turns: int | None = None

@@ -61,7 +61,8 @@ class TaskTable:
 
     def split(self, name: str) -> Sequence[Served]:
         if name not in self.splits:
-            raise UnknownTaskError(f"no split {name!r}; there are: {', '.join(self.splits)}")
+            more = "; start the server with --validation-seeds 1001" if name == "validation" else ""
+            raise UnknownTaskError(f"no split {name!r}; there are: {', '.join(self.splits)}{more}")
         return self.splits[name]
 
     def at(self, split: str, index: int) -> Served:
@@ -122,7 +123,8 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
     such tasks in different suites the one that comes later; validation comes first. Raises UserError.
     """
     evaluated = refuse_evaluations(wanted)
-    splits: dict[str, list[Served]] = {split: [] for split in SPLITS}
+    # Nothing is made that nobody asked for.
+    splits: dict[str, list[Served]] = {s: [] for s in SPLITS if s == "train" or wanted.validation_seeds}
     for spec in wanted.families:
         barred = None if evaluated else excluded(spec, teaching_of(spec), data)
         published = {} if barred is None else barred.compared.get(PUBLISHED, {})

@@ -85,3 +85,10 @@ def test_tasks_are_found_by_index_and_by_name(clean_home: Path) -> None:
 @pytest.mark.parametrize(("text", "seeds"), [("1", [1]), ("1-3, 9", [1, 2, 3, 9]), ("4,4,2", [2, 4])])
 def test_seeds(text: str, seeds: list[int]) -> None:
     assert parse_seeds("--train-seeds", text) == seeds
+
+
+def test_without_validation_seeds_there_is_no_such_split_and_nothing_is_made_for_it(tmp_path: Path) -> None:
+    table = load_table(Wanted([specs()["pddl"]], [0], [], allow_eval_tasks=True), tmp_path, lambda text: None)
+    assert list(table.splits) == ["train"]
+    with pytest.raises(UnknownTaskError, match="start the server with --validation-seeds 1001"):
+        table.split("validation")
