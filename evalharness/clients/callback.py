@@ -9,6 +9,7 @@ one line and never ends the training.
 
 from __future__ import annotations
 
+import logging
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from typing import Any
 from transformers import TrainerCallback  # type: ignore[import-not-found, unused-ignore]
 
 LOG = "evalharness.log"
+_LOG = logging.getLogger("evalharness")
 
 
 class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
@@ -66,7 +68,7 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
                     words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=self.env
                 )
         except OSError as error:
-            print(f"evalharness: no checkpoint is played: {error}", flush=True)
+            _LOG.warning("evalharness: no checkpoint is played: %s", error)
 
     def _ended(self, args: Any) -> bool:
         """Whether none is at work; what one that has ended complains of is said once."""

@@ -187,7 +187,9 @@ def run_entry(
     rows = [list(row) for row in behaviour if family in (None, row[1])]
     if family is not None:
         families = {name: entry for name, entry in summary.families.items() if name == family}
-        summary = summary.model_copy(update={"families": families, "held_out": None})
+        summary = summary.model_copy(
+            update={"families": families, "held_out": None, "held_out_estimate": None, "pooled": None}
+        )
     titles = manifest.titles
     return {
         "name": manifest.model_name,

@@ -4,16 +4,19 @@ function overview(app) {
   const { data } = app, runs = data.runs, several = runs.length > 1;
   return h('div.page', {},
     data.index.only_failures && h('p.warning', {}, 'This page holds the trajectories of failures only (--only-failures); every number counts all episodes.'),
-    section(several ? 'Runs' : 'Scores', standings(data, runs)),
-    runs.map(run => heading(run, several)),
+    several ? h('h1.question', {}, `${runs.length} runs: `, runs.map((run, i) => [i > 0 && ' against ', oneLine(run.label)]))
+      : heading(runs[0], false),
+    several && section('Runs', standings(data, runs)),
+    several && runs.map(run => heading(run, true)),
     several && section('Differences', differences(app)),
-    section('Tasks', taskGrid(data, runs), gridLegend(runs)),
-    section(several ? 'Scores' : 'Scores, their intervals and bounds', scores(data, runs),
+    several && section('Tasks', taskGrid(data, runs), gridLegend(runs)),
+    section('Scores', scores(data, runs),
       h('p.soft.legend', {},
         'Percent. ', h('span.key.success', {}), ' success, ', h('span.key.progress', {}),
         ' progress; whisker: 95 % interval; ticks: ', h('span.key-tick.floor', {}), ' chance, ',
         h('span.key-tick.ceiling', {}), ' best known plans. ',
         'Corrected: 0 is chance, 100 the best known plans.')),
+    !several && section('Tasks', taskGrid(data, runs), gridLegend(runs)),
     section('Progress by turn', h('div.curves', {}, data.families.filter(family => runs.some(run => run.curves[family])).map(family =>
       h('figure', {}, h('figcaption', {}, h('a', { href: address({ family }) }, data.title(family))),
         curve(runs, family)))),
@@ -30,9 +33,15 @@ function overview(app) {
 
 const section = (title, ...children) => h('section', {}, h('h2', {}, title), ...children);
 
-// Runs x families: success, and progress below it; the held-out score last.
+// The held-out score; without it what is estimated of it, or all tasks together.
+const TOTALS = [['held_out', 'held-out'], ['held_out_estimate', 'held-out, estimated'], ['pooled', 'pooled']];
+const totalOf = run => TOTALS.map(([key, name]) => ({ name, score: run.summary[key] })).find(({ score }) => score);
+const capital = text => text[0].toUpperCase() + text.slice(1);
+
+// Runs x families: success, and progress below it; the whole score last.
 function standings(data, runs) {
-  const several = runs.length > 1, held = runs.some(run => run.summary.held_out);
+  const several = runs.length > 1, totals = runs.map(totalOf).filter(Boolean);
+  const names = [...new Set(totals.map(({ name }) => name))];
   let partial = false;
   const cell = (entry, part) => {
     if (!entry || entry.success_rate === undefined || entry.success_rate === null) return h('td.n', {}, '–');
@@ -45,10 +54,10 @@ function standings(data, runs) {
     data.families.map(family => {
       const entry = run.summary.families[family];
       return cell(entry, Boolean(entry) && (entry.n !== entry.expected || entry.episodes !== entry.expected * run.summary.samples));
-    }), held && cell(run.summary.held_out, false)));
+    }), names.map(name => cell(totalOf(run)?.name === name ? totalOf(run).score : null, false))));
   return [scrolled(h('table.standings', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''),
     data.families.map(family => h('th.n', { scope: 'col' }, h('a', { href: address({ family }) }, data.title(family)))),
-    held && h('th.n', { scope: 'col' }, 'Held-out'))), h('tbody', {}, rows))),
+    names.map(name => h('th.n', { scope: 'col' }, capital(name))))), h('tbody', {}, rows))),
   h('p.soft.legend', {}, 'Success %, and below it progress %.', partial && ' † of a part of the family only.')];
 }
 
@@ -73,21 +82,21 @@ function doing(run) {
 }
 
 function heading(run, several) {
-  const held = run.summary.held_out;
+  const total = totalOf(run);
   const facts = [`suite ${run.suite}${run.suite_seed ? `, seed ${run.suite_seed}` : ''}`,
     run.perturbation && `perturbation ${run.perturbation}`, `at most ${run.max_turns} turns`,
     run.samples > 1 && `${run.samples} samples a task`, plural(run.size, 'episode'),
     `started ${new Date(1000 * run.started).toISOString().slice(0, 16).replace('T', ' ')} UTC`];
   return h('header.run', {},
     h('div', {},
-      h('h1', {}, several && [chip(run), ' '], oneLine(run.label)),
+      h(several ? 'h2' : 'h1', {}, several && [chip(run), ' '], oneLine(run.label)),
       h('p.soft', {}, facts.filter(Boolean).join(' · ')),
       run.label !== run.name && h('p.soft', {}, oneLine(run.name)),
       h('p.soft', {}, h('code', {}, oneLine(run.folder)))),
-    held && h('dl.held', {}, ['success', 'progress'].map(measure => h('div', {},
-      h('dt', {}, `held-out ${measure}`),
-      h('dd', {}, h('strong', {}, percent(held[`${measure}_rate`])),
-        h('small', {}, `${percent(held[`${measure}_rate_ci95`][0])}–${percent(held[`${measure}_rate_ci95`][1])}`))))),
+    total && h('dl.held', {}, ['success', 'progress'].map(measure => h('div', {},
+      h('dt', {}, `${total.name} ${measure}`),
+      h('dd', {}, h('strong', {}, percent(total.score[`${measure}_rate`])),
+        h('small', {}, total.score[`${measure}_rate_ci95`].map(end => percent(end)).join('–')))))),
     doing(run), trouble(run),
     h('ul.notes', {}, run.warnings.map(text => h('li.warning', {}, text)),
       run.notes.slice(1).map(text => h('li', {}, text))),
@@ -130,12 +139,12 @@ function scoreTable(data, runs, families, names) {
         h('td.n', {}, reference ? ['success_rate', 'progress_rate'].map(measure => corrected(reference, measure)) : '–')));
     });
   }
-  for (const run of runs.filter(run => names === USUAL && run.summary.held_out)) {
-    const held = run.summary.held_out;
-    body.append(h('tr.total', {}, h('th', { scope: 'row' }, 'Held-out'),
+  for (const run of runs.filter(run => names === USUAL && totalOf(run))) {
+    const { name, score: held } = totalOf(run), tasks = held.stands_for ? `${held.n}/${held.stands_for}` : held.n;
+    body.append(h('tr.total', {}, h('th', { scope: 'row' }, capital(name)),
       several && h('td', {}, chip(run)),
       h('td', {}, rateBar('success', held.success_rate, held.success_rate_ci95)),
-      h('td', {}, rateBar('progress', held.progress_rate, held.progress_rate_ci95)), h('td.n', {}, held.n), h('td', {}), h('td', {})));
+      h('td', {}, rateBar('progress', held.progress_rate, held.progress_rate_ci95)), h('td.n', {}, tasks), h('td', {}), h('td', {})));
   }
   return scrolled(h('table.scores', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
     several && h('th', { scope: 'col' }, 'run'),
@@ -153,7 +162,7 @@ function differences(app) {
     const [a, b] = comparison.numbers.map(number => data.runs[number]);
     const shown = p => p === null ? '-' : p < 0.001 ? '<.001' : p.toFixed(3);
     const row = d => h('tr', { class: d.p_holm < 0.05 ? 'significant' : '' },
-      h('th', { scope: 'row' }, d.family === 'held_out' ? 'Held-out' : data.title(d.family)), h('td', {}, d.measure),
+      h('th', { scope: 'row' }, { held_out: 'Held-out', pooled: 'Pooled' }[d.family] ?? data.title(d.family)), h('td', {}, d.measure),
       h('td.n', {}, d.n), h('td.n', {}, percent(d.baseline)), h('td.n', {}, percent(d.run)),
       h('td.n', {}, h('b', {}, signed(d.difference))), h('td.n.soft', {}, `${signed(d.ci95[0])} to ${signed(d.ci95[1])}`),
       h('td.n', {}, shown(d.p)), h('td.n', {}, shown(d.p_holm)), h('td.n.soft', {}, shown(d.p_by_kind)),
