@@ -79,8 +79,6 @@ class EvaluateCheckpoints(TrainerCallback):  # type: ignore[misc, unused-ignore]
             return False
         self._process = None
         if status:
-            print(
-                f"evalharness: playing checkpoints ended with status {status}: {Path(args.output_dir) / LOG}",
-                flush=True,
-            )
+            log = Path(args.output_dir) / LOG
+            _LOG.warning("evalharness: playing checkpoints ended with status %d: %s", status, log)
         return True
