@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from evalharness.results.curves import Row as Point
 from evalharness.results.paper import table1
 from evalharness.results.paper.exhibit import Exhibit, Filled
-from evalharness.results.paper.family_table import PART
+from evalharness.results.paper.family_table import OWN_LABELS, PART
 from evalharness.results.paper.given import Given
 from evalharness.results.paper.table import Column, Row, Table
 from evalharness.results.report import plots
@@ -34,6 +34,7 @@ def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
                         "measure": measure,
                         "held_in": column.key in row.underlined,
                         "incomplete": PART in cell.marks,
+                        "own_labels": OWN_LABELS in cell.marks,
                         "rate": round(cell.value / 100, 9),
                         "ci95_low": low,
                         "ci95_high": high,

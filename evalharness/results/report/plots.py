@@ -228,6 +228,7 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     marks = ["lines: 95 %"]
     marks += ["hatched: trained on it"] if any(row["held_in"] for row in rows) else []
     marks += ["\u2020: a part of the family"] if any(row["incomplete"] for row in rows) else []
+    marks += ["#: labels of ours, another scale"] if any(row["own_labels"] for row in rows) else []
     figure, panels = _measure_panels(
         rows,
         {**titles, "held_out": "held-out"},
@@ -244,11 +245,11 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
             hatch = "////" if row["held_in"] else None
             axes.barh(y, x, height=0.66, color=colour, edgecolor="white", linewidth=0, hatch=hatch)
             end = x
-            if row["run"] in ours and row["ci95_low"] is not None:
+            if row["ci95_low"] is not None:  # of a published row, what the printed rate amounts to
                 low, high = 100 * row["ci95_low"], 100 * row["ci95_high"]
-                axes.hlines(y, low, high, color="black", linewidth=1)
+                axes.hlines(y, low, high, color="black" if row["run"] in ours else "#555555", linewidth=1)
                 end = max(x, high)
-            part = "\u2020" if row["incomplete"] else ""
+            part = ("\u2020" if row["incomplete"] else "") + ("#" if row["own_labels"] else "")
             axes.annotate(
                 f"{x:.1f}{part}", (end, y), (2, 0), textcoords="offset points", va="center", fontsize=7
             )
