@@ -276,7 +276,10 @@ def pooled_score(by_family: Mapping[str, Sequence[Scored]]) -> Scores:
     found: dict[str, Any] = {}
     for measure in MEASURES:
         values = [_task_means(episodes, measure) for episodes in strata]
-        ci95 = stats.stratified_score(values)
+        binary = measure == "success"
+        ci95 = stats.pooled_interval(
+            [(len(listed), _mean(listed), stats.rate_interval(listed, binary=binary)) for listed in values]
+        )
         rate = _mean([value for listed in values for value in listed])
         found |= {f"{measure}_rate": rate, f"{measure}_rate_ci95": ci95}
         found |= _beside(strata, measure, ci95)

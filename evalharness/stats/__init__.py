@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
     from evalharness.stats.repeats import Components, attempts_test, standard_error, variance_components
     from evalharness.stats.score_interval import rate_interval, score_mean, stratified_score, success_interval
-    from evalharness.stats.subset import subset_interval
+    from evalharness.stats.subset import pooled_interval, subset_interval
 
 __all__ = [
     "RESAMPLES",
@@ -57,6 +57,7 @@ __all__ = [
     "pass_at_k",
     "pass_hat_k",
     "permutation_test",
+    "pooled_interval",
     "rate_interval",
     "ratios",
     "score_difference_by_kind",

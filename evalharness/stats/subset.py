@@ -1,4 +1,4 @@
-"""The score of a whole suite from a part of it that was chosen by difficulty."""
+"""Scores over parts of several families: of a whole suite from tasks chosen by difficulty, and of tasks pooled."""
 
 from __future__ import annotations
 
@@ -30,3 +30,17 @@ def subset_interval(strata: Sequence[Sequence[float]], of: int, confidence: floa
         [checked(stratum, 0.0) for stratum in strata], confidence, inflation=gain * (1 - played / of)
     )
     return float(low), float(high)
+
+
+def pooled_interval(intervals: Sequence[tuple[int, float, Interval]]) -> Interval:
+    """For the mean over the tasks of several families, from each family's (tasks, rate, 95 % interval).
+
+    MOVER (Zou & Donner, Statistics in Medicine 27 (2008) 1693-1702): the distances to the families' own limits, by
+    their shares, add up as squares. `stratified_score` takes the spread within a family for known, which four tasks
+    that all failed do not tell.
+    """
+    n = sum(tasks for tasks, _, _ in intervals)
+    mean = sum(tasks * rate for tasks, rate, _ in intervals) / n
+    below = sum((tasks / n * (rate - low)) ** 2 for tasks, rate, (low, _) in intervals)
+    above = sum((tasks / n * (high - rate)) ** 2 for tasks, rate, (_, high) in intervals)
+    return max(0.0, mean - below**0.5), min(1.0, mean + above**0.5)

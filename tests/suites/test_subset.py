@@ -68,6 +68,21 @@ def test_the_interval_holds_the_score_of_all_tasks() -> None:
     assert 0.93 <= held / 1000 <= 0.985
 
 
+@pytest.mark.parametrize("tasks", [4, 8, 20])
+def test_the_pooled_interval_holds_the_mean_of_families_that_differ(tasks: int) -> None:
+    """Few tasks of each of five families, some of which are all won or all lost."""
+    rng, held = np.random.default_rng(3), 0
+    for _ in range(600):
+        rates = rng.choice([0.0, 0.05, 0.3, 0.6, 0.95, 1.0], 5)
+        won = rng.random((5, tasks)) < rates[:, None]
+        parts = [
+            (tasks, float(w.mean()), stats.rate_interval([float(x) for x in w], binary=True)) for w in won
+        ]
+        low, high = stats.pooled_interval(parts)
+        held += low <= rates.mean() <= high
+    assert held / 600 >= 0.94
+
+
 def test_all_or_nothing_has_an_interval() -> None:
     assert stats.subset_interval([[0.0] * 40], 141)[0] == 0
     assert 0.01 < stats.subset_interval([[0.0] * 40], 141)[1] < 0.1
