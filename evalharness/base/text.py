@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import Any
 
@@ -39,3 +40,20 @@ def inert(value: Any) -> Any:
         ("=", "+", "-", "@", "\t", "\r", "\n")
     )
     return f"'{value}" if dangerous else value
+
+
+_LOOKAHEAD = re.compile(r"\(\?=\.\*\s*(.*?)\)")
+
+
+def subgoal_words(label: str) -> str:
+    """A subgoal's label for people: some suites write them as patterns over observations, with `\\d+` for a number and
+    lookaheads or `*` for what may stand between."""
+    parts = _LOOKAHEAD.findall(label) if label.startswith("^(?=") else [label]
+    text = (
+        " ... ".join(parts)
+        .replace("\\d+", "N")
+        .replace(".*", " ... ")
+        .replace("\\.", ".")
+        .replace("*", " ... ")
+    )
+    return " ".join(text.strip("^$ ").split())

@@ -9,7 +9,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.text import printable
+from evalharness.base.text import printable, subgoal_words
 from evalharness.records.episode import Episode, Turn
 
 FOLDED_LINES, FOLDED_CHARACTERS = 12, 1200
@@ -58,7 +58,8 @@ def _turn(turn: Turn, episode: Episode, raw: bool) -> Iterator[RenderableType]:
     yield _labelled("Observation", turn.observation, raw=raw)
     for index in turn.subgoals_completed:
         if index < len(episode.subgoals):
-            yield _labelled("Subgoal", episode.subgoals[index], "magenta", raw=raw)
+            label = episode.subgoals[index]
+            yield _labelled("Subgoal", label if raw else subgoal_words(label), "magenta", raw=raw)
 
 
 def trajectory(episode: Episode, *, raw: bool = False) -> Iterator[RenderableType]:

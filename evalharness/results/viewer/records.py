@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from evalharness.base.text import subgoal_words
 from evalharness.protocol.react import FormatError
 from evalharness.records.episode import EndedBy, Episode, Trial, Turn
 
@@ -142,7 +143,7 @@ def trajectory(
         "labels": episode.labels,
         "goal": episode.goal,
         "first_observation": episode.first_observation,
-        "subgoals": list(episode.subgoals),
+        "subgoals": [subgoal_words(label) for label in episode.subgoals],
         "success": episode.success,
         "solved": episode.solved,
         "progress": round(episode.progress, 4),
