@@ -65,7 +65,8 @@ def conform_protocol(protocol: str, transcripts: Path, data: Path | None) -> Pro
     recording = _with_their_texts(recording, prompts)
     for game in recording.games:
         follow(game, protocol, prompts[game.family].for_kind(game.kind), result)
-    some = next(iter(prompts.values()))
+    first = recording.games[0]
+    some = prompts[first.family].for_kind(first.kind)  # of replies that are no family's
     for reading in recording.readings:
         read_reply(reading, protocol, prompts.get(reading.family, some), result)
     worlds = {} if data is None else _worlds(protocol, recording, data)
