@@ -271,7 +271,7 @@ class RecordFolder:
                 "digest": manifest["digest"],
                 "sessions": [*earlier["sessions"], *manifest["sessions"]],
             }
-        write_atomically(path, json.dumps(manifest, indent=2, sort_keys=True) + "\n")
+        write_atomically(path, json.dumps(manifest, indent=2) + "\n")
 
     def append_line(self, name: str, value: Mapping[str, Any]) -> None:
         """As `LineFile.append`."""

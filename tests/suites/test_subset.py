@@ -135,6 +135,9 @@ def test_every_model_plays_the_same_tasks_and_is_compared_over_them(
     first, second = (json.loads((run / "manifest.json").read_text())["subset"] for run in runs)
     assert first == second
     assert sum(first.values()) == 282
+    assert list(first) == list(second) != sorted(first), (
+        "the order of difficulty, which the interval needs, is kept"
+    )
     assert main(["compare", *map(str, runs), "--json", str(tmp_path / "c.json")]) == 0
     assert "pooled" in capsys.readouterr().out
     rows = json.loads((tmp_path / "c.json").read_text())["comparisons"][0]["differences"]
