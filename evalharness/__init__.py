@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.version import __version__
 
 if TYPE_CHECKING:
-    from evalharness.api import Run, compare, leaderboard, load_run, run
     from evalharness.base.errors import EvalharnessError, InfrastructureError, UserError
+    from evalharness.runs.api import Run, compare, leaderboard, load_run, run
 
 __all__ = [
     "EvalharnessError",
@@ -30,7 +30,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(errors, name)
     if name in __all__:
-        from evalharness import api
+        from evalharness.runs import api
 
         return getattr(api, name)
     raise AttributeError(f"module 'evalharness' has no attribute {name!r}")

@@ -18,11 +18,11 @@ from evalharness.agents.tales import TalesOptions
 from evalharness.agents.verl_agent import VerlAgentOptions
 from evalharness.agents.window import WindowAgent, WindowOptions
 from evalharness.base.errors import UserError
+from evalharness.checks.agents import _SPEC, PROMPT, Replies, Rooms, check_agent
 from evalharness.envs.base import Task
 from evalharness.envs.surface import ActionSurface
 from evalharness.play.loop import play
 from evalharness.protocol.perturb import PlayedSurface
-from evalharness.testing import _SPEC, PROMPT, Replies, Rooms, check_agent
 
 OPTIONS: dict[str, list[Any]] = {
     "window": [WindowOptions(), WindowOptions(history=0), WindowOptions(history=3, list_actions=True)],

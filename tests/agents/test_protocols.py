@@ -19,6 +19,7 @@ from evalharness.agents.base import Agent, EpisodeStart, Said
 from evalharness.agents.guard import Guarded
 from evalharness.agents.registry import agent_named
 from evalharness.base.errors import UserError
+from evalharness.checks.agents import PROMPT
 from evalharness.cli import main
 from evalharness.config import OPTIONS, RunConfig
 from evalharness.envs.surface import ActionSurface
@@ -28,7 +29,6 @@ from evalharness.protocol.react import FormatError
 from evalharness.protocol.texts import all_imported, imported_texts
 from evalharness.records.format_trouble import Replies
 from evalharness.records.store import read_episodes, read_manifest
-from evalharness.testing import PROMPT
 
 MODEL = "http://127.0.0.1:9/v1"
 

@@ -14,6 +14,7 @@ from evalharness.agents.base import Agent, Request, Said, TrialEnd
 from evalharness.agents.react import ReactAgent
 from evalharness.agents.reflexion import ReflexionAgent, ReflexionOptions
 from evalharness.agents.summary import SummaryAgent, SummaryOptions
+from evalharness.checks.agents import _SPEC, PROMPT, Replies, Rooms
 from evalharness.envs.base import Task
 from evalharness.play.loop import play
 from evalharness.protocol.perturb import PlayedSurface
@@ -21,7 +22,6 @@ from evalharness.protocol.prompt import Message
 from evalharness.protocol.react import ParsedReply
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
-from evalharness.testing import _SPEC, PROMPT, Replies, Rooms
 
 TASK = Task("rooms/open/000", "rooms", "open", 0, "reach the last room", "easy", "walk")
 

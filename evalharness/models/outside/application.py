@@ -8,12 +8,9 @@ from typing import Any
 from aiohttp import WSCloseCode, web
 
 from evalharness.base.version import __version__
-from evalharness.models.outside import messages
-from evalharness.models.outside.hub import MOST_REQUESTS, Hub, Offer, Seen
-from evalharness.models.outside.messages import Action
-from evalharness.openenv.door import Door, given_token
-from evalharness.openenv.gate import Gate
-from evalharness.openenv.wire import (
+from evalharness.models.openenv.door import Door, given_token
+from evalharness.models.openenv.gate import Gate
+from evalharness.models.openenv.wire import (
     MOST_BYTES,
     Handler,
     body,
@@ -23,6 +20,9 @@ from evalharness.openenv.wire import (
     parsed,
     unknown_type,
 )
+from evalharness.models.outside import messages
+from evalharness.models.outside.hub import MOST_REQUESTS, Hub, Offer, Seen
+from evalharness.models.outside.messages import Action
 
 _NAME = "evalharness"
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 from evalharness.base.errors import InfrastructureError
 from evalharness.models.base import PolicyStoppedError
+from evalharness.models.openenv.wire import RefusedError
 from evalharness.models.outside.messages import Action, Observation, Usage
 from evalharness.models.tries import AbortedError
-from evalharness.openenv.wire import RefusedError
 from evalharness.records.outside import Outside, OutsideEnd
 
 MOST_REQUESTS = 1000

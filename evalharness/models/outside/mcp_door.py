@@ -17,11 +17,11 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from evalharness.base.version import __version__
+from evalharness.models.openenv.door import given_token
+from evalharness.models.openenv.wire import MOST_BYTES, Handler, refused
 from evalharness.models.outside.application import is_gone, shown
 from evalharness.models.outside.hub import Hub
 from evalharness.models.outside.messages import Action
-from evalharness.openenv.door import given_token
-from evalharness.openenv.wire import MOST_BYTES, Handler, refused
 
 _DESCRIPTION = """\
 Act in a text world. The first call of an episode has no arguments: its answer has the instructions, the goal, what is

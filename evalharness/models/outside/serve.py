@@ -11,15 +11,15 @@ from typing import Any
 
 from evalharness.config.outside import OutsideConfig
 from evalharness.models.opened import Opened, Prepared, Reports
+from evalharness.models.openenv.door import Door, is_one_of, token_of
+from evalharness.models.openenv.gate import Gate
+from evalharness.models.openenv.listening import listening
 from evalharness.models.outside.application import application
 from evalharness.models.outside.handouts import HandOuts
 from evalharness.models.outside.hub import Hub
 from evalharness.models.outside.mcp_door import is_installed, mcp_door
 from evalharness.models.outside.policy import OutsidePolicy, Started
 from evalharness.models.outside.process import TOKEN, URL, AgentLog, command_of
-from evalharness.openenv.door import Door, is_one_of, token_of
-from evalharness.openenv.gate import Gate
-from evalharness.openenv.listening import listening
 
 LOG = "agent.log"
 """What the processes of `--agent-command` printed."""

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any
 
-from evalharness.openenv.gate import Gate
+from evalharness.models.openenv.gate import Gate
 from evalharness.training.envserver.messages import ResetManyRequest, StepManyRequest
 from evalharness.training.envserver.service import ClientSession
 

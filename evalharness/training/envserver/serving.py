@@ -9,9 +9,9 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
-from evalharness.openenv.door import Door, is_loopback, is_one_of, token_of
-from evalharness.openenv.gate import Gate
-from evalharness.openenv.listening import listening
+from evalharness.models.openenv.door import Door, is_loopback, is_one_of, token_of
+from evalharness.models.openenv.gate import Gate
+from evalharness.models.openenv.listening import listening
 from evalharness.protocol.perturb import surfaces
 from evalharness.protocol.prompt import load_prompts
 from evalharness.suites.selection import families_of_all

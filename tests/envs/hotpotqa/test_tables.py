@@ -11,12 +11,12 @@ import pytest
 from made_runs import make_run
 from rich.console import Console
 
-from evalharness import api
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs import specs
 from evalharness.records.summary import FamilyRow, FamilyScoreNames, Summary
 from evalharness.results.report.table import kinds_table
+from evalharness.runs import api
 
 SPECS = specs()
 SPEC = SPECS["hotpotqa"]

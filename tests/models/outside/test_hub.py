@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from evalharness.models.base import PolicyStoppedError
+from evalharness.models.openenv.wire import RefusedError
 from evalharness.models.outside.hub import Hub, Offer
 from evalharness.models.outside.messages import Action, Observation
-from evalharness.openenv.wire import RefusedError
 
 
 async def claimed() -> Offer:
