@@ -16,7 +16,7 @@ from made_runs import make_run
 
 import evalharness
 
-PAGE = Path(__file__).parent.parent / "docs" / "python-api.md"
+PAGE = Path(__file__).parents[2] / "docs" / "python-api.md"
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 
 
