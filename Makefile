@@ -9,7 +9,7 @@ demo: venv ## install everything, then a small real model plays all five familie
 	.venv/bin/pip install -q -r requirements/run.txt
 	.venv/bin/pip install -q --no-deps .
 	.venv/bin/evalharness server install
-	.venv/bin/evalharness run --model demo --suite open --tasks all --sample 4 --max-tokens 128
+	.venv/bin/evalharness run --model demo --suite open --tasks all --draw 4 --max-tokens 128
 
 test: system venv ## install everything, then run all tests
 	.venv/bin/pip install -q -r requirements/dev.txt

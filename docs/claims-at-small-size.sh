@@ -26,7 +26,7 @@ data "$samples"
 modes=(full no_refine_loss no_refine_data all_turns)
 for mode in "${modes[@]}"; do
     train "$mode" "$samples" --mode "$mode" --max-steps "$steps"
-    evalharness sweep --model "$folder/$mode" --family alfworld --perturb P1 "${play[@]}" -o "$folder/$mode-sweep"
+    evalharness sweep --model "$folder/$mode" --tasks alfworld --perturb P1 "${play[@]}" -o "$folder/$mode-sweep"
 done
 for share in 2 4; do # `full` above is the whole of it
     few=$((samples / share))

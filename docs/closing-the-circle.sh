@@ -44,7 +44,7 @@ evalharness analyze "$folder/base" "$folder/after"
 evalharness report "$folder/base" "$folder/after" -o "$folder/report.html"
 
 # Other words, and ten attempts.
-evalharness sweep --model "$folder/tuned" --family alfworld --suite open --max-tokens "$tokens" --limit "$limit" \
+evalharness sweep --model "$folder/tuned" --tasks alfworld --suite open --max-tokens "$tokens" --limit "$limit" \
     -o "$folder/sweep"
 evalharness bon --model "$folder/tuned" -n 10 --suite open --tasks alfworld --max-tokens "$tokens" --limit $(((limit + 3) / 4)) \
     -o "$folder/bon"

@@ -11,6 +11,7 @@ from typing import Any
 import yaml
 
 from evalharness.base.errors import UserError, close_to
+from evalharness.base.renamed import EARLIER
 from evalharness.base.yaml_lines import read_yaml, syntax_problem
 
 PREFIX = "EVALHARNESS_"
@@ -71,6 +72,9 @@ def environment_defaults(
     """Option -> what its variable says: `EVALHARNESS_MAX_TOKENS=1024`. `mappings`: options that are NAME=VALUE, with
     commas between several."""
     found: dict[str, Any] = {}
+    for old, new in EARLIER.items():
+        if environment.get(variable_of(old)) and new in names:
+            raise UserError(f"{variable_of(old)} is set; the option is called {variable_of(new)} here")
     for name in names:
         text = environment.get(variable_of(name))
         if not text or name in _NOT_DEFAULTS:

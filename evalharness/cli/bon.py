@@ -28,7 +28,7 @@ _USUAL = (
     "--samples",
     "--greedy",
     "--limit",
-    "--sample",
+    "--draw",
     "--max-tokens",
     "--output",
     "--dry-run",

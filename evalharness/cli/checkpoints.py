@@ -21,10 +21,10 @@ is luck. The same command continues and takes new checkpoints in. docs/checkpoin
 """
 
 
-_USUAL = ("--tasks", "--suite", "--limit", "--sample", "--watch", "--max-tokens", "--output", "--dry-run")
+_USUAL = ("--tasks", "--suite", "--limit", "--draw", "--watch", "--max-tokens", "--output", "--dry-run")
 _EXAMPLES = """\
   evalharness checkpoints tuned/ --suite open
-  evalharness checkpoints tuned/ --suite open --sample 20
+  evalharness checkpoints tuned/ --suite open --draw 20
   evalharness checkpoints tuned/ --suite open --watch
 """
 

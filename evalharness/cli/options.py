@@ -11,9 +11,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from evalharness.base.settings import environment_defaults, mistyped_variables, read_config, variable_of
+from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
-from evalharness.config import OPTIONS, RunConfig, make_config, option_of
+from evalharness.config import OPTIONS, RunConfig, make_config, option_of, options_in
 from evalharness.config.protocol import stated_options
 
 WHAT = "what to evaluate"
@@ -143,7 +143,7 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     from evalharness.models.served_name import with_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
-    in_file = read_config(args.config) if args.config else {}
+    in_file = options_in(args.config)
     defaults = _from_environment(
         taken={*in_file, *(key for key, value in (flags | own).items() if value is not None)}
     )

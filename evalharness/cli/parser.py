@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from evalharness.base.errors import close_to
+from evalharness.base.renamed import called_here
 
 _USAGE_LINES = 6
 """A longer usage is not shown before an error."""
@@ -117,6 +118,10 @@ class CommandParser(argparse.ArgumentParser):
         """`unrecognized arguments: --modle; did you mean --model?`"""
         known = [name for name in self._option_string_actions if name.startswith("--")]
         given = [word.partition("=")[0] for word in words if word.startswith("--")]
+        bare = [name.removeprefix("--") for name in known]
+        renamed = {word: here for word in given if (here := called_here(word.removeprefix("--"), bare))}
+        if renamed:
+            return "; ".join(f"{word} is called --{here} here" for word, here in renamed.items())
         meant = [close for word in given if (close := close_to(word, known)) is not None]
         return f"unrecognized arguments: {' '.join(words)}" + (
             f"; did you mean {' '.join(meant)}?" if meant else ""

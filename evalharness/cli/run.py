@@ -23,7 +23,7 @@ _USUAL = (
     "--tasks",
     "--suite",
     "--limit",
-    "--sample",
+    "--draw",
     "--agent",
     "--perturb",
     "--max-tokens",
@@ -31,7 +31,7 @@ _USUAL = (
     "--dry-run",
 )
 _EXAMPLES = """\
-  evalharness run --model demo --suite open --sample 8
+  evalharness run --model demo --suite open --draw 8
   evalharness run --model ckpt/ --tasks all
   evalharness run --model http://localhost:8000/v1 --tasks babyai,pddl
 """
@@ -44,8 +44,8 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.options import add_run_options
-    from evalharness.cli.seeds import add_seeds_option
+    from evalharness.cli.options import add_run_options, run_options
+    from evalharness.cli.seeds import take_several
 
     add_run_options(parser)
     parser.add_argument(
@@ -53,12 +53,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show what would be played, asked, started and written, and estimate tokens and time; plays nothing",
     )
-    add_seeds_option(parser.add_argument_group("a study"))
+    take_several(run_options(parser)["seed"])
     set_short_help(parser, _USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.seeds is not None:
+    if isinstance(args.seed, str):
         from evalharness.cli.seeds import run_seeds
 
         return run_seeds(args)

@@ -1,4 +1,4 @@
-"""`evalharness run --seeds`: the same run under several seeds, as one study."""
+"""`evalharness run --seed 0,1,2`: the same run under several seeds, as one study."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ KIND = "seeds"
 _MOST = 1000
 
 
-def add_seeds_option(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--seeds",
-        metavar="LIST",
-        help="several seeds, 0,1,2 or 0-4: one run of each, in one study folder on one model server, then their mean "
-        "and spread; further seeds extend the study",
+def take_several(seed: argparse.Action) -> None:
+    """`--seed` of a parser that may be given a list, which stays a text."""
+    seed.type = lambda text: int(text) if text.lstrip("-").isdecimal() else text
+    seed.metavar = "N|LIST"
+    seed.help = (
+        "seed of sampling and of the random policy (of the tasks: --suite-seed); several, 0,1,2 or 0-4: a run of "
+        "each as one study, with mean and spread; further seeds extend it (default: 0)"
     )
 
 
@@ -34,16 +35,16 @@ def read_seeds(text: str) -> list[int]:
         low, dash, high = part.strip().partition("-")
         if not low.isdecimal() or (dash and not high.isdecimal()):
             raise UserError(
-                f"--seeds {text}: {part.strip()!r} is no seed; give a list or range: 0,1,2 or 0-4"
+                f"--seed {text}: {part.strip()!r} is no seed; give a list or range: 0,1,2 or 0-4"
             )
         first, last = int(low), int(high or low)
         if last - first >= _MOST:
-            raise UserError(f"--seeds {text}: more than {_MOST} seeds")
+            raise UserError(f"--seed {text}: more than {_MOST} seeds")
         if last < first:
-            raise UserError(f"--seeds {text}: {part.strip()} ends before it begins; write {last}-{first}")
+            raise UserError(f"--seed {text}: {part.strip()} ends before it begins; write {last}-{first}")
         found |= set(range(first, last + 1))
     if len(found) < 2:
-        raise UserError(f"--seeds {text}: a study needs two seeds; for one give --seed {text}")
+        raise UserError(f"--seed {text}: a study needs two seeds")
     return sorted(found)
 
 
@@ -52,7 +53,7 @@ def run_seeds(args: argparse.Namespace) -> int:
     from evalharness.runs.study import study_folder
     from evalharness.runs.study_results import print_study
 
-    seeds = read_seeds(args.seeds)
+    seeds, args.seed = read_seeds(args.seed), None
     runs = _runs(args, seeds)
     folder = study_folder(next(iter(runs.values())).changed(seed=0), KIND)
     out = make_console(stderr=args.json == "-")
@@ -65,12 +66,9 @@ def run_seeds(args: argparse.Namespace) -> int:
 
 
 def _runs(args: argparse.Namespace, seeds: Sequence[int]) -> Runs:
-    from evalharness.base.errors import UserError
     from evalharness.base.terminal import say
     from evalharness.cli.options import config_of
 
-    if args.seed is not None:
-        raise UserError(f"--seed {args.seed} and --seeds {args.seeds}: give one of the two")
     config = config_of(args)
     if config.policy.temperature == 0 and (config.policy.model == "oracle" or not config.policy.is_scripted):
         say(

@@ -33,14 +33,14 @@ _USUAL = (
     "--over",
     "--perturb",
     "--limit",
-    "--sample",
+    "--draw",
     "--max-tokens",
     "--output",
     "--dry-run",
 )
 _EXAMPLES = """\
   evalharness sweep --model ckpt/ --tasks alfworld
-  evalharness sweep --model ckpt/ --over agent=react,act --sample 40
+  evalharness sweep --model ckpt/ --over agent=react,act --draw 40
   evalharness sweep --model ckpt/ --tasks alfworld --dry-run
 """
 
@@ -60,7 +60,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
     sweep = parser.add_argument_group("the study")
     sweep.add_argument(
-        "--family", metavar="FAMILY", help="alfworld, babyai, ...; of agents all, unless given"
+        "--tasks",
+        metavar="LIST",
+        help="a family, alfworld, or some of its tasks, alfworld:0-9; with --over also several (default: all)",
     )
     sweep.add_argument(
         "--over",
@@ -74,9 +76,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="the columns beside the unperturbed one (default: the published ones, else all of the "
         "family); see: evalharness perturb list",
     )
-    sweep.add_argument(
-        "--tasks", metavar="LIST", help="only these tasks: alfworld:0-9 (default: all of the family)"
-    )
     add_dry_run_option(sweep)
     add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
     add_run_options(parser, without=("perturb", "tasks"))
@@ -89,8 +88,8 @@ def run(args: argparse.Namespace) -> int:
 
     if args.over:
         return run_agents(args)
-    if not args.family:
-        raise UserError("--family FAMILY is missing: a sweep over perturbations is of one family")
+    if not args.tasks:
+        raise UserError("--tasks FAMILY is missing: a sweep over perturbations is of one family")
     return _run_perturbations(args)
 
 
@@ -105,7 +104,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
 
     runs = _columns(args)
     plain = runs[UNPERTURBED]
-    folder = study_folder(plain, f"sweep-{args.family}")
+    folder = study_folder(plain, f"sweep-{_family(args)}")
     out = make_console(stderr="-" in (args.json, args.csv))
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
@@ -114,7 +113,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     if UNPERTURBED in begun:
         if len(runs) > 1 and plain.policy.model != "oracle":
             _play_plans(args, folder, plain)
-        spec = installed_specs()[args.family]
+        spec = installed_specs()[_family(args)]
         sweep = sweep_result(folder, begun, load_prompt(spec, plain.agent.prompts, plain.adaptation))
         print_sweep(out, sweep)
         write_csv(args.csv, sweep.rows())
@@ -138,6 +137,16 @@ def _play_plans(args: argparse.Namespace, folder: Path, plain: RunConfig) -> Non
     evaluate(plans, data=data_folder(args), watch=watch)
 
 
+def _family(args: argparse.Namespace) -> str:
+    """Raises UserError for several."""
+    from evalharness.base.errors import UserError
+
+    found = {part.strip().partition(":")[0].partition("/")[0] for part in args.tasks.split(",")}
+    if len(found) > 1:
+        raise UserError(f"--tasks {args.tasks}: a sweep over perturbations is of one family")
+    return str(found.pop())
+
+
 def _columns(args: argparse.Namespace) -> Runs:
     """Column -> its run. Raises UserError for an unknown family or perturbation."""
     from evalharness.base.errors import UserError, nearest
@@ -147,17 +156,14 @@ def _columns(args: argparse.Namespace) -> Runs:
     from evalharness.results.sweep import UNPERTURBED, default_perturbations
 
     specs = installed_specs()
-    if args.family not in specs:
-        raise UserError(f"--family {args.family}: no such family{nearest(args.family, sorted(specs))}")
-    spec = specs[args.family]
+    if (family := _family(args)) not in specs:
+        raise UserError(f"--tasks {args.tasks}: no such family{nearest(family, sorted(specs))}")
+    spec = specs[family]
     chosen = args.perturb or default_perturbations(spec)
     names = list(dict.fromkeys(normal_name(name) for name in chosen))
     for name in names:
         compose(spec, name)
-    tasks = args.tasks or args.family
-    if any(part.strip().partition(":")[0].partition("/")[0] != args.family for part in tasks.split(",")):
-        raise UserError(f"--tasks {tasks}: a sweep is over one family, and this one is over {args.family}")
-    config = config_of(args, perturb=None, tasks=tasks)
+    config = config_of(args, perturb=None)
     config = config.changed(perturb=None)
     return {
         UNPERTURBED: config,

@@ -53,8 +53,7 @@ def _columns(args: argparse.Namespace) -> Runs:
     if args.agent or args.agent_option or args.perturb:
         given = "--perturb" if args.perturb else "--agent"
         raise UserError(f"--over and {given} exclude each other; an agent's options go with it: {EXAMPLE}")
-    tasks = args.tasks or args.family
-    config = config_of(args, perturb=None, **({"tasks": tasks} if tasks else {}))
+    config = config_of(args, perturb=None)
     runs = {re.sub(r"[^\w.+=-]+", "-", one): _with_agent(config, one) for one in said}
     if len(runs) < len(said):
         raise UserError(f"--over {args.over}: two of the agents would share a folder; rename a file")
@@ -70,12 +69,11 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
     if args.protocol or args.perturb:
         given = "--perturb" if args.perturb else "--protocol"
         raise UserError(f"--over {args.over} and {given} exclude each other")
-    tasks = args.tasks or args.family
     runs = {}
     for one in said:
         words = bool(args.own_words) and load_protocol(one).texts is not None
-        own = {"protocol": one, "own_words": words, **({"tasks": tasks} if tasks else {})}
-        runs[re.sub(r"[^\w.+=-]+", "-", one)] = config_of(args, perturb=None, **own)
+        name = re.sub(r"[^\w.+=-]+", "-", one)
+        runs[name] = config_of(args, perturb=None, protocol=one, own_words=words)
     flags = {"--suite": "suite", "--tasks": "tasks", "--max-turns": "max_turns"}
     for flag, option in flags.items():
         values = {name: config.options()[option] or 30 for name, config in runs.items()}

@@ -5,7 +5,7 @@ from evalharness.config.limits import LimitsConfig
 from evalharness.config.option import Option, Part, option_of
 from evalharness.config.place import PlaceConfig
 from evalharness.config.policy import EXTERNAL, HUMAN, SCRIPTED, PolicyConfig, is_scripted
-from evalharness.config.reading import make_config, make_part
+from evalharness.config.reading import make_config, make_part, options_in
 from evalharness.config.run import OPTIONS, RunConfig
 from evalharness.config.selection import SelectionConfig
 from evalharness.config.values import SAMPLING, endpoint_url
@@ -29,4 +29,5 @@ __all__ = [
     "make_config",
     "make_part",
     "option_of",
+    "options_in",
 ]

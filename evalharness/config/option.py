@@ -28,6 +28,8 @@ class Option:
     the default."""
     by_content: bool = False
     """Results depend on what it names and not on the name: that is part of a run's identity as a hash, elsewhere."""
+    stored: str | None = None
+    """Its name in manifests, where it had another one when there were runs already."""
     text: bool = False
     """The flag's text is parsed by the field's validator."""
     model_only: bool = False

@@ -78,7 +78,7 @@ class PolicyConfig(Part):
     max_tokens: int = Field(default=256, ge=1)
     """tokens of one reply, reasoning included"""
     seed: int = Field(default=0, ge=0)
-    """seed of sampling and of the random policy"""
+    """seed of sampling and of the random policy (of the tasks: --suite-seed)"""
     chat_template: Annotated[Path | None, Option("FILE", by_content=True)] = None
     """a chat template (Jinja) that replaces the checkpoint's own, for the vLLM that evalharness starts"""
     chat_template_kwargs: Annotated[str, Option("JSON", model_only=True)] = ""

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from evalharness.base.errors import UserError
+from evalharness.base.renamed import with_new_names
 from evalharness.base.settings import openai_hint, read_config
 from evalharness.config.option import Part
 from evalharness.config.protocol import with_protocol
@@ -22,7 +23,7 @@ def make_config(
 ) -> RunConfig:
     """Flags over file over what their protocol says over `defaults` over those of the fields. Raises UserError naming
     the option that is wrong."""
-    given = read_config(config_file) if config_file else {}
+    given = options_in(config_file)
     given |= {key: value for key, value in flags.items() if value is not None}
     values = with_protocol(given, defaults)
     if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
@@ -33,6 +34,14 @@ def make_config(
             + openai_hint()
         )
     return RunConfig.of(**values)
+
+
+def options_in(path: Path | None) -> dict[str, Any]:
+    """Of a configuration file; the one that a run folder keeps may be older than an option's name."""
+    if path is None:
+        return {}
+    given = read_config(path)
+    return with_new_names(given) if (path.parent / "manifest.json").exists() else given
 
 
 def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:

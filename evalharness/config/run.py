@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import folder_name
+from evalharness.base.renamed import called_here
 from evalharness.base.text import printable
 from evalharness.config.agent import AgentConfig
 from evalharness.config.limits import LimitsConfig
@@ -79,7 +80,7 @@ class RunConfig:
         if unknown := options.keys() - OPTIONS.keys():
             raise UserError(
                 "; ".join(
-                    f"no such option {name!r}{nearest(name, sorted(OPTIONS))}" for name in sorted(unknown)
+                    f"no such option {name!r}{_meant(name)}" for name in sorted(unknown)
                 )
             )
         options = with_protocol(_with_policy_of_agent(options))
@@ -130,6 +131,8 @@ class RunConfig:
             unset = option.later and data[name] == info.get_default(call_default_factory=True)
             if option.operational or option.by_content or (option.model_only and policy.is_scripted) or unset:
                 del data[name]
+            elif option.stored:
+                data[option.stored] = data.pop(name)
         data.pop("own_words", None)  # said beside the protocol
         data["max_turns"] = self.agent.max_turns or MAX_TURNS  # less is in the manifest's `turn_limits`
         if self.selection.questions is None:
@@ -190,6 +193,11 @@ class RunConfig:
         return (
             Path("results") / f"{name}-{self.selection.suite}-{hashlib.sha256(key.encode()).hexdigest()[:8]}"
         )
+
+
+def _meant(name: str) -> str:
+    here = called_here(name, OPTIONS)
+    return f"; it is called {here!r} here" if here else nearest(name, sorted(OPTIONS))
 
 
 def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:

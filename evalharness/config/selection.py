@@ -22,18 +22,18 @@ class SelectionConfig(Part):
     """agentboard: the published benchmark; open: built in, needs no data; or a family's own (default: agentboard where
     its data is imported, else open)"""
     suite_seed: int = Field(default=0, ge=0)
-    """which open suite; 0 is the frozen one"""
+    """seed of the tasks: which open suite is played, and what --draw takes; 0 is the frozen suite"""
     questions: Annotated[str | None, Option("N|all")] = None
     """how many tasks a family draws, by --suite-seed, from a larger suite (default: its own number)"""
     limit: int | None = Field(default=None, ge=1)
-    """only the first N tasks of each family: smoke test; not representative (--sample draws)"""
-    sample: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
-    """N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks (--samples: attempts at each)"""
+    """only the first N tasks of each family: smoke test; not representative (--draw is)"""
+    draw: Annotated[int | None, Option(later=True, stored="sample")] = Field(default=None, ge=1)
+    """N tasks of each family, drawn at random by --suite-seed and spread over its kinds of tasks"""
     subset: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
-    """N tasks that stand for the whole held-out score, chosen by family and difficulty, the same for every model (80
-    of 282: about 2 points of error)"""
+    """N tasks in all that stand for the whole held-out score, chosen by family and difficulty, the same for every model
+    (80 of 282: about 2 points of error)"""
     samples: int = Field(default=1, ge=1)
-    """attempts at each task"""
+    """attempts at each task (Inspect: epochs)"""
 
     @field_validator("tasks", mode="before")
     @classmethod

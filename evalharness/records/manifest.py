@@ -44,7 +44,7 @@ class ProtocolIdentity(Stored):
 
 
 class RunOptions(Stored):
-    """The options that results depend on, by the names of `config.yaml`; those named here and every other one."""
+    """The options that results depend on, by the names of `config.yaml` (`draw` is `sample` here); those named here and every other one."""
 
     suite_seed: Count
     """Which draw of an open suite; 0 is the one that comes with the harness."""
@@ -67,7 +67,7 @@ class RunOptions(Stored):
     limit: int | None = None
     """Only so many tasks of each family, the first."""
     sample: int | None = None
-    """Only so many tasks of each family, drawn with the suite's seed."""
+    """`--draw`: only so many tasks of each family, drawn with the suite's seed."""
     subset: int | None = None
     """Only so many tasks, which stand for the whole held-out score."""
 

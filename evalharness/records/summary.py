@@ -353,7 +353,7 @@ class RunScores(Stored):
     first_tasks_only: int | None = None
     """`--limit`: only so many tasks of each family, the first."""
     sample: int | None = None
-    """`--sample`: only so many tasks of each family, drawn with `sample_seed`."""
+    """`--draw`: only so many tasks of each family, drawn with `sample_seed`."""
     sample_seed: int | None = None
     """Of `sample`."""
     subset: int | None = None

@@ -68,15 +68,15 @@ class Chosen:
 def _smaller(
     config: RunConfig, folder: Path, specs: Mapping[str, EnvSpec], manifest: Manifest, data: Path | None
 ) -> dict[str, Any] | None:
-    """The identity of this run with the folder's own `--limit` or `--sample`, where that is less: its tasks are among
+    """The identity of this run with the folder's own `--limit` or `--draw`, where that is less: its tasks are among
     ours, so it may go on. None where there is no such folder."""
     if not (folder / MANIFEST).exists():
         return None
     earlier = read_manifest(folder).config
     less = {
         name: number
-        for name in ("limit", "sample")
-        if (own := getattr(config.selection, name)) and (number := getattr(earlier, name)) and number < own
+        for name, stored in (("limit", "limit"), ("draw", "sample"))
+        if (own := getattr(config.selection, name)) and (number := getattr(earlier, stored)) and number < own
     }
     if not less:
         return None

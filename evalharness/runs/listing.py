@@ -43,7 +43,7 @@ class Listed:
     played: float = 0.0
     """When it was last started (Unix time)."""
     part: bool = False
-    """It is of a part of its families alone (`--limit`, `--sample`, ranges of tasks)."""
+    """It is of a part of its families alone (`--limit`, `--draw`, ranges of tasks)."""
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """Family, `held_out`, `held_out_estimate` or `pooled` -> `success`, `progress`, fractions 0..1."""
     labels: Mapping[str, str] = field(default_factory=dict)

@@ -24,13 +24,13 @@ def selected_tasks(
         data=data,
         suite_seed=selection.suite_seed,
         limit=selection.limit,
-        sample=selection.sample,
+        draw=selection.draw,
         questions=selection.questions,
         load=load,
     )
     if selection.subset is None:
         return tasks, {}
-    if selection.limit or selection.sample:
+    if selection.limit or selection.draw:
         raise UserError("--subset draws its own tasks; leave out --limit and the tasks of each family")
     families: dict[str, list[Task]] = {}
     for task in tasks:

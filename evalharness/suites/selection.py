@@ -136,14 +136,14 @@ def select(
     suite_seed: int = 0,
     limit: int | None = None,
     questions: str | None = None,
-    sample: int | None = None,
+    draw: int | None = None,
     load: Load = family_tasks,
 ) -> list[Task]:
     """The tasks that `selection` names: a comma list of `all`, families, `family:range`, `family:kind=...`,
     `all:difficulty=...` and task ids.
 
     In the order of the families' names and of their tables, each task once. `limit` keeps the first N of each
-    family's selection, `sample` N that `suite_seed` draws, spread over kinds. Where a family draws from its suite
+    family's selection, `draw` N that `suite_seed` draws, spread over kinds. Where a family draws from its suite
     (`the_draw`), the family and ranges mean what was drawn; a task id means any task. `load` gives a family's tasks.
     """
     require_suite(specs, suite)
@@ -151,8 +151,8 @@ def select(
         raise UserError(f"--questions: no family draws its tasks from the {suite!r} suite; use --limit")
     if limit is not None and limit <= 0:
         raise UserError(f"--limit {limit} leaves no task; give a number above 0")
-    if limit is not None and sample is not None:
-        raise UserError("--limit takes the first tasks and --sample draws some; give one of them")
+    if limit is not None and draw is not None:
+        raise UserError("--limit takes the first tasks and --draw draws some; give one of them")
     chosen: dict[str, set[int]] = {}
     tables: dict[str, list[Task]] = {}
     drawn: dict[str, list[int]] = {}
@@ -200,7 +200,7 @@ def select(
     tasks: list[Task] = []
     for family in sorted(chosen):
         own = [tables[family][position] for position in sorted(chosen[family])]
-        tasks += own[:limit] if sample is None else spread_sample(own, sample, suite_seed)
+        tasks += own[:limit] if draw is None else spread_sample(own, draw, suite_seed)
     if not tasks:
         raise UserError(f"--tasks {selection!r} names no task of the {suite!r} suite")
     return tasks

@@ -68,9 +68,9 @@ async def test_agents_are_runs_of_one_study_each_paired_with_the_first(
         ("--over agent=react,window+histori=2", "history"),
         ("--over agent=react,window+history", "NAME=VALUE"),
         ("--over agent=react,act --agent act", "exclude each other"),
-        ("--over agent=react,act --family alfworld --perturb P1", "--over and --perturb exclude each other"),
+        ("--over agent=react,act --tasks alfworld --perturb P1", "--over and --perturb exclude each other"),
         ("--over agent=react,external", "an agent from outside"),
-        ("", "--family FAMILY is missing"),
+        ("", "--tasks FAMILY is missing"),
     ],
 )
 def test_what_is_no_list_of_agents_is_refused(

@@ -71,7 +71,7 @@ REFUSED = [
     ("study nowhere", "no study file nowhere; there are: fig5"),
     ("suite build --suite-seed -1", "--suite-seed -1: give 0 or more"),
     ("suite build --suite-seed 1 --tasks babyia", NO_FAMILY),
-    ("sweep --model oracle --family babyai --perturb P99 --suite open", "P99"),
+    ("sweep --model oracle --tasks babyai --perturb P99 --suite open", "P99"),
     ("tasks --suite opne", "did you mean 'open'?"),
     ("tasks babyai:500 --suite open", "babyai:500 is not within the tasks of babyai, which are 0-111"),
     ("track nowhere --to wandb", "nowhere"),

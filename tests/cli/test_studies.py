@@ -12,8 +12,8 @@ from evalharness.cli import main
 
 PLAYED: dict[str, list[str]] = {
     "bon": ["bon", "--tasks", "babyai", "-n", "2"],
-    "sweep": ["sweep", "--family", "babyai", "--perturb", "verbs", "no-rules"],
-    "seeds": ["run", "--tasks", "babyai", "--seeds", "0,1"],
+    "sweep": ["sweep", "--tasks", "babyai", "--perturb", "verbs", "no-rules"],
+    "seeds": ["run", "--tasks", "babyai", "--seed", "0,1"],
 }
 COMMON = ["--model", "random", "--suite", "open", "--limit", "3", "--max-turns", "3"]
 

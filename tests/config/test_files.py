@@ -142,7 +142,7 @@ def test_fields_that_the_harness_sets_are_not_further_ones() -> None:
 
 def test_what_changes_what_a_model_is_asked_is_part_of_a_runs_identity() -> None:
     plain = RunConfig.of(model="http://h/v1", model_name="m").identity()
-    for name, value in (("system", "Play."), ("shots", 0), ("extra_body", '{"a": 1}'), ("sample", 3)):
+    for name, value in (("system", "Play."), ("shots", 0), ("extra_body", '{"a": 1}'), ("draw", 3)):
         assert make_config({"model": "http://h/v1", "model_name": "m", name: value}).identity() != plain
     assert (
         RunConfig.of(model="oracle", system="Play.", shots=0).identity()
@@ -158,7 +158,7 @@ def test_the_example_of_the_documentation_is_a_configuration(
     [example] = re.findall(r"^```yaml\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
     (tmp_path / "run.yaml").write_text(example)
     config = make_config({}, tmp_path / "run.yaml")
-    assert (config.policy.model, config.limits.time_limit, config.selection.sample) == (
+    assert (config.policy.model, config.limits.time_limit, config.selection.draw) == (
         "runs/7/last",
         9000.0,
         20,

@@ -54,7 +54,7 @@ AS_BEFORE: list[tuple[dict[str, Any], str, str]] = [
             "shots": 0,
             "replicas": 2,
             "time_limit": "2h30m",
-            "sample": 5,
+            "draw": 5,
         },
         "67d2ed8860364ee89f55b107ae5b2e927b8d96d7debf78084071e1e997235114",
         "results/x-a-agentboard-83f1154e",

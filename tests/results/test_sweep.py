@@ -125,7 +125,7 @@ def test_a_sweep_is_one_study_that_continues_and_grows(
 ) -> None:
     folder, table, rows = tmp_path / "study", tmp_path / "sweep.json", tmp_path / "sweep.csv"
     options = [
-        "sweep", "--suite", "open", "--model", "oracle", "--family", "babyai", "--limit", "2", "-o", str(folder),
+        "sweep", "--suite", "open", "--model", "oracle", "--tasks", "babyai", "--limit", "2", "-o", str(folder),
     ]  # fmt: skip
     assert main([*options, "--perturb", "verbs"]) == 0
     assert "1 of 2: unperturbed" in capsys.readouterr().err
@@ -155,9 +155,9 @@ def test_a_sweep_is_one_study_that_continues_and_grows(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (["--family", "alfwrld"], "did you mean 'alfworld'"),
-        (["--family", "babyai", "--perturb", "P1"], "evalharness perturb list babyai"),
-        (["--family", "babyai", "--tasks", "pddl:0-3"], "this one is over babyai"),
+        (["--tasks", "alfwrld"], "did you mean 'alfworld'"),
+        (["--tasks", "babyai", "--perturb", "P1"], "evalharness perturb list babyai"),
+        (["--tasks", "babyai,pddl:0-3"], "is of one family"),
     ],
 )
 def test_what_cannot_be_swept_is_refused_before_anything_is_played(
@@ -171,7 +171,7 @@ def test_what_cannot_be_swept_is_refused_before_anything_is_played(
 
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_run(tmp_path / "run", {"babyai": [SOLVED]})
-    options = ["sweep", "--suite", "open", "--model", "oracle", "--family", "babyai", "-o"]
+    options = ["sweep", "--suite", "open", "--model", "oracle", "--tasks", "babyai", "-o"]
     assert main([*options, str(tmp_path / "run")]) == 2
     assert "is a run folder" in capsys.readouterr().err
     (tmp_path / "study").mkdir()

@@ -125,7 +125,7 @@ def test_a_sweep_plays_the_known_plans_once_and_tells_what_they_need(
     """P1 rewords clean, cool and heat: exactly the tasks of these kinds are touched."""
     folder, table, rows = tmp_path / "study", tmp_path / "s.json", tmp_path / "s.csv"
     options = [
-        "sweep", "--suite", "open", "--family", "alfworld", "--limit", "6", "--model", "random", "--max-turns", "3",
+        "sweep", "--suite", "open", "--tasks", "alfworld", "--limit", "6", "--model", "random", "--max-turns", "3",
         "--perturb", "P1", "-o", str(folder), "--json", str(table), "--csv", str(rows),
     ]  # fmt: skip
     assert main(options) == 0

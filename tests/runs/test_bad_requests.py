@@ -77,7 +77,7 @@ def test_a_configuration_file_is_held_to_the_same(
 def test_a_study_finds_out_before_it_plays(
     option: str, clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    study = ["sweep", "--family", "babyai", "--model", "oracle", "--suite", "open", "--tasks", "babyai:0"]
+    study = ["sweep", "--model", "oracle", "--suite", "open", "--tasks", "babyai:0"]
     line = refused([*study, "-o", str(tmp_path / "s"), option, str(tmp_path / "no" / "x")], capsys)
     assert f"cannot write {option}" in line
     assert not (tmp_path / "s").exists()

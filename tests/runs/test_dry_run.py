@@ -104,7 +104,7 @@ def test_of_a_study_of_seeds_nothing_is_played_either(environment: dict[str, str
         study,
         "--model",
         "random",
-        "--seeds",
+        "--seed",
         "0,3",
         "--dry-run",
         "--json",

@@ -12,7 +12,7 @@ from evalharness.cli import main
 WORDS = ["run", "--model", "random", "--suite", "open", "--tasks", "babyai,pddl", "--max-turns", "3"]
 
 
-@pytest.mark.parametrize("option", ["--sample", "--limit"])
+@pytest.mark.parametrize("option", ["--draw", "--limit"])
 def test_a_larger_part_goes_on_in_the_same_folder(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,14 +52,14 @@ def test_a_condition_that_holds_for_nothing_is_refused(tasks: str, said: str) ->
 
 
 def test_a_sample_is_spread_over_kinds_and_the_same_every_time() -> None:
-    drawn = chosen("pddl", sample=6)
+    drawn = chosen("pddl", draw=6)
     assert Counter(task.kind for task in drawn) == {
         "gripper": 2,
         "barman": 2,
         "blockworld": 1,
         "tyreworld": 1,
     }
-    assert drawn == chosen("pddl", sample=6)
+    assert drawn == chosen("pddl", draw=6)
     assert [task.index for task in drawn] == sorted(task.index for task in drawn)
     assert [task.index for task in drawn] != list(range(6))
     assert drawn != spread_sample(chosen("pddl"), 6, seed=1)
@@ -92,7 +92,7 @@ def test_first_tasks_and_drawn_ones_exclude_each_other(
         "open",
         "--limit",
         "2",
-        "--sample",
+        "--draw",
         "2",
         "-o",
         str(tmp_path / "r"),

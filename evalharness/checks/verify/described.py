@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from evalharness.base.errors import UserError
+from evalharness.base.renamed import with_new_names
 from evalharness.checks.verify.findings import Finding, same
 from evalharness.config import AgentConfig, SelectionConfig, make_config
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task
@@ -23,7 +24,7 @@ from evalharness.runs.selected import selected_tasks
 from evalharness.suites.selection import Load
 
 _OF_TASKS = (
-    *("tasks", "suite", "suite_seed", "questions", "limit", "sample", "subset", "samples"),
+    *("tasks", "suite", "suite_seed", "questions", "limit", "draw", "subset", "samples"),
     *("max_turns", "perturb"),
 )
 """Options that say what is played; who played it is of no account here."""
@@ -54,7 +55,7 @@ def described(manifest: Manifest, specs: Mapping[str, EnvSpec], data: Path | Non
             Finding("manifest", "manifest.json, digest", "not that of its identity", manifest.digest, own)
         )
     try:
-        given = {name: value for name, value in manifest.options.items() if name in _OF_TASKS}
+        given = {name: value for name, value in with_new_names(manifest.options).items() if name in _OF_TASKS}
         if str(given.get("tasks", "")).startswith("@"):
             # A person's option may name a list of tasks; a manifest from elsewhere must not have files read here.
             raise UserError("its configuration is none of a run (tasks: it names a file)")

@@ -191,7 +191,7 @@ EXHIBIT = Exhibit(
     "table3",
     TITLE,
     "success and progress of one family in its own words and under each published perturbation",
-    "evalharness sweep --family alfworld --model CKPT",
+    "evalharness sweep --tasks alfworld --model CKPT",
     lambda given: list(groups_of(given, perturbed_family(given.specs).family)),
     _fill,
     _missing,

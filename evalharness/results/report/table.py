@@ -28,11 +28,11 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
     ]
     if limit := summary.first_tasks_only:
         found.append(
-            f"--limit {limit}: only the first tasks of each family; not representative (--sample draws)"
+            f"--limit {limit}: only the first tasks of each family; not representative (--draw is)"
         )
     if sample := summary.sample:
         found.append(
-            f"--sample {sample}: tasks of each family drawn with seed {summary.sample_seed}, spread over kinds"
+            f"--draw {sample}: tasks of each family drawn with seed {summary.sample_seed}, spread over kinds"
         )
     if subset := summary.subset:
         found.append(

@@ -111,7 +111,7 @@ class StudyFile(_Part):
 
 SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tune": (("tune",), ("model", "data", "output", "mode", "seed", "prepare", "dry_run")),
-    "run": (("run",), ("model", "output", "label", "dry_run", "seeds")),
+    "run": (("run",), ("model", "output", "label", "dry_run")),
     "data.grounded": (("refine", "grounded"), ("samples", "n", "output", "thoughts", "force")),
     "data.scripts": (("refine", "scripts"), ("output", "model", "model_name", "api_key_env")),
     "data.trajectories": (

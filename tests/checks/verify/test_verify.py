@@ -318,7 +318,7 @@ def test_a_cut_off_or_damaged_line_is_found_and_the_rest_replayed(run: Path) -> 
 
 
 def test_a_drawn_sample_is_the_same_again(tmp_path: Path) -> None:
-    options = ["--suite", "open", "--tasks", "pddl", "--sample", "2", "--max-turns", "2"]
+    options = ["--suite", "open", "--tasks", "pddl", "--draw", "2", "--max-turns", "2"]
     assert main(["run", "--model", "random", *options, "-o", str(tmp_path / "run")]) == 0
     assert verify(tmp_path / "run").findings == ()
 

@@ -1,0 +1,30 @@
+"""Options by the names that they do not have here: earlier ones of ours, and those of lm-eval and Inspect."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+EARLIER: Mapping[str, str] = {"sample": "draw", "seeds": "seed", "family": "tasks"}
+_ELSEWHERE: Mapping[str, str] = {
+    "epochs": "samples",
+    "log_dir": "output",
+    "max_connections": "concurrency",
+    "num_fewshot": "shots",
+    "output_path": "output",
+    "sample_id": "tasks",
+    "system_instruction": "system",
+}
+"""lm-eval 0.4 and Inspect 0.3. `--limit`, `--seed`, `--tasks`, `--model`, `--temperature`, `--max-tokens` are the same."""
+
+
+def called_here(name: str, known: Collection[str]) -> str | None:
+    """The option of `known` that `name` stands for, with its underscores or dashes."""
+    here = {**EARLIER, **_ELSEWHERE}.get(name.replace("-", "_"))
+    return here if here in known else None
+
+
+def with_new_names(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a run folder keeps them. An option's name in a manifest is the one that it had at first: identities
+    and the names of folders stay."""
+    return {("draw" if name == "sample" else name): value for name, value in options.items()}
