@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-EARLIER: Mapping[str, str] = {"sample": "draw", "seeds": "seed", "family": "tasks"}
+EARLIER: Mapping[str, str] = {
+    "evaluated": "allow_eval_tasks",
+    "family": "tasks",
+    "model_key_env": "api_key_env",
+    "sample": "draw",
+    "seeds": "seed",
+}
 _ELSEWHERE: Mapping[str, str] = {
     "epochs": "samples",
     "log_dir": "output",
@@ -21,7 +27,7 @@ _ELSEWHERE: Mapping[str, str] = {
 def called_here(name: str, known: Collection[str]) -> str | None:
     """The option of `known` that `name` stands for, with its underscores or dashes."""
     here = {**EARLIER, **_ELSEWHERE}.get(name.replace("-", "_"))
-    return here if here in known else None
+    return next((one for one in known if one.replace("-", "_") == here), None)
 
 
 def with_new_names(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -68,7 +68,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         type=float,
         const=60.0,
         metavar="MINUTES",
-        help="go on with checkpoints that appear, until none has for so long (60)",
+        help="go on with checkpoints that appear, until none has for so long (default: 60)",
     )
     study.add_argument(
         "--x",

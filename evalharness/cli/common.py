@@ -33,7 +33,10 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
         "family brings of its own (default: agentboard where its data is imported, else open)",
     )
     parser.add_argument(
-        "--suite-seed", type=int, metavar="N", help="which open suite; 0 is the frozen one (default: 0)"
+        "--suite-seed",
+        type=int,
+        metavar="N",
+        help="seed of the tasks: which open suite; 0 is the frozen suite (default: 0)",
     )
 
 
@@ -50,7 +53,7 @@ def add_plots_option(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=Path("plots"),
         metavar="DIR",
-        help="folder for the files (./plots)",
+        help="folder for the files (default: ./plots)",
     )
 
 

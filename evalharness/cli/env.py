@@ -22,7 +22,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     serve = actions.add_parser("serve", help="serve one family or all of them", description=_SERVE)
     serve.add_argument("family", metavar="FAMILY", help="babyai, alfworld, ...; or all")
     serve.add_argument(
-        "--train-seeds", default="1", metavar="SEEDS", help="suite seeds of the split `train`, 1-8,12 (1)"
+        "--train-seeds",
+        default="1",
+        metavar="SEEDS",
+        help="suite seeds of the split `train`, 1-8,12 (default: 1)",
     )
     serve.add_argument(
         "--validation-seeds",
@@ -33,7 +36,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--suite",
         default="open",
         metavar="SUITE",
-        help="where `train` comes from (open); any other is an evaluation's and needs --allow-eval-tasks",
+        help="where `train` comes from (default: open); any other is an evaluation's and needs --allow-eval-tasks",
     )
     serve.add_argument(
         "--allow-eval-tasks",
@@ -46,31 +49,37 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default="success",
         help="success (default): 1 at the end of a solved task; progress_gain: what a turn adds to the progress rate",
     )
-    serve.add_argument("--max-turns", type=int, metavar="N", help="turns of an episode (the family's own)")
+    serve.add_argument(
+        "--max-turns", type=int, metavar="N", help="turns of an episode (default: the family's own)"
+    )
     serve.add_argument("--perturb", metavar="NAME", help="other words for the actions, as `run --perturb`")
     serve.add_argument("--prompts", type=Path, metavar="DIR", help="prompt files, as `run --prompts`")
     serve.add_argument(
         "--history-thinking",
         choices=("strip", "keep"),
         default="strip",
-        help="whether reasoning is in `kept`, the reply as the conversation goes on, as in `run` (strip)",
+        help="whether reasoning is in `kept`, the reply as the conversation goes on, as in `run` (default: strip)",
     )
-    serve.add_argument("--sessions", type=int, default=256, metavar="N", help="at the same time (256)")
+    serve.add_argument(
+        "--sessions", type=int, default=256, metavar="N", help="at the same time (default: 256)"
+    )
     serve.add_argument(
         "--waiting",
         type=int,
         default=64,
         metavar="N",
-        help="clients that may wait for a session; one more gets status 429 (64)",
+        help="clients that may wait for a session; one more gets status 429 (default: 64)",
     )
     serve.add_argument(
         "--host",
         default="127.0.0.1",
         metavar="ADDRESS",
-        help="address to listen on (127.0.0.1); on any other, clients need the token that is printed, or that "
+        help="address to listen on (default: 127.0.0.1); on any other, clients need the token that is printed, or that "
         "of $EVALHARNESS_ENV_TOKEN",
     )
-    serve.add_argument("--port", type=int, default=8000, metavar="N", help="port (8000; 0: a free one)")
+    serve.add_argument(
+        "--port", type=int, default=8000, metavar="N", help="port; 0: a free one (default: 8000)"
+    )
     add_data_option(serve)
     serve.set_defaults(run=run)
 

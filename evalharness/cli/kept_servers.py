@@ -28,7 +28,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     )
     add_late(start, _add_served)
     start.add_argument(
-        "--idle", type=float, default=30.0, metavar="MIN", help="end after so many minutes unused (30)"
+        "--idle", type=float, default=30.0, metavar="MINUTES", help="end after so long unused (default: 30)"
     )
     start.set_defaults(run=_start)
 

@@ -29,7 +29,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         type=int,
         default=100,
         metavar="N",
-        help="how many, as `evalharness judge --turns` draws them (100)",
+        help="how many, as `evalharness judge --turns` draws them (default: 100)",
     )
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of the draw (default: 0)")
     parser.add_argument(

@@ -19,7 +19,7 @@ SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "prices", "attempts")
 
 
 def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> None:
-    """`--NAME`, `--NAME-name` and `--NAME-key-env`: a judge's key is not for the model's server."""
+    """`--model`, `--model-name`, `--api-key-env` as in `run`; a judge's `--judge`, `--judge-name`, `--judge-key-env`."""
     group = parser.add_argument_group(what)
     group.add_argument(
         f"--{name}",
@@ -29,7 +29,12 @@ def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> None:
         "OpenAI-compatible server), or demo",
     )
     add_option(group, f"{name}_name", OPTIONS["model_name"])
-    add_option(group, f"{name}_key_env", OPTIONS["api_key_env"])
+    add_option(group, _key_option(name), OPTIONS["api_key_env"])
+
+
+def _key_option(name: str) -> str:
+    """A judge's key is not for the model's server."""
+    return "api_key_env" if name == "model" else f"{name}_key_env"
 
 
 def add_fields(group: argparse._ActionsContainer, names: Iterable[str], **defaults: Any) -> None:
@@ -42,8 +47,9 @@ def policy_of(args: argparse.Namespace, name: str = "model", **own: Any) -> Poli
     """Of `--NAME` and what the command says of its serving; `own` counts more. Raises UserError."""
     from evalharness.models.api_key import read_key
 
-    variable = getattr(args, f"{name}_key_env", None)
-    read_key(f"--{name}-key-env", variable)
+    option = _key_option(name)
+    variable = getattr(args, option, None)
+    read_key("--" + option.replace("_", "-"), variable)
     given = {key: value for key, value in vars(args).items() if key in PolicyConfig.model_fields}
     names = {"model": getattr(args, name), "model_name": getattr(args, f"{name}_name")}
     return make_part(PolicyConfig, {**given, **names, "api_key_env": variable, **own})

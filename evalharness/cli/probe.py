@@ -42,7 +42,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="families, separated by commas (default: those of the held-out score, or all of --prefixes)",
     )  # fmt: skip
     parser.add_argument(
-        "-n", "--count", type=int, metavar="N",
+        "-n", type=int, metavar="N",
         help=f"prefixes, in equal shares of the families (default: {_COUNT}, or all of --prefixes)",
     )  # fmt: skip
     parser.add_argument(
@@ -71,13 +71,13 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.training.probe.probing import Probe, run_probe
 
     require_writable("--json", args.json)
-    at_least_one("-n", args.count)
+    at_least_one("-n", args.n)
     model = policy_of(args, "model", max_tokens=args.max_tokens or _MAX_TOKENS)
     refuse_scripted(model, "--model")
     families = _families(args)
-    path = args.prefixes or _made(families, args.count or _COUNT)
+    path = args.prefixes or _made(families, args.n or _COUNT)
     prefixes = [p for p in read_prefixes(path) if families is None or p.family in families]
-    prefixes = prefixes[: args.count] if args.prefixes else prefixes
+    prefixes = prefixes[: args.n] if args.prefixes else prefixes
     if not prefixes:
         raise UserError(f"--tasks {args.tasks}: {path} has no prefix of these families")
     with open_file(path) as file:

@@ -89,7 +89,7 @@ def add_exclusion(parser: argparse.ArgumentParser, *, evaluated: bool = True) ->
     )  # fmt: skip
     if evaluated:
         parser.add_argument(
-            "--evaluated", action="store_true",
+            "--allow-eval-tasks", action="store_true",
             help="take tasks of suite seed 0 and of published suites, too: who trains on them cannot be evaluated on "
             "them",
         )  # fmt: skip
@@ -106,7 +106,7 @@ def excluded_seeds(args: argparse.Namespace) -> tuple[int, ...]:
 def exclusion_of(args: argparse.Namespace) -> Exclusion:
     from evalharness.training.datasets.overlap import Exclusion
 
-    return Exclusion(excluded_seeds(args), data_folder(args), args.evaluated)
+    return Exclusion(excluded_seeds(args), data_folder(args), args.allow_eval_tasks)
 
 
 def say_on(out: Console, text: str) -> None:

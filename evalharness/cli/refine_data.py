@@ -97,12 +97,14 @@ def _from_runs(args: argparse.Namespace) -> int:
         reasons = (
             ", ".join(f"{n} {reason}" for reason, n in sorted(tally.not_kept.items())) or "there are none"
         )
-        raise UserError(f"no episode was kept of {tally.episodes} ({reasons}); see --keep and --evaluated")
+        raise UserError(
+            f"no episode was kept of {tally.episodes} ({reasons}); see --keep and --allow-eval-tasks"
+        )
     made = {
         "command": "refine from-runs",
         "keep": args.keep,
         "per_task": args.per_task,
-        "evaluated_tasks": args.evaluated,
+        "evaluated_tasks": args.allow_eval_tasks,
         "excluded": exclusion.to_json(),
         "runs": digests,
         "tally": tally.to_json(),
@@ -207,7 +209,9 @@ def _read(args: argparse.Namespace) -> int:
         for names in (unfit.fields, unfit.message_fields)
     )
     if exclusion.refused and not samples:
-        raise UserError(f"{args.file}: {'; '.join(exclusion.lines())}; nothing is left (see --evaluated)")
+        raise UserError(
+            f"{args.file}: {'; '.join(exclusion.lines())}; nothing is left (see --allow-eval-tasks)"
+        )
     if not samples:
         raise UserError(
             f"{args.file} holds no conversation in a layout that is known here. Its fields: {fields or 'none'}. "

@@ -46,13 +46,10 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 def _add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.options import add_run_options, run_options
     from evalharness.cli.seeds import take_several
+    from evalharness.cli.studies import add_dry_run_option
 
     add_run_options(parser)
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show what would be played, asked, started and written, and estimate tokens and time; plays nothing",
-    )
+    add_dry_run_option(parser)
     take_several(run_options(parser)["seed"])
     set_short_help(parser, _USUAL, _EXAMPLES)
 

@@ -34,9 +34,7 @@ def read_seeds(text: str) -> list[int]:
     for part in text.split(","):
         low, dash, high = part.strip().partition("-")
         if not low.isdecimal() or (dash and not high.isdecimal()):
-            raise UserError(
-                f"--seed {text}: {part.strip()!r} is no seed; give a list or range: 0,1,2 or 0-4"
-            )
+            raise UserError(f"--seed {text}: {part.strip()!r} is no seed; give a list or range: 0,1,2 or 0-4")
         first, last = int(low), int(high or low)
         if last - first >= _MOST:
             raise UserError(f"--seed {text}: more than {_MOST} seeds")

@@ -29,7 +29,9 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("folder", type=Path, metavar="RUN", help="run folder, or folder of a study")
     parser.add_argument("task", nargs="?", metavar="TASK_ID", help="print this task's trajectory")
-    parser.add_argument("--sample", type=int, default=0, metavar="N", help="which attempt (default: 0)")
+    parser.add_argument(
+        "--sample", type=int, default=0, metavar="N", help="which of several samples of the task (default: 0)"
+    )
     parser.add_argument(
         "-v",
         "--verbose",

@@ -72,7 +72,7 @@ def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="say what would be played, its tokens and its time; play nothing",
+        help="show what would be played and estimate its tokens, time and cost; play nothing",
     )
 
 

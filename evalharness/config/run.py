@@ -78,11 +78,7 @@ class RunConfig:
     def of(cls, **options: Any) -> RunConfig:
         """Raises UserError that names each option that is wrong."""
         if unknown := options.keys() - OPTIONS.keys():
-            raise UserError(
-                "; ".join(
-                    f"no such option {name!r}{_meant(name)}" for name in sorted(unknown)
-                )
-            )
+            raise UserError("; ".join(f"no such option {name!r}{_meant(name)}" for name in sorted(unknown)))
         options = with_protocol(_with_policy_of_agent(options))
         parts: dict[str, Any] = {}
         wrong: list[str] = []

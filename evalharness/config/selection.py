@@ -18,7 +18,7 @@ class SelectionConfig(Part):
     ids; @FILE: such a list from a file, a line each
 
     In YAML and Python a list will do."""
-    suite: str = "agentboard"
+    suite: Annotated[str, Option("SUITE")] = "agentboard"
     """agentboard: the published benchmark; open: built in, needs no data; or a family's own (default: agentboard where
     its data is imported, else open)"""
     suite_seed: int = Field(default=0, ge=0)
@@ -28,12 +28,12 @@ class SelectionConfig(Part):
     limit: int | None = Field(default=None, ge=1)
     """only the first N tasks of each family: smoke test; not representative (--draw is)"""
     draw: Annotated[int | None, Option(later=True, stored="sample")] = Field(default=None, ge=1)
-    """N tasks of each family, drawn at random by --suite-seed and spread over its kinds of tasks"""
+    """N tasks of each family, drawn by --suite-seed and spread over its kinds of tasks"""
     subset: Annotated[int | None, Option(later=True)] = Field(default=None, ge=1)
     """N tasks in all that stand for the whole held-out score, chosen by family and difficulty, the same for every model
     (80 of 282: about 2 points of error)"""
     samples: int = Field(default=1, ge=1)
-    """attempts at each task (Inspect: epochs)"""
+    """times that each task is played (Inspect: epochs)"""
 
     @field_validator("tasks", mode="before")
     @classmethod

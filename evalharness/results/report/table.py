@@ -27,9 +27,7 @@ def notes(summary: Summary, titles: Mapping[str, str]) -> list[str]:
         + (f" in {duration(summary.wall_s)}" if summary.sessions == 1 and summary.wall_s is not None else "")
     ]
     if limit := summary.first_tasks_only:
-        found.append(
-            f"--limit {limit}: only the first tasks of each family; not representative (--draw is)"
-        )
+        found.append(f"--limit {limit}: only the first tasks of each family; not representative (--draw is)")
     if sample := summary.sample:
         found.append(
             f"--draw {sample}: tasks of each family drawn with seed {summary.sample_seed}, spread over kinds"

@@ -70,7 +70,7 @@ def refine(command: str, source: Path, target: Path, *options: str) -> set[str]:
 def all_four(home: Path) -> Path:
     """Data that holds an evaluated task, and one of `NAMED`."""
     path = home / "all.jsonl"
-    assert refine("from-runs", home / "run", path, "--evaluated") == {"000", "001", "002", "003"}
+    assert refine("from-runs", home / "run", path, "--allow-eval-tasks") == {"000", "001", "002", "003"}
     return path
 
 
@@ -90,8 +90,8 @@ def test_an_evaluated_task_under_another_number_stays_out_and_so_do_named_suites
     assert manifest is not None
     assert manifest["made"]["excluded"]["suite_seeds"] == [NAMED]
     assert manifest["made"]["excluded"]["compared_with"]["alfworld"][f"suite seed {NAMED}"] == {"tasks": 2}
-    assert refine(command, source, out, *named, "--evaluated") == {"000", "001", "003"}
-    assert refine(command, source, out, "--evaluated") == {"000", "001", "002", "003"}
+    assert refine(command, source, out, *named, "--allow-eval-tasks") == {"000", "001", "003"}
+    assert refine(command, source, out, "--allow-eval-tasks") == {"000", "001", "002", "003"}
 
 
 def test_the_same_holds_for_grounded_data(home: Path, tmp_path: Path) -> None:

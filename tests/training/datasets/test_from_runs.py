@@ -114,7 +114,7 @@ async def test_tasks_that_are_evaluated_stay_out(
     assert main(["refine", "from-runs", str(run), "-o", str(path)]) == 2
     assert "evaluated on" in capsys.readouterr().err
     assert not path.exists()
-    assert main(["refine", "from-runs", str(run), "--evaluated", "-o", str(path)]) == 0
+    assert main(["refine", "from-runs", str(run), "--allow-eval-tasks", "-o", str(path)]) == 0
     assert len(path.read_text().splitlines()) == 3
 
 
