@@ -19,7 +19,7 @@ SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "prices", "attempts")
 
 
 def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> None:
-    """`--model`, `--model-name`, `--api-key-env` as in `run`; a judge's `--judge`, `--judge-name`, `--judge-key-env`."""
+    """`--model`, `--model-name`, `--api-key-env` as `run` has them; `--judge`, `--judge-name`, `--judge-key-env`."""
     group = parser.add_argument_group(what)
     group.add_argument(
         f"--{name}",

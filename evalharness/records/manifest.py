@@ -44,7 +44,8 @@ class ProtocolIdentity(Stored):
 
 
 class RunOptions(Stored):
-    """The options that results depend on, by the names of `config.yaml` (`draw` is `sample` here); those named here and every other one."""
+    """The options that results depend on, by the names of `config.yaml` (its `draw` is `sample` here); those named here
+    and every other one."""
 
     suite_seed: Count
     """Which draw of an open suite; 0 is the one that comes with the harness."""
