@@ -21,7 +21,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "sample_id": "tasks",
     "system_instruction": "system",
 }
-"""lm-eval 0.4 and Inspect 0.3. The same here: `--limit`, `--seed`, `--model`, `--temperature`; `--tasks` is lm-eval's."""
+"""lm-eval 0.4 and Inspect 0.3. Both have `--limit`, `--seed`, `--model`, `--temperature`, as we do."""
 
 
 def called_here(name: str, known: Collection[str]) -> str | None:
