@@ -69,13 +69,13 @@ EXIT_STATUS = {
 }
 
 _EPILOG = """\
-exit status: 0 done, 1 a check found something, 2 bad request, 3 ended with infrastructure failures, 130 interrupted
-with Ctrl-C, 143 terminated
+exit status: 0 done, 1 a check found something, 2 bad request, 3 ended with
+infrastructure failures, 130 interrupted with Ctrl-C, 143 terminated
 
 first steps:
-  evalharness server install --cpu                       a vLLM of its own (leave out --cpu with a GPU)
-  evalharness run --model demo --suite open --limit 2    a small real model on tasks that need no download
-  evalharness run --model ckpt/ --tasks all              yours on everything
+  evalharness server install --cpu    a vLLM of its own (--gpu with a GPU)
+  evalharness run --model demo --suite open --draw 2    a small real model
+  evalharness run --model ckpt/ --tasks all             yours on everything
 """
 
 

@@ -34,6 +34,7 @@ from evalharness.records.files import EPISODES as EPISODES
 from evalharness.records.files import ERRORS as ERRORS
 from evalharness.records.files import LOCK as LOCK
 from evalharness.records.files import MANIFEST as MANIFEST
+from evalharness.records.files import STUDY
 from evalharness.records.files import SUMMARY as SUMMARY
 from evalharness.records.identity import changes
 from evalharness.records.lines import LineFile, located_lines, read_lines
@@ -109,7 +110,12 @@ def read_manifest(folder: Path) -> Manifest:
         refuse_later(path, manifest)
         return Manifest.of(manifest)
     except (FileNotFoundError, NotADirectoryError):
-        raise UserError(f"{folder} is not a run folder: it has no {MANIFEST}") from None
+        why = (
+            f"holds a study; name one of its runs: {folder}/RUN"
+            if (folder / STUDY).is_file()
+            else f"is not a run folder: it has no {MANIFEST}"
+        )
+        raise UserError(f"{folder} {why}") from None
     except OSError as error:
         raise UserError(f"{path} is not readable: {error.strerror}") from None
     except ValueError as error:

@@ -43,9 +43,9 @@ def print_runs(console: Console, entries: Sequence[Listed]) -> None:
             console.print(Text(printable(entry.why, single_line=True), style="red"), soft_wrap=True)
     if any((len(entry.families) == 1 and entry.scores) or entry.runs for entry in entries):
         note = "scores: held-out; of a run of one family that family's; of a study from the lowest to the highest"
-        console.print(Text(note, style="dim"), soft_wrap=True)
+        console.print(Text(note, style="dim"))
     if any(PART in _score(entry, "success") for entry in entries):
-        console.print(Text(f"{PART} of a part of the tasks; not representative", style="dim"), soft_wrap=True)
+        console.print(Text(f"{PART} of a part of the tasks; not representative", style="dim"))
 
 
 def _path(folder: Path) -> str:

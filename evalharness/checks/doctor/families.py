@@ -121,7 +121,8 @@ def _suite(family: str, answer: dict[str, Any], data: Path) -> SuiteProbe:
     problem = answer.get("missing") or answer.get("error") or (None if answer["tasks"] else "it has no tasks")
     fix = _trace(family, data) if "error" in answer else None
     # Also where it plays: a changed label file makes other tasks of the same number.
-    if answer["suite"] == "agentboard" and (trouble := _data_problem(family, data)):
+    of_data = answer["suite"] == "agentboard" or "missing" in answer
+    if of_data and (trouble := _data_problem(family, data)):
         problem, fix = trouble, "evalharness data import DIR"
     return SuiteProbe(
         answer["suite"],
