@@ -9,9 +9,9 @@ from evalharness.base.errors import UserError
 from evalharness.cli.common import add_csv_option, add_json_option, titles, write_csv, write_json
 
 _DESCRIPTION = """\
-Compare the first rater with each other one: counts, accuracy, Cohen's kappa, precision and recall of "wrong" with 95 %
-intervals, McNemar's test; in all and in each family. A rater is `simulator`, `marks` (the errors that a data set
-marks), a folder RUN/judgements/NAME or RUN/labels/NAME, or a CSV file of labels. docs/judges.md
+Compare the first rater with each other one: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's test.
+A rater is `simulator`, `marks` (the errors that a data set marks), a folder RUN/judgements/NAME or RUN/labels/NAME,
+or a CSV file of labels. docs/judges.md
 """
 
 

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from evalharness.results.task_range import TaskRange
 
 _DESCRIPTION = """\
-Replay the known plans of every task, and a random policy. Of each task: can it be solved within the turn limit, how
-long is the shortest known plan, do label and simulator agree; of each family the ceiling and the floor. The same
-command continues.
+Replay the known plans of every task, and a random policy: can a task be solved within the turn limit, do label and
+simulator agree, ceilings and floors. The same command continues.
 """
 
 

@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from evalharness.runs.study import Runs
 
 _DESCRIPTION = """\
-Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N and their
-difference; pass@k, expected best progress of k and pass^k without bias; and how different the samples are. The same
-command continues the study; a larger -n extends it. docs/best-of-n.md
+Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N, pass@k, pass^k,
+and how different the samples are. The same command continues; a larger -n extends. docs/best-of-n.md
 """
 _GREEDY, _SAMPLES = "greedy", "samples"
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from evalharness.runs.checkpoints import Found
 
 _DESCRIPTION = """\
-Evaluate every checkpoint-N, step_N or epoch_N of a folder. Adapters share one server of their base. Shows each
-checkpoint's scores with intervals, paired tests against the first and the best one, and how much of the best one's lead
-is luck. The same command continues and takes new checkpoints in. docs/checkpoints.md
+Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first and
+the best one, and how much of the best one's lead is luck. The same command continues and takes new checkpoints in.
+docs/checkpoints.md
 """
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
 
 _DESCRIPTION = """\
-Compare every run with the first, paired by task: rates, their difference with a 95 % interval, p values (plain and by
-Holm), the smallest difference that so many tasks can show, tasks won, tied and lost, and the tasks that only one run
-solves. Runs that differ in their seed alone are repeats: join them with commas (A1,A2); so is a study of seeds. Of
-another study every run is compared. docs/statistics.md
+Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
+Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2); a
+study of seeds is read so. Of another study every run is compared. docs/statistics.md
 """
 
 

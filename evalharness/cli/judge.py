@@ -9,9 +9,8 @@ from evalharness.cli.common import add_json_option, require_writable
 from evalharness.cli.parser import add_late
 
 _DESCRIPTION = """\
-Ask a model of each turn of a run, or of a data set, whether it was right or wrong, what kind of error it was, and why.
-The judgements are kept in RUN/judgements/NAME; those of data.jsonl in data.judged/judgements. The same command
-continues; a larger --turns adds turns. docs/judges.md
+Ask a model of each turn of a run or data set whether it was right, which kind of error it was, and why. Kept in
+RUN/judgements/NAME (data.judged/judgements). The same command continues; a larger --turns adds turns. docs/judges.md
 """
 _MAX_TOKENS = 256
 

@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from evalharness.results.report.plots import Style
 
 _DESCRIPTION = """\
-Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025), what fills each, and which of the runs
-named do. With one (table2, figure5, judge, ...): its published rows, then yours, with 95 % intervals, paired
-differences, and the protocol of each row. docs/paper.md
+Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025) and what fills each. With one (table2,
+figure5, judge, ...): its published rows, then yours, with 95 % intervals and paired differences. docs/paper.md
 """
 
 

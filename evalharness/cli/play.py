@@ -8,12 +8,12 @@ from pathlib import Path
 from evalharness.cli.common import add_data_option, add_suite_options, data_folder
 
 _DESCRIPTION = """\
-Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends. In a terminal the tab
-key completes an action and the arrow keys bring back earlier ones. `!oracle` shows the oracle's plan from the start.
+Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends, the tab key
+completes, `!oracle` shows the oracle's plan.
 
-With --as NAME the tasks are played as a run of the policy human:NAME. It has a folder, so that `show`, `report`,
-`compare` and the leaderboard have a human row; the same command continues it. You then read what a model reads: no list
-of valid actions (--list-actions gives it, and the run says so) and no plan.
+With --as NAME the tasks are recorded as a run of the policy human:NAME, a row in `show`, `report`, `compare` and the
+leaderboard; the same command continues it. You then read what a model reads: no list of valid actions (--list-actions
+gives it, and the run says so) and no plan.
 """
 
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from evalharness.results.scored_run import ScoredRun
 
 _DESCRIPTION = """\
-Plots of runs or of a study as PNG, SVG and CSV: mean progress after each turn, easy against hard tasks, families,
-curves over k where tasks were sampled more than once, slopes from unperturbed to perturbed. Needs matplotlib.
+Plots of runs or of a study as PNG, SVG and CSV: progress by turn, easy against hard tasks, families, curves over k,
+slopes under perturbation. Needs matplotlib.
 """
 
 

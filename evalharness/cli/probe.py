@@ -15,9 +15,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 _DESCRIPTION = """\
-One reply to each of many prefixes that end in an error: does the model try another action, does the world take it, can
-the task still be solved? The simulators decide. Prefixes are made once, of open suite 9000, or come from a data set
-(refine grounded). The same command continues. docs/grounded-data.md
+One reply to each of many prefixes that end in an error: does the model try another action, does the world take it,
+can the task still be solved? The simulators decide. The same command continues. docs/grounded-data.md
 """
 _COUNT = 300
 _MAX_TOKENS = 256

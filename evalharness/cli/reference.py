@@ -198,10 +198,10 @@ def _options_of_a_run(parser: argparse.ArgumentParser) -> Iterator[str]:
 def pages() -> dict[str, str]:
     """File name -> page: `index.md`, and one of each command."""
     parser = make_parser()
-    below, helps = subcommands(parser), command_helps(parser)
+    below = subcommands(parser)
     index = [
         _HEAD.strip(),
-        "\n".join(f"* [`{name}`]({name}.md): {_escaped(helps[name])}" for name in COMMANDS),
+        " · ".join(f"[`{name}`]({name}.md)" for name in COMMANDS),
         "## Exit status",
         "\n".join(f"* `{code}`: {_escaped(what)}" for code, what in EXIT_STATUS.items()),
         "`--debug`, before the command, shows the traceback of an error.",
@@ -213,16 +213,6 @@ def pages() -> dict[str, str]:
     parts = {name: list(sections.of(f"evalharness {name}", below[name], 1)) for name in COMMANDS}
     written = {"index": index, **parts}
     return {f"{name}.md": "\n\n".join(written[name]) + "\n" for name in written}
-
-
-def command_helps(parser: argparse.ArgumentParser) -> dict[str, str]:
-    """Command -> its line in the list of commands."""
-    return {
-        choice.dest: choice.help or ""
-        for action in parser._actions
-        if isinstance(action, argparse._SubParsersAction)
-        for choice in action._choices_actions
-    }
 
 
 def write_pages(folder: Path) -> None:

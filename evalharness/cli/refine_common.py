@@ -70,8 +70,7 @@ def add_bad_order(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--bad-order", choices=("repair", "drop", "refuse"), default="repair",
         help="conversations that begin with the assistant, repeat a speaker, or hold later system messages, a tool's "
-        "or empty turns: repair: join what one says in a row, take a tool's answer and later system messages as the "
-        "user's, leave out empty turns and replies to nothing; all are counted by kind (default: repair)",
+        "or empty turns: repair (join, or leave out empty ones), drop or refuse; counted by kind (default: repair)",
     )  # fmt: skip
 
 

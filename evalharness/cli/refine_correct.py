@@ -18,10 +18,7 @@ from evalharness.cli.refine_common import (
 )
 
 _DESCRIPTION = """\
-The errors of a model's own runs, corrected. Where the model was refused, repeated a move, changed nothing or lost
-progress, the family's teacher (an agent without privileged information) takes over and must succeed. The model's turns
-are not trained, its faults are marked as errors, and the teacher's first turn is the refinement. The same command gives
-the same bytes, and continues. docs/grounded-data.md
+The errors of a model's own runs, corrected: after a fault the family's teacher (an agent without privileged information) takes over and must succeed. The model's turns are not trained. The same command gives the same bytes, and continues. docs/grounded-data.md
 """
 
 

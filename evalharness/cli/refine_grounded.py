@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 from evalharness.cli.refine_common import Commands, add_exclusion, excluded_seeds, make_console, print_counts
 
 _GROUNDED = """\
-Trajectories with errors and their correction, made in the real simulators, which decide what was an error. The whole
-trajectory is replayed by the loop that evaluates and must succeed. Tasks come from open suites N, N+1, ...; tasks that
-models are evaluated on are refused. The same command gives the same bytes, and continues. docs/grounded-data.md
+Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1, ...; those that models are evaluated on are refused. The same command gives the same bytes, and continues. docs/grounded-data.md
 """
 
 
@@ -57,8 +55,7 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--search", action=argparse.BooleanOptionalAction, default=True,
-        help="where a family has one, an agent without privileged information plays (default); "
-        "--no-search: by the plan, which goes straight to things that nobody has seen",
+        help="an agent without privileged information plays, where a family has one (default); --no-search: the plan does",
     )  # fmt: skip
     parser.add_argument(
         "--wordings", type=int, default=1, metavar="N",
@@ -83,8 +80,7 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument(
         "--thoughts", metavar="MODEL",
-        help="a model writes the thoughts afterwards; they must not name what comes later (as `run --model`) "
-        "(default: thoughts by rule)",
+        help="a model, as in `run --model`, writes the thoughts (default: by rule)",
     )  # fmt: skip
     parser.add_argument("--model-name", metavar="NAME", help="the name an endpoint serves the model by")
     parser.add_argument(

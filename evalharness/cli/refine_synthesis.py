@@ -16,14 +16,11 @@ if TYPE_CHECKING:
     from evalharness.training.synthesis import Synthesis
 
 _SCRIPTS = """\
-A persona becomes a script: a world of places and objects, a goal, and every action with its expression. Each script is
-verified; one that fails is asked for again with its mistakes. The same command continues, a larger -n extends.
+A persona becomes a script: a world, a goal, and every action with its expression. Each is verified. The same command continues, a larger -n extends.
 docs/refine.md
 """
 _TRAJECTORIES = """\
-A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified (algorithm 1 of the
-paper); a rejected one is continued by the next call. Passed ones become training data, data.jsonl. The same command
-continues. docs/refine.md
+A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified; passed ones become training data, data.jsonl. The same command continues. docs/refine.md
 """
 _SHOW = """\
 Print how many scripts or trajectories of a folder passed at which call, and why the others did not; with KEY or
@@ -45,8 +42,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     )
     scripts.add_argument(
         "--names", choices=("bare", "placed"), default="bare",
-        help="bare: an action's name may leave its parameters out (put for put (.+) in (.+)), as in the paper; placed: "
-        "each needs a placeholder in it (default: bare)",
+        help="bare: an action's name may leave its parameters out, as in the paper; placed: each needs a placeholder in it (default: bare)",
     )  # fmt: skip
     scripts.add_argument(
         "-n", type=int, required=True, metavar="N", help="how many personas, drawn by --seed"
@@ -86,8 +82,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         "--last-turn",
         choices=("drop", "keep"),
         default="drop",
-        help="what happens to the last turn of a game that ended without success: drop (algorithm 1) or keep it "
-        "(section 3.1) (default: drop)",
+        help="the last turn of a game that ended without success: drop (algorithm 1) or keep it (section 3.1) (default: drop)",
     )
     add_late(trajectories, _add_synthesis_options)
     trajectories.set_defaults(run=_trajectories)

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from evalharness.records.summary import Summary
 
 _DESCRIPTION = """\
-Print a run's scores with 95 % intervals, the floor that chance reaches, and the score between that and the best known
-plans; on a wide terminal also ceilings and grounding. With TASK_ID one trajectory, on a terminal through $PAGER
-(PAGER=cat: not). Of a sweep, a Best-of-N, a study of seeds, agents, checkpoints or trainings: its own table.
+Print a run's scores with 95 % intervals, the floor (random valid action), and the score between floor and best known
+plans. With TASK_ID one trajectory, on a terminal through $PAGER. Of a study its own table.
 """
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _DESCRIPTION = """\
 Play a study of training: for every combination of the file's axes make the data, tune a model, run it; then show the
-exhibit. Each step is a command of this package, done once. The same command continues, tries what failed again, and
-takes new values of axes in. Without FILE: the studies that come along. docs/training-studies.md
+exhibit. The same command continues, tries what failed again, and takes new values in. Without FILE: the studies that
+come along. docs/training-studies.md
 """
 
 

@@ -18,11 +18,11 @@ _LONGEST_PLAN = 300
 """Turns: what a plan needs beyond a run's limit is still needed."""
 
 _DESCRIPTION = """\
-Evaluate a model on one family unperturbed and under each perturbation. Shows success and progress of each column with
-average and Std, then each perturbation paired with the unperturbed run. The same command continues the study; --perturb
-with further names extends it. docs/perturbations.md
+Evaluate a model on one family unperturbed and under each perturbation: success and progress of each column, then each
+paired with the unperturbed run. The same command continues; --perturb with further names extends.
+docs/perturbations.md
 
-With --over agent=A,B: the model under each of these agents, each paired with the first. docs/agents.md
+With --over agent=A,B: the model under each of these agents, paired with the first. docs/agents.md
 """
 
 

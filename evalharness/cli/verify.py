@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from evalharness.suites.temporary import TemporarySuites
 
 _DESCRIPTION = """\
-Replay every recorded action of a run in the environments and compute every score again: proof that the numbers of a run
-folder follow from its actions, not of who chose the actions. Exit status 1 when anything differs. docs/verify.md
+Replay every recorded action and compute every score again: proof that a run's numbers follow from its actions, not of
+who chose them. Exit status 1 when anything differs. docs/verify.md
 """
 
 
