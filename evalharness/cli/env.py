@@ -8,9 +8,9 @@ from pathlib import Path
 from evalharness.cli.common import add_data_option, data_folder
 
 _SERVE = """\
-Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. Prompt, parser, corrections and
-scores are those of an evaluation. `train` and `validation` come from open suites of different seeds; a missing suite is
-made first, which can take minutes. Tasks that models are evaluated on are not served. docs/trainers/index.md
+Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. `train` and `validation` come from
+open suites of different seeds, made where they are missing. Tasks that models are evaluated on are not served.
+docs/trainers/index.md
 """
 
 

@@ -18,7 +18,9 @@ from evalharness.cli.refine_common import (
 )
 
 _DESCRIPTION = """\
-The errors of a model's own runs, corrected: after a fault the family's teacher (an agent without privileged information) takes over and must succeed. The model's turns are not trained. The same command gives the same bytes, and continues. docs/grounded-data.md
+The errors of a model's own runs, corrected: after a fault the family's teacher (an agent without privileged
+information) takes over and must succeed. The model's turns are not trained. The same command gives the same bytes,
+and continues. docs/grounded-data.md
 """
 
 

@@ -50,7 +50,8 @@ Write a data set as trainers take it, with the turns that are trained:
 """
 
 _STATS = """\
-What a data set holds: errors by the length of their runs; by family the decisions that it trains and which rules make them; with --model its tokens.
+What a data set holds: errors by the length of their runs; by family the decisions that it trains and which rules make
+them; with --model its tokens.
 """
 
 

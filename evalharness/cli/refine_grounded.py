@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 from evalharness.cli.refine_common import Commands, add_exclusion, excluded_seeds, make_console, print_counts
 
 _GROUNDED = """\
-Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1, ...; those that models are evaluated on are refused. The same command gives the same bytes, and continues. docs/grounded-data.md
+Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1, ...;
+those that models are evaluated on are refused. The same command gives the same bytes, and continues.
+docs/grounded-data.md
 """
 
 
@@ -55,7 +57,7 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--search", action=argparse.BooleanOptionalAction, default=True,
-        help="an agent without privileged information plays, where a family has one (default); --no-search: the plan does",
+        help="agents without privileged information play, where there are such (default); --no-search: the plan",
     )  # fmt: skip
     parser.add_argument(
         "--wordings", type=int, default=1, metavar="N",

@@ -16,11 +16,13 @@ if TYPE_CHECKING:
     from evalharness.training.synthesis import Synthesis
 
 _SCRIPTS = """\
-A persona becomes a script: a world, a goal, and every action with its expression. Each is verified. The same command continues, a larger -n extends.
+A persona becomes a script: a world, a goal, and every action with its expression. Each is verified. The same command
+continues, a larger -n extends.
 docs/refine.md
 """
 _TRAJECTORIES = """\
-A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified; passed ones become training data, data.jsonl. The same command continues. docs/refine.md
+A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified; passed ones
+become training data, data.jsonl. The same command continues. docs/refine.md
 """
 _SHOW = """\
 Print how many scripts or trajectories of a folder passed at which call, and why the others did not; with KEY or
@@ -42,7 +44,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     )
     scripts.add_argument(
         "--names", choices=("bare", "placed"), default="bare",
-        help="bare: an action's name may leave its parameters out, as in the paper; placed: each needs a placeholder in it (default: bare)",
+        help="bare: a name may leave parameters out, as in the paper; placed: it has all of them (default: bare)",
     )  # fmt: skip
     scripts.add_argument(
         "-n", type=int, required=True, metavar="N", help="how many personas, drawn by --seed"
@@ -82,7 +84,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         "--last-turn",
         choices=("drop", "keep"),
         default="drop",
-        help="the last turn of a game that ended without success: drop (algorithm 1) or keep it (section 3.1) (default: drop)",
+        help="the last turn of a game without success: algorithm 1 drops it, section 3.1 keeps it (default: drop)",
     )
     add_late(trajectories, _add_synthesis_options)
     trajectories.set_defaults(run=_trajectories)

@@ -54,7 +54,7 @@ class PolicyConfig(Part):
     model_name: Annotated[str | None, Option("NAME")] = None
     """the name an endpoint serves the model by, where it serves several; shown in tables"""
     lora: Annotated[Path | None, Option(later=True)] = None
-    """a LoRA adapter; --model is its base. It is merged once and kept in the cache (or see --lora-serve)"""
+    """a LoRA adapter; --model is its base. It is merged once and kept (or see --lora-serve)"""
     lora_serve: Annotated[bool, Option(later=True)] = False
     """serve the LoRA adapter with vLLM, without merging"""
     temperature: Annotated[float, Option("T")] = Field(default=0.0, ge=0, allow_inf_nan=False)
@@ -72,9 +72,9 @@ class PolicyConfig(Part):
     repetition_penalty: Annotated[float, Option(model_only=True)] = Field(
         default=1.0, gt=0, allow_inf_nan=False
     )
-    """penalty for tokens that the conversation already has, also at temperature 0; 1: none"""
+    """penalty for tokens that the conversation already has; 1: none"""
     sampling: Annotated[str | None, Option("FILE|model", model_only=True)] = None
-    """take the sampling options above from a JSON or YAML file, or from the checkpoint (model); options override it"""
+    """take sampling from a JSON or YAML file, or from the checkpoint (model); options override it"""
     max_tokens: int = Field(default=256, ge=1)
     """tokens of one reply, reasoning included"""
     seed: int = Field(default=0, ge=0)
