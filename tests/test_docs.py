@@ -19,6 +19,7 @@ from made_runs import make_run
 
 from evalharness.cli import main, make_parser
 from evalharness.cli.reference import children, pages, subcommands
+from evalharness.cli.seeds import read_seeds
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -140,8 +141,10 @@ def test_every_command_of_the_docs_runs_or_parses(where: str, words: list[str], 
         fields = {
             key: value
             for key, value in given.items()
-            if key not in ("run", "debug", "data", "json", "config", "dry_run", "seeds")
+            if key not in ("run", "debug", "data", "json", "config", "dry_run")
         }
+        if isinstance(args.seed, str):
+            fields["seed"] = read_seeds(args.seed)[0]
         fields.setdefault("suite", "open")
         model = make_config(fields).policy.model
         assert args.model is None or model == args.model[0]
