@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 from command_line import surroundings
-from env_server import COMPASS, EnvServer, Talk, connect, serving
+from env_server import COMPASS, EnvServer, connect, serving
 
 RIGHT = {"text": "Thought: that way\nAction: turn right"}
 
