@@ -33,7 +33,6 @@ class Node:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
-
     def workers(self) -> list[psutil.Process]:
         """Environments' processes. An actor starts them in sessions of their own, as a local run does."""
         found = []

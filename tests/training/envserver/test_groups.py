@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import psutil
 import pytest
 from aiohttp import ClientSession
 from command_line import surroundings
@@ -60,6 +61,25 @@ async def test_an_episode_whose_simulator_dies_is_named_in_its_place(
     assert ["observation" in answer for answer in again] == [True] * 4
     answers = await talk.many("step_many", replies=[RIGHT] * 4)
     assert [answer["reward"] for answer in answers] == [1.0] * 4
+    await talk.socket.close()
+
+
+async def test_a_worker_that_is_killed_costs_its_own_episodes_and_each_says_so(
+    server: EnvServer, client: ClientSession
+) -> None:
+    talk = await connect(client, server.url)
+    await talk.many("reset_many", episodes=[{"index": 1}] * 8)
+    one, *others = psutil.Process(server.pid).children()
+    assert others
+    one.kill()
+    answers = await talk.many("step_many", replies=[RIGHT] * 8)
+    void = [place for place, each in enumerate(answers) if "error" in each]
+    assert 0 < len(void) < 8
+    assert all("void: reset" in answers[place]["error"]["message"] for place in void)
+    assert all(answers[place]["reward"] == 1.0 for place in range(8) if place not in void)
+    await talk.many("reset_many", episodes=[{"index": 1}] * len(void), places=void)
+    answers = await talk.many("step_many", replies=[RIGHT] * len(void), places=void)
+    assert [each["reward"] for each in answers] == [1.0] * len(void)
     await talk.socket.close()
 
 
