@@ -24,9 +24,7 @@ class BusyError(Exception):
 class Pools:
     """A session holds an environment from its reset to the episode's end."""
 
-    def __init__(
-        self, specs: Iterable[EnvSpec], sessions: int, data: Path | None, site: WorkerSite
-    ) -> None:
+    def __init__(self, specs: Iterable[EnvSpec], sessions: int, data: Path | None, site: WorkerSite) -> None:
         cores = site.cores or usable_cores()
         self._held: dict[str, int] = {}
         self._wanted: dict[str, int] = {}
