@@ -80,6 +80,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     serve.add_argument(
         "--port", type=int, default=8000, metavar="N", help="port; 0: a free one (default: 8000)"
     )
+    serve.add_argument(
+        "--cluster",
+        metavar="ADDRESS",
+        help="hold the environments on the nodes of a Ray cluster, as `run --cluster`",
+    )
+    serve.add_argument(
+        "--cluster-install", action="store_true", help="have Ray install the simulators' libraries on nodes"
+    )
     add_data_option(serve)
     serve.set_defaults(run=run)
 
@@ -88,9 +96,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import say
     from evalharness.envs import specs
-    from evalharness.models.event_loop import run_to_end
     from evalharness.suites.selection import parse_seeds
-    from evalharness.training.envserver.serving import Ready, ServeOptions, make_service, serve
+    from evalharness.training.envserver.serving import Ready, ServeOptions, serve
 
     if not 0 <= args.port <= 65535:
         raise UserError(f"--port {args.port}: a port is a number up to 65535, or 0 for a free one")
@@ -118,6 +125,8 @@ def run(args: argparse.Namespace) -> int:
         waiting=args.waiting,
         host=args.host,
         port=args.port,
+        cluster=args.cluster,
+        cluster_install=args.cluster_install,
     )
 
     def ready(found: Ready) -> None:
@@ -127,9 +136,8 @@ def run(args: argparse.Namespace) -> int:
             say(f"token: {found.token}", stderr=False)
         say(f"{found.url}   (Ctrl-C ends it)", stderr=False)
 
-    service = make_service(options, specs(), data_folder(args), lambda text: say(f"evalharness: {text}"))
     try:
-        run_to_end(serve(service, options, ready))
+        serve(options, specs(), data_folder(args), lambda text: say(f"evalharness: {text}"), ready)
     except KeyboardInterrupt:
         return 0
     return 0

@@ -95,6 +95,12 @@ class Talk:
         data: dict[str, Any] = answer["data"]
         return data
 
+    async def many(self, kind: str, **data: Any) -> Any:
+        """The answer to a batched message. What an earlier client held is freed soon after it has left."""
+        while (answer := await self.ask(kind, **data))["type"] == "error":
+            assert answer["data"]["code"] == "CAPACITY_REACHED", answer
+        return answer["data"]
+
     async def state(self) -> dict[str, Any]:
         data: dict[str, Any] = (await self.ask("state"))["data"]
         return data

@@ -33,6 +33,15 @@ class Node:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.kill()
 
+    def workers(self) -> list[psutil.Process]:
+        """Environments' processes. An actor starts them in sessions of their own, as a local run does."""
+        found = []
+        for process in self.raylet.children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                if "evalharness.play.workers.child" in process.cmdline():
+                    found.append(process)
+        return found
+
 
 @dataclass
 class RayCluster:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from evalharness.base.machine import usable_cores
 from evalharness.envs.base import EnvSpec
+from evalharness.play.cluster import WorkerSite
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.play.workers.process import RemoteEnvironment
 
@@ -23,10 +24,8 @@ class BusyError(Exception):
 class Pools:
     """A session holds an environment from its reset to the episode's end."""
 
-    def __init__(
-        self, specs: Iterable[EnvSpec], sessions: int, data: Path | None, log: Path | None = None
-    ) -> None:
-        cores = usable_cores()
+    def __init__(self, specs: Iterable[EnvSpec], sessions: int, data: Path | None, site: WorkerSite) -> None:
+        cores = site.cores or usable_cores()
         self._held: dict[str, int] = {}
         self._wanted: dict[str, int] = {}
         """Held or waited for."""
@@ -35,7 +34,14 @@ class Pools:
             # Every session may hold an environment of the same family, and a trainer steps a batch in lockstep:
             # fewer would leave the last ones of a batch waiting for the first ones for ever.
             most = max(-(-sessions // spec.worker.envs_per_worker), min(cores, sessions))
-            self._pools[spec.family] = EnvironmentPool(spec, data, most, log, size=min(cores, most))
+            self._pools[spec.family] = EnvironmentPool(
+                spec,
+                data,
+                most,
+                size=min(cores, most),
+                make_worker=site.make_worker,
+                on_this_machine=site.cores is None,
+            )
             self._held[spec.family] = self._wanted[spec.family] = 0
 
     @property

@@ -9,9 +9,11 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
+from evalharness.models.event_loop import run_to_end
 from evalharness.models.openenv.door import Door, is_loopback, is_one_of, token_of
 from evalharness.models.openenv.gate import Gate
 from evalharness.models.openenv.listening import listening
+from evalharness.play.cluster import WorkerSite, worker_site
 from evalharness.protocol.perturb import surfaces
 from evalharness.protocol.prompt import load_prompts
 from evalharness.suites.selection import families_of_all
@@ -44,6 +46,9 @@ class ServeOptions:
     waiting: int = 64
     host: str = "127.0.0.1"
     port: int = 8000
+    cluster: str | None = None
+    """Ray cluster whose nodes hold the environments; None: this machine does."""
+    cluster_install: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,8 +70,22 @@ def chosen_families(specs: Mapping[str, EnvSpec], name: str, suite: Suite) -> li
     return [known[name]]
 
 
-def make_service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, note: Note) -> Service:
-    """Everything that can be wrong is found here, before anything is started. Raises UserError."""
+def serve(
+    options: ServeOptions,
+    specs: Mapping[str, EnvSpec],
+    data: Path,
+    note: Note,
+    ready: Callable[[Ready], None],
+) -> None:
+    """Until Ctrl-C; `ready` hears of the address. Raises UserError, KeyboardInterrupt."""
+    with worker_site(options.cluster, install=options.cluster_install, on_status=note) as site:
+        run_to_end(_serve(_service(options, specs, data, note, site), options, ready))
+
+
+def _service(
+    options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path, note: Note, site: WorkerSite
+) -> Service:
+    """Everything that can be wrong is found here, before any environment is started. Raises UserError."""
     families = chosen_families(specs, options.families, options.suite)
     names = [spec.family for spec in families]
     prompts = load_prompts(families, options.prompts)
@@ -82,12 +101,12 @@ def make_service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path
         {spec.family: options.max_turns or min(spec.own.max_turns, MAX_TURNS) for spec in families},
         options.keep_thinking,
     )
-    pools = Pools(families, options.sessions, data)
+    pools = Pools(families, options.sessions, data, site)
     return Service(options.families, table, pools, rules, options.reward)
 
 
-async def serve(service: Service, options: ServeOptions, ready: Callable[[Ready], None]) -> None:
-    """Until cancelled; `ready` hears of the address. Raises UserError when the port is taken."""
+async def _serve(service: Service, options: ServeOptions, ready: Callable[[Ready], None]) -> None:
+    """Until cancelled. Raises UserError when the port is taken."""
     token = token_of(TOKEN, needed=not is_loopback(options.host))
     door = Door() if token is None else Door(lambda given: is_one_of(given, [token]))
     gate = Gate(options.sessions, options.waiting)

@@ -16,7 +16,7 @@ from evalharness.base.timing import CallTimes
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.play import loop
-from evalharness.play.workers.process import RemoteEnvironment
+from evalharness.play.workers.process import RemoteEnvironment, WorkerError, WorkerStartError
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
@@ -26,6 +26,8 @@ from evalharness.training.envserver.tasks import Served
 Reward = Literal["success", "progress_gain"]
 REWARDS: tuple[Reward, ...] = ("success", "progress_gain")
 Result = TypeVar("Result")
+_TRIES = 3
+"""Of a reset: nothing is lost by another. Ray still gives actors to a node for seconds after it has died."""
 
 
 class NoEpisodeOpenError(Exception):
@@ -201,14 +203,20 @@ class EnvSession:
         self.episode: RunningEpisode | None = None
 
     async def reset(self, served: Served, reward: Reward, episode_id: str) -> Answer:
+        """Raises InfrastructureError, UserError, BusyError."""
         await self.close()
-        episode = self.episode = RunningEpisode(served, reward, episode_id)
-        try:
-            return await episode.begin(self._pools, self._rules)
-        except BaseException:
-            self.episode = None
-            await episode.close()
-            raise
+        tries = 0
+        while True:
+            tries += 1
+            episode = self.episode = RunningEpisode(served, reward, episode_id)
+            try:
+                return await episode.begin(self._pools, self._rules)
+            except BaseException as error:
+                self.episode = None
+                await episode.close()
+                gone = isinstance(error, WorkerError) and not isinstance(error, WorkerStartError)
+                if tries == _TRIES or not gone:
+                    raise
 
     async def step(self, reply: Reply) -> Answer:
         if self.episode is None or self.episode.over:

@@ -37,23 +37,11 @@ def variables(environment: dict[str, str]) -> dict[str, str]:
     return environment | AUTHENTICATION
 
 
-def workers_of(node: Node) -> list[psutil.Process]:
-    """Environments' processes on a node. An actor starts them in sessions of their own, as a local run does."""
-    found = []
-    for process in node.raylet.children(recursive=True):
-        try:
-            if "evalharness.play.workers.child" in process.cmdline():
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
-
-
 async def until_at_work(nodes: list[Node], ended: asyncio.Task[tuple[bytes, bytes]]) -> list[psutil.Process]:
     """The workers of these nodes, as soon as each has one."""
     while True:
         assert not ended.done(), ended.result()[1].decode()
-        found = [workers_of(node) for node in nodes]
+        found = [node.workers() for node in nodes]
         if all(found):
             return [worker for listed in found for worker in listed]
         await asyncio.sleep(0.05)

@@ -6,10 +6,11 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
+import psutil
 import pytest
 from aiohttp import ClientSession
 from command_line import surroundings
-from env_server import COMPASS, EnvServer, Talk, connect, serving
+from env_server import COMPASS, EnvServer, connect, serving
 
 RIGHT = {"text": "Thought: that way\nAction: turn right"}
 
@@ -27,27 +28,20 @@ async def client() -> AsyncIterator[ClientSession]:
         yield session
 
 
-async def many(talk: Talk, kind: str, **data: Any) -> Any:
-    """What an earlier client held is freed soon after it has left."""
-    while (answer := await talk.ask(kind, **data))["type"] == "error":
-        assert answer["data"]["code"] == "CAPACITY_REACHED", answer
-    return answer["data"]
-
-
 async def test_a_group_plays_as_its_episodes_would_alone(server: EnvServer, client: ClientSession) -> None:
     """Also a place that begins again while the others go on."""
     group, alone = await connect(client, server.url), await connect(client, server.url)
-    opened = await many(group, "reset_many", episodes=[{"index": index} for index in (1, 2, 1)])
+    opened = await group.many("reset_many", episodes=[{"index": index} for index in (1, 2, 1)])
     assert opened == [await alone.reset(index=index) for index in (1, 2, 1)]
-    first = await many(group, "step_many", replies=[RIGHT] * 3)
+    first = await group.many("step_many", replies=[RIGHT] * 3)
     assert [each["reward"] for each in first] == [1.0, 0.0, 1.0]
-    assert await many(group, "reset_many", episodes=[{"index": 1}], places=[2]) == [opened[2]]
-    last = await many(group, "step_many", replies=[RIGHT] * 2, places=[2, 1])
+    assert await group.many("reset_many", episodes=[{"index": 1}], places=[2]) == [opened[2]]
+    last = await group.many("step_many", replies=[RIGHT] * 2, places=[2, 1])
     assert [(each["reward"], each["done"]) for each in last] == [(1.0, True)] * 2
     states = (await group.ask("state_many"))["data"]
     assert [state["success"] for state in states] == [True] * 3
     assert [state["step_count"] for state in states] == [1, 2, 1]
-    (over,) = await many(group, "step_many", replies=[RIGHT], places=[0])
+    (over,) = await group.many("step_many", replies=[RIGHT], places=[0])
     assert over["error"] == {"message": "no episode is open: reset first", "code": "EXECUTION_ERROR"}
     for each in (group, alone):
         await each.socket.close()
@@ -58,15 +52,34 @@ async def test_an_episode_whose_simulator_dies_is_named_in_its_place(
 ) -> None:
     """The others of its worker are void, too, and say so: none is scored, none is missing."""
     talk = await connect(client, server.url)
-    await many(talk, "reset_many", episodes=[{"index": 1}] * 4)
-    answers = await many(talk, "step_many", replies=[{"text": "Action: fault kill"}, RIGHT], places=[0, 3])
+    await talk.many("reset_many", episodes=[{"index": 1}] * 4)
+    answers = await talk.many("step_many", replies=[{"text": "Action: fault kill"}, RIGHT], places=[0, 3])
     assert answers[0]["error"]["code"] == "EXECUTION_ERROR"
     assert "void: reset" in answers[0]["error"]["message"]
     assert len(answers) == 2
-    again = await many(talk, "reset_many", episodes=[{"index": 1}] * 4)
+    again = await talk.many("reset_many", episodes=[{"index": 1}] * 4)
     assert ["observation" in answer for answer in again] == [True] * 4
-    answers = await many(talk, "step_many", replies=[RIGHT] * 4)
+    answers = await talk.many("step_many", replies=[RIGHT] * 4)
     assert [answer["reward"] for answer in answers] == [1.0] * 4
+    await talk.socket.close()
+
+
+async def test_a_worker_that_is_killed_costs_its_own_episodes_and_each_says_so(
+    server: EnvServer, client: ClientSession
+) -> None:
+    talk = await connect(client, server.url)
+    await talk.many("reset_many", episodes=[{"index": 1}] * 8)
+    one, *others = psutil.Process(server.pid).children()
+    assert others
+    one.kill()
+    answers = await talk.many("step_many", replies=[RIGHT] * 8)
+    void = [place for place, each in enumerate(answers) if "error" in each]
+    assert 0 < len(void) < 8
+    assert all("void: reset" in answers[place]["error"]["message"] for place in void)
+    assert all(answers[place]["reward"] == 1.0 for place in range(8) if place not in void)
+    await talk.many("reset_many", episodes=[{"index": 1}] * len(void), places=void)
+    answers = await talk.many("step_many", replies=[RIGHT] * len(void), places=void)
+    assert [each["reward"] for each in answers] == [1.0] * len(void)
     await talk.socket.close()
 
 
@@ -84,6 +97,22 @@ async def test_an_episode_whose_simulator_dies_is_named_in_its_place(
         ("step_many", {"replies": [RIGHT] * 2, "places": [1, 1]}, "named twice"),
         ("step_many", {"replies": [RIGHT, {"text": 3}]}, "replies.1.text"),
         ("step_many", {"replies": "x"}, "replies"),
+        ("step_many", {"replies": {"0": RIGHT, "1": RIGHT}}, "replies: Input should be a valid list"),
+        ("step_many", {"replies": [RIGHT, None]}, "replies.1"),
+        ("step_many", {"replies": [RIGHT, [RIGHT]]}, "replies.1"),
+        ("step_many", {"replies": [RIGHT, {**RIGHT, "reward": 1}]}, "replies.1.reward"),
+        ("step_many", {"replies": [RIGHT] * 2, "places": ["0", "x"]}, "places.1"),
+        ("step_many", {"replies": [RIGHT], "places": [10**30]}, "no place"),
+        ("step_many", {"replies": [RIGHT], "places": [0.5]}, "places.0"),
+        ("step_many", {"replies": [RIGHT], "places": {}}, "places"),
+        ("step_many", {"replies": []}, "at least 1"),
+        ("step_many", {"replies": [RIGHT] * 9000}, "at most 8192"),
+        ("step_many", {"replies": [RIGHT], "places": list(range(9000))}, "at most 8192"),
+        ("step_many", {}, "replies"),
+        ("reset_many", {"episodes": [3]}, "episodes.0"),
+        ("reset_many", {"episodes": [{"index": "one"}]}, "episodes.0.index"),
+        ("reset_many", {"episodes": [{}, {}], "places": [0, 0]}, "named twice"),
+        ("reset_many", {"episodes": [{"task_id": "a" * 1000}]}, "200"),
         ("step_many", {"replies": [{"text": "a" * 500_000}, RIGHT]}, "400000"),
     ],
 )
@@ -91,14 +120,14 @@ async def test_a_batched_message_that_makes_no_sense_does_nothing(
     server: EnvServer, client: ClientSession, kind: str, data: dict[str, Any], said: str
 ) -> None:
     talk = await connect(client, server.url)
-    await many(talk, "reset_many", episodes=[{"index": 1}, {"index": 2}])
+    await talk.many("reset_many", episodes=[{"index": 1}, {"index": 2}])
     answer = await talk.ask(kind, **data)
     assert answer["type"] == "error"
     assert said in answer["data"]["message"]
     assert len(json.dumps(answer)) < 2000
     states = (await talk.ask("state_many"))["data"]
     assert [state["step_count"] for state in states] == [0, 0]
-    answers = await many(talk, "step_many", replies=[RIGHT, RIGHT])
+    answers = await talk.many("step_many", replies=[RIGHT, RIGHT])
     assert [answer["reward"] for answer in answers] == [1.0, 0.0]
     await talk.socket.close()
 
@@ -107,12 +136,12 @@ async def test_a_task_that_is_not_there_is_an_error_in_its_place(
     server: EnvServer, client: ClientSession
 ) -> None:
     talk = await connect(client, server.url)
-    answers = await many(talk, "reset_many", episodes=[{"index": 1}, {"index": 99}])
+    answers = await talk.many("reset_many", episodes=[{"index": 1}, {"index": 99}])
     assert answers[1]["error"] == {
         "message": "no task 99 in 'train', which has 0-19",
         "code": "VALIDATION_ERROR",
     }
-    answers = await many(talk, "step_many", replies=[RIGHT, RIGHT])
+    answers = await talk.many("step_many", replies=[RIGHT, RIGHT])
     assert answers[0]["reward"] == 1.0
     assert "reset first" in answers[1]["error"]["message"]
     await talk.socket.close()
@@ -120,12 +149,12 @@ async def test_a_task_that_is_not_there_is_an_error_in_its_place(
 
 async def test_episodes_of_a_group_count_as_sessions(server: EnvServer, client: ClientSession) -> None:
     large, small = await connect(client, server.url), await connect(client, server.url)
-    await many(large, "reset_many", episodes=[{"index": 1}] * 6)
+    await large.many("reset_many", episodes=[{"index": 1}] * 6)
     refused = await small.ask("reset_many", episodes=[{"index": 1}] * 3)
     assert refused["data"]["code"] == "CAPACITY_REACHED"
-    await many(small, "reset_many", episodes=[{"index": 1}] * 2)
-    await many(large, "reset_many", episodes=[{"index": 1}] * 3)
-    await many(small, "reset_many", episodes=[{"index": 1}] * 5)
+    await small.many("reset_many", episodes=[{"index": 1}] * 2)
+    await large.many("reset_many", episodes=[{"index": 1}] * 3)
+    await small.many("reset_many", episodes=[{"index": 1}] * 5)
     for each in (large, small):
         await each.socket.close()
 
@@ -139,12 +168,12 @@ async def test_a_client_that_resets_a_group_and_vanishes_frees_all_of_it(
     for _ in range(3):
         talk = await connect(client, server.url)
         if moment == "after":
-            await many(talk, "reset_many", **everything)
+            await talk.many("reset_many", **everything)
         else:
             await talk.socket.send_json({"type": "reset_many", "data": everything})
         talk.vanish()
         other = await connect(client, server.url)
-        await many(other, "reset_many", **everything)
-        answers = await many(other, "step_many", replies=[RIGHT] * 8)
+        await other.many("reset_many", **everything)
+        answers = await other.many("step_many", replies=[RIGHT] * 8)
         assert [each["reward"] for each in answers] == [1.0] * 8
         await other.socket.close()
