@@ -118,7 +118,7 @@ def test_slopes_where_runs_are_under_perturbations(tmp_path: Path) -> None:
     assert (out / "perturbations.png").read_bytes().startswith(b"\x89PNG")
     assert not (out / "families.png").exists()
     labels = {r["run"] for r in rows(out / "progress_by_turn.csv")}
-    assert labels == {"m (own words)", "m (P2)", "m (P5)"}
+    assert labels == {"m (unperturbed)", "m (P2)", "m (P5)"}
 
 
 @given(st.lists(st.floats(0, 100), max_size=10))
