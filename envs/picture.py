@@ -74,10 +74,10 @@ def place_maps(walk: Sequence[str]) -> list[str]:
     comings = [name for i, name in enumerate(walk) if i == 0 or walk[i - 1] != name]
     at = {name: _middle(i) for i, name in enumerate(dict.fromkeys(comings))}
     ways = Counter(frozenset(step) for step in pairwise(comings))
-    lines = [
-        line(*(at[name] for name in sorted(way)), SOFT if times < 3 else INK, min(1 + times, 7))
-        for way, times in ways.items()
-    ]
+    lines = []
+    for way, times in ways.items():
+        one, other = (at[name] for name in sorted(way))
+        lines.append(line(one, other, SOFT if times < 3 else INK, min(1 + times, 7)))
     visits, rows = Counter(comings), -(-len(at) // _COLUMNS)
     width, height = _COLUMNS * (_WIDTH + _ROOM) + _ROOM, rows * (_HEIGHT + _ROOM) + _ROOM
     maps = {
