@@ -268,7 +268,10 @@ class EnvSpec:
     not tell. Only for the analysis of behaviour; without it the family has no figures about places."""
     picture: Callable[[TextEnv], str] | None = None
     """(environment after a reset or a step) -> its world as an SVG document (`evalharness.envs.picture`), for the
-    report. Without it `place` gives a map of the places walked."""
+    report. Without it `room` or `place` gives a map of the places walked."""
+    room: Callable[[TextEnv], str] | None = None
+    """(environment after a reset or a step) -> where the agent is, empty where nothing told it: for the map, where
+    `place` cannot tell it from texts."""
     own: OwnBenchmark = field(default_factory=OwnBenchmark)
 
     def __post_init__(self) -> None:

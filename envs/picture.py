@@ -61,36 +61,40 @@ def _written(said: str) -> str:
 _COLUMNS, _WIDTH, _HEIGHT, _ROOM = 3, 118, 26, 20
 
 
-def place_map(walk: Sequence[str]) -> str:
-    """The places of a walk, first to last, in the order in which they were first seen. A line joins places that
-    follow each other, thicker the more often it was walked; a number says how often a place was come to."""
-    places = list(dict.fromkeys(walk))
-    at = {name: _middle(i) for i, name in enumerate(places)}
-    ways = Counter(frozenset(step) for step in pairwise(walk) if step[0] != step[1])
-    visits = Counter(name for i, name in enumerate(walk) if i == 0 or walk[i - 1] != name)
-    drawn = []
+def place_maps(walk: Sequence[str]) -> list[str]:
+    """The map of a whole walk, once for each of its moments, with the place of that moment marked; the same place gives
+    the same document. `walk`: the place at each moment, empty while nothing has told it; nothing where none ever does.
+
+    Places stand in the order in which they were first seen. A line joins places that follow each other, thicker and
+    darker the more often it was walked; a number says how often a place was come to.
+    """
+    if not any(walk):
+        return []
+    walk = [name or "start" for name in walk]
+    comings = [name for i, name in enumerate(walk) if i == 0 or walk[i - 1] != name]
+    at = {name: _middle(i) for i, name in enumerate(dict.fromkeys(comings))}
+    ways = Counter(frozenset(step) for step in pairwise(comings))
+    lines = []
     for way, times in ways.items():
         one, other = (at[name] for name in sorted(way))
-        drawn.append(line(one, other, SOFT, min(1 + times, 7)))
-    for name, (x, y) in at.items():
-        here = name == walk[-1]
-        drawn.append(
-            rect(
-                x - _WIDTH / 2,
-                y - _HEIGHT / 2,
-                _WIDTH,
-                _HEIGHT,
-                HERE if here else PAPER,
-                INK if here else SOFT,
-                6,
-            )
-        )
-        count = f" ×{visits[name]}" if visits[name] > 1 else ""
-        room = 18 - len(count)
-        shown = name if len(name) <= room else name[: room - 1] + "…"
-        drawn.append(text(x, y + 4, shown + count, bold=here))
-    rows = -(-len(places) // _COLUMNS)
-    return svg(_COLUMNS * (_WIDTH + _ROOM) + _ROOM, rows * (_HEIGHT + _ROOM) + _ROOM, drawn)
+        lines.append(line(one, other, SOFT if times < 3 else INK, min(1 + times, 7)))
+    visits, rows = Counter(comings), -(-len(at) // _COLUMNS)
+    width, height = _COLUMNS * (_WIDTH + _ROOM) + _ROOM, rows * (_HEIGHT + _ROOM) + _ROOM
+    maps = {
+        here: svg(width, height, [*lines, *(_box(name, at[name], visits[name], name == here) for name in at)])
+        for here in at
+    }
+    return [maps[name] for name in walk]
+
+
+def _box(name: str, middle: tuple[float, float], visits: int, here: bool) -> str:
+    x, y = middle
+    count = f" ×{visits}" if visits > 1 else ""
+    room = 18 - len(count)
+    shown = name if len(name) <= room else name[: room - 1] + "…"
+    fill, stroke = (HERE, INK) if here else (PAPER, SOFT)
+    frame = rect(x - _WIDTH / 2, y - _HEIGHT / 2, _WIDTH, _HEIGHT, fill, stroke, 6)
+    return frame + text(x, y + 4, shown + count, bold=here)
 
 
 def _middle(number: int) -> tuple[float, float]:

@@ -33,10 +33,11 @@ def _teaching() -> Teaching:
     return TEACHING
 
 
-def _picture(environment: TextEnv) -> str:
-    from evalharness.envs.jericho.picture import picture
+def _room(environment: TextEnv) -> str:
+    from evalharness.envs.jericho.adapter import JerichoEnv
 
-    return picture(environment)
+    assert isinstance(environment, JerichoEnv)
+    return environment.room
 
 
 def _make(data: Path | None) -> TextEnv:
@@ -61,5 +62,5 @@ SPEC = EnvSpec(
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),
     worker=WorkerNeeds(envs_per_worker=8, cost=0.5),
     teaching=_teaching,
-    picture=_picture,
+    room=_room,
 )

@@ -30,8 +30,8 @@ class JerichoEnv(TextEnv):
         self._progress = LabelProgress(())
         self._own_score: OwnScore | None = None
         self._observation = ""
-        self.rooms: list[str] = []
-        """Titles of the rooms walked, as far as the game printed them, each as it was come to."""
+        self.room = ""
+        """Title of the room that the game printed last."""
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -48,7 +48,7 @@ class JerichoEnv(TextEnv):
             return self._interpreter.opening, self._own_info(self._own_score, valid=True)
         # As published: the label file's opening text stands for the game's own.
         self._observation = task.payload["opening"] or clean(self._interpreter.opening)
-        self.rooms = room_titles(self._interpreter.opening)[-1:]  # the game's own title stands before
+        self.room = (room_titles(self._interpreter.opening) or [""])[-1]  # the game's own title stands before
         return self._observation, self._info(valid=True)
 
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
@@ -63,7 +63,7 @@ class JerichoEnv(TextEnv):
             return observation, 0.0, self._over, False, self._info(valid=True)
         asked = self._game.awaits_key  # a menu or a pause: a line is a key there, no command
         said = self._game.send(command)
-        self.rooms += [title for title in room_titles(said) if [title] != self.rooms[-1:]]
+        self.room = (room_titles(said) or [self.room])[-1]
         observation = clean(said)
         completed = self._progress.update(observation)
         self._observation = observation

@@ -43,17 +43,16 @@ def inert(value: Any) -> Any:
 
 
 _LOOKAHEAD = re.compile(r"\(\?=\.\*\s*(.*?)\)")
+_NUMBER = re.compile(r"\([^()]*\[0-9\][^()]*\)")
+_ANYTHING = re.compile(r"(?:\.?\*)+")
+_AN = re.compile(r"\ba (?=[aeiou])")
 
 
 def subgoal_words(label: str) -> str:
-    """A subgoal's label for people: some suites write them as patterns over observations, with `\\d+` for a number and
-    lookaheads or `*` for what may stand between."""
+    """A subgoal's label for people: some suites write them as patterns over observations, with `\\d+` for the number of
+    a thing, a group for a number that is measured, and lookaheads or `*` for what may stand between."""
     parts = _LOOKAHEAD.findall(label) if label.startswith("^(?=") else [label]
-    text = (
-        " ... ".join(parts)
-        .replace("\\d+", "N")
-        .replace(".*", " ... ")
-        .replace("\\.", ".")
-        .replace("*", " ... ")
-    )
-    return " ".join(text.strip("^$ ").split())
+    text = _NUMBER.sub("N", " ".join(parts)).replace(" \\d+", "").replace("\\.", ".")
+    text = " ".join(_ANYTHING.sub(" ... ", text).strip("^$ ").removeprefix("...").split())
+    # An observation goes on behind an article.
+    return _AN.sub("an ", text) + (" ..." if text.endswith(" the") else "")

@@ -21,7 +21,7 @@ _PATH = re.compile(r"[^\s<>\"'|*?$&;(){}]*/[^\s<>\"'|*?$&;(){}]*")
 """Text with a slash in it that can be a path: prose, markup and commands stay whole."""
 
 _TELLS: Mapping[str, Callable[[Any], str]] = {
-    "perturb": lambda value: str(value or "own words"),
+    "perturb": lambda value: str(value or "unperturbed"),
     "seed": lambda value: f"seed {value}",
     "temperature": lambda value: f"temperature {value:g}",
     "samples": lambda value: f"{value} samples",

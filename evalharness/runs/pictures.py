@@ -9,7 +9,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, InvalidTaskError, Task, TextEnv
-from evalharness.envs.picture import place_map
+from evalharness.envs.picture import place_maps
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
@@ -44,11 +44,14 @@ class Pictures:
         surface = self._surfaces.setdefault(spec.family, PlayedSurface(spec, self._manifest.config.perturb))
         if spec.picture is not None:
             return self._replayed(spec, spec.picture, surface, episode)
-        return [] if spec.place is None else _maps(spec.place, surface, episode)
+        if spec.room is not None:
+            return place_maps(self._replayed(spec, spec.room, surface, episode))
+        return [] if spec.place is None else place_maps(_places(spec.place, surface, episode))
 
     def _replayed(
-        self, spec: EnvSpec, draw: Callable[[TextEnv], str], surface: PlayedSurface, episode: Episode
+        self, spec: EnvSpec, seen: Callable[[TextEnv], str], surface: PlayedSurface, episode: Episode
     ) -> list[str]:
+        """What is `seen` at the start and after every turn."""
         task = self._tasks_of(spec).get(episode.task_id)
         if task is None or task.content_hash != episode.task_hash:
             return []
@@ -57,15 +60,15 @@ class Pictures:
             environment.reset(options={"task": task})
         except InvalidTaskError:
             return []
-        drawn = [draw(environment)]
+        found = [seen(environment)]
         for turn in episode.turns:
             if turn.action is not None:
                 observation = environment.step(surface.to_world(turn.action))[0]
                 if surface.observation(observation, turn.action) != turn.observation:
                     self.differing += 1
                     return []
-            drawn.append(draw(environment))
-        return drawn
+            found.append(seen(environment))
+        return found
 
     def _tasks_of(self, spec: EnvSpec) -> dict[str, Task]:
         if spec.family not in self._tasks:
@@ -83,13 +86,11 @@ class Pictures:
         return self._environments[spec.family]
 
 
-def _maps(place: Callable[[str, str], str | None], surface: PlayedSurface, episode: Episode) -> list[str]:
-    """What was walked so far, at the start and after every turn. Nothing where no place was ever told."""
-    walk = [at] if (at := place("", episode.first_observation)) else []
-    drawn = [place_map(walk or ["start"])]
+def _places(place: Callable[[str, str], str | None], surface: PlayedSurface, episode: Episode) -> list[str]:
+    """Where the agent was at the start and after every turn; empty until something tells it."""
+    walk = [place("", episode.first_observation) or ""]
     for turn in episode.turns:
         acted = turn.valid and turn.action is not None
         came_to = place(plain(surface.to_world(turn.action or "")), turn.observation) if acted else None
-        walk += [came_to] if came_to else []
-        drawn.append(place_map(walk or ["start"]))
-    return drawn if walk else []
+        walk.append(came_to or walk[-1])
+    return walk

@@ -140,7 +140,11 @@ class Viewed:
         self.version += 1
         entries = [
             run_entry(
-                read_manifest(folder), summarize(folder, earlier_timing(folder)), label, self.chosen.family
+                read_manifest(folder),
+                summarize(folder, earlier_timing(folder)),
+                label,
+                self.chosen.family,
+                going_on=True,
             )
             for folder, label in zip(self.folders, self._labels, strict=True)
         ]

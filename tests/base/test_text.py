@@ -10,8 +10,13 @@ from evalharness.base.text import subgoal_words
 @pytest.mark.parametrize(
     ("label", "said"),
     [
-        (r"^(?=.* you see)(?=.*a egg \d+)", "you see ... a egg N"),
-        (r"You heat the egg \d+ using the", "You heat the egg N using the"),
+        (r"^(?=.* you see)(?=.*a egg \d+)", "you see an egg"),
+        (r"You heat the egg \d+ using the", "You heat the egg using the ..."),
+        ("There is a blue key **", "There is a blue key ..."),
+        (
+            "the thermometer measures a temperature of (-?[0-9]|-?[1-9][0-9]{2}) degrees celsius",
+            "the thermometer measures a temperature of N degrees celsius",
+        ),
         ("There is a red ball * in front of you", "There is a red ball ... in front of you"),
         ("Wheel r1 is inflated.", "Wheel r1 is inflated."),
         ("open the (green) door?", "open the (green) door?"),

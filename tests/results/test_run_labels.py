@@ -41,14 +41,14 @@ def named(name: str, folder: str, **config: object) -> NamedRun:
     [
         ([named("m", "a"), named("n", "b")], ["m", "n"]),
         ([named("m", "a", seed=0), named("m", "b", seed=1)], ["m (seed 0)", "m (seed 1)"]),
-        ([named("m", "a"), named("m", "b", perturb="verbs")], ["m (own words)", "m (verbs)"]),
+        ([named("m", "a"), named("m", "b", perturb="verbs")], ["m (unperturbed)", "m (verbs)"]),
         (
             [
                 named("m", "a", perturb="verbs", seed=0),
                 named("m", "b", perturb="verbs", seed=1),
                 named("m", "c", perturb=None, seed=1),
             ],
-            ["m (verbs, seed 0)", "m (verbs, seed 1)", "m (own words, seed 1)"],
+            ["m (verbs, seed 0)", "m (verbs, seed 1)", "m (unperturbed, seed 1)"],
         ),
         ([named("m", "/x/1/run"), named("m", "/x/2/run")], ["m (1/run)", "m (2/run)"]),
         ([named("meta/m", "a"), named("mine/m", "b")], ["meta/m", "mine/m"]),

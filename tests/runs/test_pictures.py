@@ -10,7 +10,7 @@ import pytest
 from command_line import evalharness
 
 from evalharness.cli import main
-from evalharness.envs.picture import place_map, svg, text
+from evalharness.envs.picture import place_maps, svg, text
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_episodes, read_manifest
@@ -62,16 +62,26 @@ def test_an_episode_that_plays_otherwise_here_is_not_drawn(played: tuple[Manifes
 
 
 def test_whatever_a_name_holds_it_is_text() -> None:
-    for picture in (place_map([HOSTILE, "hall", HOSTILE]), svg(9, 9, [text(1, 1, HOSTILE)])):
+    for picture in (*place_maps([HOSTILE, "hall", HOSTILE]), svg(9, 9, [text(1, 1, HOSTILE)])):
         assert "<script" not in picture
         texts = [e.text or "" for e in ElementTree.fromstring(picture).iter() if e.tag.endswith("text")]
         assert all(len(said) <= 24 for said in texts)
 
 
-def test_a_map_names_each_place_once_and_marks_the_last() -> None:
-    root = ElementTree.fromstring(place_map(["hall", "cellar", "hall", "attic"]))
-    texts = {e.text: e.get("font-weight") for e in root.iter() if e.tag.endswith("text")}
-    assert texts == {"hall ×2": None, "cellar": None, "attic": "bold"}
+def test_a_map_shows_the_whole_walk_and_marks_where_one_is() -> None:
+    maps = place_maps(["", "hall", "hall", "cellar", "hall", "attic"])
+    assert maps[1] == maps[2] == maps[4]
+    for here, picture in zip(["start", "hall", "hall", "cellar", "hall", "attic"], maps, strict=True):
+        texts = {
+            e.text: e.get("font-weight")
+            for e in ElementTree.fromstring(picture).iter()
+            if e.tag.endswith("text")
+        }
+        assert set(texts) == {"start", "hall ×2", "cellar", "attic"}
+        assert [text for text, weight in texts.items() if weight == "bold"] == [
+            {"hall": "hall ×2"}.get(here, here)
+        ]
+    assert place_maps(["", ""]) == []
 
 
 def test_the_report_has_them_unless_it_is_told_not_to(

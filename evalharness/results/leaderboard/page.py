@@ -82,8 +82,8 @@ def page(board: Leaderboard) -> str:
     body = f"""\
 <h1>Leaderboard</h1>
 <p>Percent. {"Runs that were submitted" if submitted else "Our runs"} are shaded, with 95&nbsp;% intervals. A click on
-a heading sorts. <label><input type="checkbox" id="corrected"> show chance-corrected scores (0: chance, 100: best known
-plans)</label></p>
+a heading sorts. <label><input type="checkbox" id="corrected"> show chance-corrected scores instead (0: chance, 100:
+best known plans)</label></p>
 <div class="scroll">{html_table(page_table(board))}</div>
 {f"<h2>Held-out score</h2>{plot(board)}" if board.held_out else ""}
 <footer><ul>{notes}</ul></footer>"""

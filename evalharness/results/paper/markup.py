@@ -133,7 +133,7 @@ def _html_row(row: Row, table: Table) -> str:
     by = f"<small>{safe(row.by)}</small>" if row.by else ""
     cells = [
         f'<td data-value="{safe(row.group)}">{safe(row.group)}</td>',
-        f'<td data-value="{safe(row.name)}">{shown}{by}</td>',
+        f'<td data-value="{safe(row.name)}" data-series="{safe(row.group)}">{shown}{by}</td>',
         *(_html_cell(row, column) for column in table.columns),
     ]
     attribute = ' class="own"' if row.ours else ""

@@ -164,21 +164,34 @@ def _legend(figure: Figure) -> None:
     figure.set_figheight(figure.get_figheight() + 0.17 * (-(-len(shown) // columns) - 1))
 
 
-def _curve(axes: Axes, rows: Sequence[Row], x: str, y: str, colour: str, dashes: str, label: str) -> None:
+_MOST_BANDS = 3
+"""In one panel; more cannot be told apart, and lines alone are drawn."""
+
+
+def _curve(
+    axes: Axes, rows: Sequence[Row], x: str, y: str, colour: str, dashes: str, label: str, *, band: bool
+) -> None:
     xs = [row[x] for row in rows]
-    low, high = ([100 * row[end] for row in rows] for end in ("ci95_low", "ci95_high"))
     axes.plot(xs, [100 * row[y] for row in rows], dashes, color=colour, label=label, linewidth=1.7)
-    axes.fill_between(xs, low, high, color=colour, alpha=0.14, linewidth=0)
+    if band:
+        low, high = ([100 * row[end] for row in rows] for end in ("ci95_low", "ci95_high"))
+        axes.fill_between(xs, low, high, color=colour, alpha=0.14, linewidth=0)
+
+
+def _banded(title: str, lines: int) -> tuple[str, bool]:
+    """The title of a figure with so many lines a panel, and whether they have bands."""
+    band = lines <= _MOST_BANDS
+    return (f"{title} (bands: 95 % over tasks)" if band else title), band
 
 
 def draw_progress_by_turn(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
-    figure, panels = _family_panels(
-        rows, titles, "Mean progress after each turn (bands: 95 % over tasks)", "progress rate (%)"
-    )
+    runs = _values(rows, "run")
+    title, band = _banded("Mean progress after each turn", len(runs))
+    figure, panels = _family_panels(rows, titles, title, "progress rate (%)")
     for family, axes in panels.items():
-        for i, run in enumerate(_values(rows, "run")):
+        for i, run in enumerate(runs):
             if own := _select(rows, family=family, run=run):
-                _curve(axes, own, "turn", "progress", _colour(i), _DASHES[i % 4], _label(run))
+                _curve(axes, own, "turn", "progress", _colour(i), _DASHES[i % 4], _label(run), band=band)
         axes.set_xlabel("turn")
         last = max(row["turn"] for row in rows)
         axes.set_xlim(1, last)
@@ -265,15 +278,17 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
 
 def draw_best_of_k(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     """One run: a colour a curve. Several: a colour a run, dashes a curve."""
-    figure, panels = _family_panels(rows, titles, "k samples of a task (bands: 95 % over tasks)", "rate (%)")
     runs = _values(rows, "run")
+    title, band = _banded("k samples of a task", len(runs) * len(CURVE_NAMES))
+    figure, panels = _family_panels(rows, titles, title, "rate (%)")
     for family, axes in panels.items():
         for i, run in enumerate(runs):
             for j, (curve, name) in enumerate(CURVE_NAMES.items()):
                 own = _select(rows, family=family, run=run, curve=curve)
                 if own:
                     label = name if len(runs) == 1 else f"{_label(run)}: {name}"
-                    _curve(axes, own, "k", "rate", _colour(j if len(runs) == 1 else i), _DASHES[j], label)
+                    colour = _colour(j if len(runs) == 1 else i)
+                    _curve(axes, own, "k", "rate", colour, _DASHES[j], label, band=band)
         ks = [row["k"] for row in _select(rows, family=family)]
         axes.set_xlabel("k")
         axes.set_xlim(1, max(ks))
@@ -307,7 +322,7 @@ def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure
     columns = len(measures) if len(measures) > 1 else min(3, len(drawn))
     lines = -(-len(drawn) // columns)
     figure = _figure(
-        3.6 * columns, 3.1 * lines + 0.4, "Scores without and with the perturbation (%; lines: 95 %)"
+        3.6 * columns, 3.1 * lines + 0.4, "Scores without and with the perturbation (lines: 95 %)"
     )
     grid = list(figure.subplots(lines, columns, squeeze=False).flat)
     for spare in grid[len(drawn) :]:
@@ -315,7 +330,8 @@ def draw_perturbations(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure
     names = [name for name in _values(rows, "perturbation") if name != UNPERTURBED]
     for axes, (run, family, measure) in zip(grid, drawn, strict=False):
         own = _select(rows, run=run, family=family, measure=measure)
-        axes.set_title(f"{_label(titles.get(family, family))}, {measure}\n{_label(run)}")
+        axes.set_title(f"{_label(titles.get(family, family))}: {_label(run)}")
+        axes.set_ylabel(f"{measure} rate (%)")
         _slopes(axes, own, names)
     return figure
 
@@ -330,13 +346,7 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
     start = rates.pop(UNPERTURBED, None)
     ends = [rates[name] for name in names if name in rates]
     shown = [name for name in names if name in rates]
-    values = [*ends, *([] if start is None else [start]), *(end for both in limits.values() for end in both)]
-    low, high = max(0.0, min(values) - 6), min(100.0, max(values) + 6)
-    if high - low < 20:  # small differences should look small
-        middle = (low + high) / 2
-        low = min(max(0.0, middle - 10), 80.0)
-        high = low + 20
-    for name, end, height in zip(shown, ends, spread(ends, (high - low) / 13, low, high), strict=True):
+    for name, end, height in zip(shown, ends, spread(ends, 7.5, 3, 97), strict=True):
         i = names.index(name)
         style: dict[str, Any] = {
             "color": _colour(i),
@@ -356,7 +366,7 @@ def _slopes(axes: Axes, rows: Sequence[Row], names: Sequence[str]) -> None:
     if start is not None:
         axes.annotate(f"{start:.1f}", (0, start), (-0.06, start), ha="right", va="center", fontsize=8)
     axes.set_xlim(-0.28, 1.75)
-    axes.set_ylim(low - (high - low) / 25, high + (high - low) / 25)
+    axes.set_ylim(0, 100)
     axes.set_xticks([0, 1], ["unperturbed", "perturbed"])
     axes.grid(visible=False, axis="x")
 

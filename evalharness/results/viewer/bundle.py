@@ -19,6 +19,7 @@ from evalharness.records.store import EpisodeKey
 from evalharness.records.summary import Summary
 from evalharness.results.behaviour import ALL, FIGURES, Behaving, RunBehaviour, behaviour_rows
 from evalharness.results.comparison import comparable_groups, compare_runs
+from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.report.table import notes, performance_lines, token_lines, warnings
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.scored_run import ScoredRun, of_family, require_same, scored_run
@@ -182,6 +183,8 @@ def run_entry(
     label: str,
     family: str | None = None,
     behaviour: Sequence[BehaviourRow] = (),
+    *,
+    going_on: bool = False,
 ) -> dict[str, Any]:
     """What the page says about a run as a whole, its episodes excepted. `label`: what tells it from the others."""
     rows = [list(row) for row in behaviour if family in (None, row[1])]
@@ -206,7 +209,7 @@ def run_entry(
         "summary": summary.to_json(),
         "notes": notes(summary, titles),
         "details": [*token_lines(summary, titles), *performance_lines(summary.performance)],
-        "warnings": warnings(summary, titles),
+        "warnings": warnings(summary, titles, going_on=going_on),
         "behaviour": rows,
     }
 
@@ -288,6 +291,7 @@ def make_index(
         "family": chosen.family,
         "only_failures": chosen.only_failures,
         "exhibits": list(exhibits),
+        "published_suite": PUBLISHED_SUITE,
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,11 @@ def _data(name: str, packed: bytes) -> str:
 
 
 def title(index: dict[str, Any]) -> str:
-    return " · ".join([*dict.fromkeys(run["name"] for run in index["runs"]), "evalharness"])
+    """Models and the last day on which one was run: what a tab and a printed page are called."""
+    last = datetime.fromtimestamp(max(run["started"] for run in index["runs"]), UTC)
+    return " · ".join(
+        [*dict.fromkeys(run["name"] for run in index["runs"]), f"{last:%Y-%m-%d}", "evalharness"]
+    )
 
 
 def page(bundle: Bundle) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -47,20 +49,29 @@ def page_of_all(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.mark.slow
-def test_the_overview_begins_with_runs_by_families_and_shows_every_task(
+def test_the_overview_begins_with_its_question_and_scores_and_shows_every_task(
     page_of_all: Path, look: Callable[..., Page]
 ) -> None:
     page = look(page_of_all)
-    assert page.locator("h2").first.inner_text() == "Runs"
-    rows = page.locator("table.standings tbody tr")
-    assert rows.count() == 4
-    assert rows.nth(0).inner_text().split()[:2] == ["A", "same"]
-    assert "100.0†" in rows.nth(0).inner_text()
-    assert "at most 12 turns" in rows.nth(2).inner_text()
+    assert page.locator("h1").inner_text() == "Which of 4 runs does best on the suite agentboard?"
+    assert page.locator("h2").first.inner_text() == "Scores"
+    assert page.locator("header .named").nth(0).inner_text().split()[:2] == ["A", "same"]
+    shown = page.locator("table.scores tbody tr")
+    babyai = shown.filter(has_text="BabyAI").first
+    assert babyai.locator(".rate .number").first.inner_text() == "100.0"
+    assert "at most 12 turns" in page.locator("article.about").nth(2).inner_text()
 
-    # 100 % format errors look like trouble, at both places where the run is named first
-    assert "format errors in 100 % of turns" in rows.nth(1).inner_text()
+    # 100 % format errors look like trouble, before the scores
+    assert page.locator("header p.trouble").inner_text().startswith("B")
     assert page.locator("p.trouble").count() == 1
+
+    # a published row stands beside: the one that a run's name holds; another on demand
+    assert page.locator("tr.published th").all_inner_texts() == ["AgentRefine"] * 2
+    assert page.locator("tr.published").first.inner_text().split()[1:] == ["37.5", "50.4"]
+    page.select_option("select[name=published]", label="GPT: GPT-4o")
+    assert page.locator("tr.published").first.inner_text().split()[1:] == ["48.2", "64.1"]
+    page.select_option("select[name=published]", label="none")
+    assert page.locator("tr.published").count() == 0
 
     # lines about tokens and efficiency are folded
     assert page.locator("details.folded[open]").count() == 0
@@ -87,7 +98,7 @@ def test_every_run_has_a_colour_of_its_own_and_behaviour_is_one_table(
     page_of_all: Path, look: Callable[..., Page]
 ) -> None:
     page = look(page_of_all)
-    chips = page.locator("table.standings .letter")
+    chips = page.locator("header .letter")
     colours = [chips.nth(i).evaluate("chip => getComputedStyle(chip).borderColor") for i in range(4)]
     assert len(set(colours)) == 4
     reached = page.locator(".key.success").first.evaluate("e => getComputedStyle(e).backgroundColor")
@@ -97,12 +108,37 @@ def test_every_run_has_a_colour_of_its_own_and_behaviour_is_one_table(
     assert drawn == colours
     table = page.locator("table.behaviour")
     assert table.count() == 1
-    assert table.locator("thead th").all_inner_texts()[1:] == ["A", "B", "C", "D"]
+    assert table.locator("thead th").all_inner_texts()[1:] == ["A", "B − A", "C − A", "D − A"]
     row = table.locator("tbody tr").first
-    before = row.inner_text()
-    assert "100.0" in before
+    assert [text.split() for text in row.locator("td").all_inner_texts()[:2]] == [
+        ["0.0"],
+        ["100.0", "+100.0"],
+    ]
+    assert row.locator("small.apart").all_inner_texts() == ["+100.0"]
     page.select_option("select[name=behaviour-family]", "pddl")
-    assert row.locator("td").nth(2).inner_text() == "–"  # C has played no PDDL
+    assert row.locator("td").nth(2).inner_text().strip() == "–"  # C has played no PDDL
+
+
+@pytest.mark.slow
+def test_paper_shows_all_columns_and_is_never_dark(page_of_all: Path, look: Callable[..., Page]) -> None:
+    page = look(page_of_all, color_scheme="dark")
+    page.keyboard.press("t")
+    page.keyboard.press("t")  # dark by the key, too
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 703, "height": 1000})  # A4 without its margins
+    for table in page.locator("table").all():
+        assert table.evaluate("table => table.getBoundingClientRect().right") <= 703
+    background = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(background) == "rgb(255, 255, 255)"
+
+
+@pytest.mark.slow
+def test_a_table_that_is_wider_than_the_screen_says_so(page_of_all: Path, look: Callable[..., Page]) -> None:
+    page = look(page_of_all)
+    hints = page.locator(".more-beside:visible")
+    expect(hints).to_have_count(0)
+    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    expect(hints.first).to_have_text("more beside: scroll →")
 
 
 @pytest.mark.slow
@@ -149,6 +185,8 @@ def test_a_run_that_has_only_just_begun_can_be_viewed(tmp_path: Path) -> None:
     viewed = Viewed([folder], Prompts())
     viewed.open()
     assert viewed.episodes == 0
+    index = json.loads(gzip.decompress(viewed.index()))
+    assert index["runs"][0]["warnings"] == []  # what is still to play is no fault
     (folder / "manifest.json").unlink()
     (folder / LOCK).touch()
     said: list[str] = []

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 from browser import visit
@@ -44,7 +45,8 @@ def test_the_overview_has_the_numbers_of_show(compass: dict[str, Any], look: Cal
         "Behaviour",
     ):
         assert page.get_by_role("heading", name=heading).count() == 1
-    assert page.title() == "random · oracle · evalharness"
+    assert re.fullmatch(r"random · oracle · \d{4}-\d\d-\d\d · evalharness", page.title())
+    assert page.locator("h1").inner_text().startswith("Does oracle do better than random on the suite")
 
 
 def test_the_exhibits_of_the_paper_are_a_tab(tmp_path: Path, look: Callable[..., Page]) -> None:
@@ -77,8 +79,8 @@ def test_limits_below_zero_are_not_joined_by_a_dash(tmp_path: Path, look: Callab
         for task in tasks:
             store.append(made_episode(task))
     page = look(report(tmp_path / "run", tmp_path / "r.html"))
-    cell = page.locator("table.scores tbody tr td").last.inner_text()
-    assert re.search(r"−\d+\.\d to −\d+\.\d", cell), cell
+    said = page.locator("span.corrected").first.get_attribute("title") or ""
+    assert re.search(r"−\d+\.\d to −\d+\.\d, floor \d+\.\d, ceiling 100.0", said), said
 
 
 def test_filters_and_search_leave_what_they_say(tmp_path: Path, look: Callable[..., Page]) -> None:
@@ -146,6 +148,42 @@ def test_a_trajectory_shows_every_turn_with_reply_prompt_and_subgoal(
     user = page.locator(".message pre").nth(1).inner_text()
     assert user.endswith(f"Goal: face east\nObservation: {episode['first_observation']}")
     assert "- turn {direction}" in user
+
+
+def test_the_picture_follows_slider_and_turns_and_names_a_loop(
+    tmp_path: Path, look: Callable[..., Page]
+) -> None:
+    """From bed to desk and back: the map marks where one is, and each coming back is named."""
+    folder = make_run(tmp_path / "run", {"alfworld": [NOTHING]})
+
+    def walk(episode: dict[str, Any]) -> None:
+        turn = episode["turns"][0]
+        actions = ["go to bed 1", "go to desk 1", "go to bed 1", "look", "go to desk 1"]
+        episode["turns"] = [{**turn, "turn": i + 1, "action": action} for i, action in enumerate(actions)]
+
+    edit_episodes(folder, walk)
+    page = look(report(folder, tmp_path / "r.html"), "#task=alfworld/agentboard/000")
+    caption, slider = page.locator(".world figcaption"), page.locator(".world input")
+    expect(caption).to_have_text("the world at the start")
+    slider.focus()
+    said = []
+    for _ in range(5):
+        page.keyboard.press("ArrowRight")
+        said.append(caption.inner_text())
+    assert said == [
+        "the world after turn 1",
+        "the world after turn 2",
+        "the world after turn 3: as after turn 1",
+        "the world after turn 4: unchanged",
+        "the world after turn 5: as after turn 2",
+    ]
+    expect(slider).to_be_focused()
+    expect(page.locator(".turn.current .turn-number")).to_have_text("Turn 5")
+    assert page.locator(".step.again").all_inner_texts() == ["3\n↺", "5\n↺"]
+    page.locator(".step").nth(1).click()
+    expect(caption).to_have_text("the world after turn 2")
+    drawn = unquote(page.locator(".world img").get_attribute("src") or "")
+    assert "desk 1 ×2" in drawn
 
 
 def test_everything_can_be_done_with_the_keyboard(compass: dict[str, Any], look: Callable[..., Page]) -> None:

@@ -118,7 +118,7 @@ def test_slopes_where_runs_are_under_perturbations(tmp_path: Path) -> None:
     assert (out / "perturbations.png").read_bytes().startswith(b"\x89PNG")
     assert not (out / "families.png").exists()
     labels = {r["run"] for r in rows(out / "progress_by_turn.csv")}
-    assert labels == {"m (own words)", "m (P2)", "m (P5)"}
+    assert labels == {"m (unperturbed)", "m (P2)", "m (P5)"}
 
 
 @given(st.lists(st.floats(0, 100), max_size=10))
@@ -162,3 +162,17 @@ def test_without_matplotlib_the_error_says_how_to_get_it(
     run = make_run(tmp_path / "run", {"babyai": [SOLVED]})
     assert main(["plot", str(run), "-o", str(tmp_path / "out")]) == 2
     assert f"{sys.executable} -m pip install 'matplotlib>=3.8'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("runs", "bands"), [(3, 3), (4, 0)])
+def test_only_as_many_bands_are_drawn_as_can_be_told_apart(runs: int, bands: int) -> None:
+    rows = [
+        {"run": f"r{run}", "family": "pddl", "turn": turn, "progress": 0.5, "ci95_low": 0.2, "ci95_high": 0.7}
+        for run in range(runs)
+        for turn in (1, 2)
+    ]
+    with plots.style("paper"):
+        (axes,) = plots.draw_progress_by_turn(rows, {}).axes
+    assert (len(axes.collections), len(axes.lines)) == (bands, runs)
+    assert axes.get_ylabel() == "progress rate (%)"
+    assert axes.get_ylim() == (0, 100)

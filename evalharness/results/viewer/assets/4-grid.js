@@ -22,8 +22,9 @@ function taskGrid(data, runs) {
   return data.families.map(family => {
     const tasks = data.index.tasks.map((task, number) => number).filter(number => data.index.tasks[number].family === family)
       .sort((a, b) => (data.index.tasks[a].id < data.index.tasks[b].id ? -1 : 1));
+    if (!tasks.length) return null;
     const mine = runs.filter(run => run.summary.families[family]);
-    const solved = mine.map(run => [several && chip(run), `${tasks.filter(task => stateOf(run, task) === 'solved').length} of ${tasks.length} `]);
+    const solved = mine.map(run => [several && chip(run), `${tasks.filter(task => stateOf(run, task) === 'solved').length} of ${tasks.filter(task => run.byTask.has(task)).length} `]);
     return h('div.grid', {}, h('p', {}, h('a', { href: address({ family }) }, data.title(family)), ' ', h('span.soft', {}, 'solved: ', solved)),
       h('div.columns-of-tasks', {}, tasks.map(task => {
         const id = data.index.tasks[task].id, cells = mine.map(run => [run, ...gridCell(run, task)]);

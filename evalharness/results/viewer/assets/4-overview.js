@@ -1,22 +1,19 @@
-// The overview: scores with intervals, floors and ceilings; how episodes ended; where time went; differences.
+// The overview: its question, scores, differences, how episodes ended, where time went.
 
 function overview(app) {
   const { data } = app, runs = data.runs, several = runs.length > 1;
   return h('div.page', {},
     data.index.only_failures && h('p.warning', {}, 'This page holds the trajectories of failures only (--only-failures); every number counts all episodes.'),
-    several ? h('h1.question', {}, `${runs.length} runs: `, runs.map((run, i) => [i > 0 && ' against ', oneLine(run.label)]))
-      : heading(runs[0], false),
-    several && section('Runs', standings(data, runs)),
-    several && runs.map(run => heading(run, true)),
-    several && section('Differences', differences(app)),
-    several && section('Tasks', taskGrid(data, runs), gridLegend(runs)),
+    heading(runs),
     section('Scores', scores(data, runs),
       h('p.soft.legend', {},
         'Percent. ', h('span.key.success', {}), ' success, ', h('span.key.progress', {}),
         ' progress; whisker: 95 % interval; ticks: ', h('span.key-tick.floor', {}), ' chance, ',
         h('span.key-tick.ceiling', {}), ' best known plans. ',
-        'Corrected: 0 is chance, 100 the best known plans.')),
-    !several && section('Tasks', taskGrid(data, runs), gridLegend(runs)),
+        'Corrected: progress with 0 as chance and 100 as the best known plans; both are said where you point at it.')),
+    several && section('Differences', differences(app)),
+    several && section('Runs', runs.map(run => about(run))),
+    section('Tasks', taskGrid(data, runs), gridLegend(runs)),
     section('Progress by turn', h('div.curves', {}, data.families.filter(family => runs.some(run => run.curves[family])).map(family =>
       h('figure', {}, h('figcaption', {}, h('a', { href: address({ family }) }, data.title(family))),
         curve(runs, family)))),
@@ -38,123 +35,74 @@ const TOTALS = [['held_out', 'held-out'], ['held_out_estimate', 'held-out, estim
 const totalOf = run => TOTALS.map(([key, name]) => ({ name, score: run.summary[key] })).find(({ score }) => score);
 const capital = text => text[0].toUpperCase() + text.slice(1);
 
-// Runs x families: success, and progress below it; the whole score last.
-function standings(data, runs) {
-  const several = runs.length > 1, totals = runs.map(totalOf).filter(Boolean);
-  const names = [...new Set(totals.map(({ name }) => name))];
-  let partial = false;
-  const cell = (entry, part) => {
-    if (!entry || entry.success_rate === undefined || entry.success_rate === null) return h('td.n', {}, '–');
-    partial ||= part;
-    return h('td.n', { title: part ? `${entry.n} of ${entry.expected} tasks` : null }, h('b', {}, percent(entry.success_rate), part && '†'),
-      h('small', {}, percent(entry.progress_rate)));
-  };
-  const rows = runs.map(run => h('tr', { class: troubled(run) ? 'trouble' : '' },
-    h('th', { scope: 'row' }, several && [chip(run), ' '], h('span.run-name', {}, oneLine(run.label)), troubled(run) && h('small.why-trouble', {}, `format errors in ${percent(errorShare(run), 0)} % of turns`)),
-    data.families.map(family => {
-      const entry = run.summary.families[family];
-      return cell(entry, Boolean(entry) && (entry.n !== entry.expected || entry.episodes !== entry.expected * run.summary.samples));
-    }), names.map(name => cell(totalOf(run)?.name === name ? totalOf(run).score : null, false))));
-  return [scrolled(h('table.standings', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, ''),
-    data.families.map(family => h('th.n', { scope: 'col' }, h('a', { href: address({ family }) }, data.title(family)))),
-    names.map(name => h('th.n', { scope: 'col' }, capital(name))))), h('tbody', {}, rows))),
-  h('p.soft.legend', {}, 'Success %, and below it progress %.', partial && ' † of a part of the family only.')];
-}
-
 const errorShare = run => (run.summary.turns ? run.summary.format_error_turns / run.summary.turns : 0);
 // From here on a score says more about the form of the replies than about the model's skill.
 const troubled = run => errorShare(run) >= 0.5;
 
-function trouble(run) {
+function trouble(run, several) {
   if (!troubled(run)) return null;
-  return h('p.trouble', { role: 'alert' }, h('b', {}, `${percent(errorShare(run), 0)} % of the turns have a format error`),
+  return h('p.trouble', { role: 'alert' }, several && chip(run), h('b', {}, `${percent(errorShare(run), 0)} % of the turns have a format error`),
     ': the scores say more about the form of the replies than about the model. ',
     h('a', { href: address({ family: 'all', run: run.number || undefined, trouble: 'format' }) }, 'look at them'));
 }
 
 // How far a run in progress is.
-function doing(run) {
+function doing(run, several) {
   const families = Object.values(run.summary.families);
   const all = families.reduce((sum, family) => sum + family.episodes_selected, 0);
   if (!run.data.source.live || run.size >= all) return null;
-  return h('p.doing', {}, h('progress', { max: all, value: run.size, 'aria-label': 'episodes finished' }),
+  return h('p.doing', {}, several && chip(run), h('progress', { max: all, value: run.size, 'aria-label': 'episodes finished' }),
     ` ${count(run.size)} of ${plural(all, 'episode')}`);
 }
 
-function heading(run, several) {
-  const total = totalOf(run);
-  const facts = [`suite ${run.suite}${run.suite_seed ? `, seed ${run.suite_seed}` : ''}`,
-    run.perturbation && `perturbation ${run.perturbation}`, `at most ${run.max_turns} turns`,
-    run.samples > 1 && `${run.samples} samples a task`, plural(run.size, 'episode'),
-    `started ${new Date(1000 * run.started).toISOString().slice(0, 16).replace('T', ' ')} UTC`];
+// What the page answers.
+function question(runs) {
+  const [first, second] = runs.map(run => oneLine(run.label)), suite = `on the suite ${runs[0].suite}`;
+  if (runs.length === 1) return `How well does ${first} do ${suite}${runs[0].perturbation ? ` under perturbation ${runs[0].perturbation}` : ''}?`;
+  if (runs.length === 2) return `Does ${second} do better than ${first} ${suite}?`;
+  const perturbed = runs.filter(run => run.perturbation).length;
+  return perturbed && new Set(runs.map(run => run.name)).size === 1 ? `How well does ${oneLine(runs[0].name)} do under ${plural(perturbed, 'perturbation')} ${suite}?`
+    : `Which of ${runs.length} runs does best ${suite}?`;
+}
+
+const day = run => new Date(1000 * run.started).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+
+const factsOf = run => [day(run), `suite ${run.suite}${run.suite_seed ? `, seed ${run.suite_seed}` : ''}`,
+  run.perturbation && `perturbation ${run.perturbation}`, `at most ${run.max_turns} turns`,
+  run.samples > 1 && `${run.samples} samples a task`, plural(run.size, 'episode')].filter(Boolean);
+
+function heading(runs) {
+  const [run] = runs, several = runs.length > 1, total = several ? null : totalOf(run);
   return h('header.run', {},
     h('div', {},
-      h(several ? 'h2' : 'h1', {}, several && [chip(run), ' '], oneLine(run.label)),
-      h('p.soft', {}, facts.filter(Boolean).join(' · ')),
-      run.label !== run.name && h('p.soft', {}, oneLine(run.name)),
-      h('p.soft', {}, h('code', {}, oneLine(run.folder)))),
+      h('h1', {}, question(runs)),
+      h('p.soft', {}, factsOf(run).filter(fact => runs.every(other => factsOf(other).includes(fact))).join(' · ')),
+      several ? h('p', {}, runs.map(each => h('span.named', {}, chip(each), ' ', oneLine(each.label)))) : named(run)),
     total && h('dl.held', {}, ['success', 'progress'].map(measure => h('div', {},
       h('dt', {}, `${total.name} ${measure}`),
       h('dd', {}, h('strong', {}, percent(total.score[`${measure}_rate`])),
         h('small', {}, total.score[`${measure}_rate_ci95`].map(end => percent(end)).join('–')))))),
-    doing(run), trouble(run),
-    h('ul.notes', {}, run.warnings.map(text => h('li.warning', {}, text)),
-      run.notes.slice(1).map(text => h('li', {}, text))),
-    run.details.length > 0 && h('details.folded', {}, h('summary', {}, 'tokens and efficiency'),
-      h('ul.notes', {}, run.details.map(text => h('li', {}, text)))));
+    runs.map(each => [doing(each, several), trouble(each, several)]),
+    !several && notesOf(run));
 }
 
-// Chance-corrected, with an interval that holds the floor's own error.
-function corrected(reference, measure) {
-  const limits = reference.chance_corrected_ci95?.[measure];
-  return h('div', {}, percent(reference.chance_corrected[measure]),
-    // Below chance the limits are negative, and a dash between them would read as another minus.
-    limits && h('small', {}, ` ${limits.map(limit => percent(limit).replace('-', '−')).join(' to ')}`));
+const named = run => [run.label !== run.name && h('p.soft', {}, oneLine(run.name)), h('p.soft', {}, h('code', {}, oneLine(run.folder)))];
+
+const notesOf = run => [
+  h('ul.notes', {}, run.warnings.map(text => h('li.warning', {}, text)), run.notes.slice(1).map(text => h('li', {}, text))),
+  run.details.length > 0 && h('details.folded', {}, h('summary', {}, 'tokens and efficiency'),
+    h('ul.notes', {}, run.details.map(text => h('li', {}, text))))];
+
+// One of several runs: what it is beside its scores.
+const about = run => h('article.about', {}, h('h3', {}, chip(run), ' ', oneLine(run.label)),
+  h('p.soft', {}, factsOf(run).join(' · ')), named(run), notesOf(run));
+
+// Wide tables scroll by themselves; the focus makes that possible with the keyboard, and a line says that there is more.
+function scrolled(table) {
+  const box = h('div.scroll', { tabindex: 0 }, table), hint = h('p.soft.more-beside', { hidden: true }, 'more beside: scroll →');
+  new ResizeObserver(() => { hint.hidden = box.scrollWidth <= box.clientWidth; }).observe(box);
+  return [hint, box];
 }
-
-const USUAL = { success: 'success', progress: 'progress' };
-
-// Families whose scores have names of their own stand in tables of their own.
-function scores(data, runs) {
-  const names = family => runs.map(run => run.summary.scores?.[family]).find(Boolean);
-  const usual = data.families.filter(family => !names(family)), apart = data.families.filter(names);
-  return [usual.length && scoreTable(data, runs, usual, USUAL),
-    ...apart.map(family => scoreTable(data, runs, [family], names(family)))].filter(Boolean);
-}
-
-function scoreTable(data, runs, families, names) {
-  const several = runs.length > 1, body = h('tbody', {});
-  for (const family of families) {
-    runs.filter(run => run.summary.families[family]).forEach((run, i) => {
-      const entry = run.summary.families[family], reference = entry.reference;
-      const rate = (measure, bar) => rateBar(bar, entry[measure], entry[`${measure}_ci95`],
-        reference?.floor[measure], reference?.ceiling[measure]);
-      body.append(h('tr', { class: i ? 'same' : '' },
-        h('th', { scope: 'row' }, i ? '' : h('a', { href: address({ family }) }, data.title(family))),
-        several && h('td', {}, chip(run)),
-        h('td', {}, rate('success_rate', 'success')), h('td', {}, rate('progress_rate', 'progress')),
-        h('td.n', {}, (entry.n === entry.expected ? `${entry.n}` : `${entry.n}/${entry.expected}`)
-          + (run.summary.samples > 1 ? ` × ${run.summary.samples}` : '')),
-        h('td.n', {}, percent(entry.grounding_accuracy)),
-        h('td.n', {}, reference ? ['success_rate', 'progress_rate'].map(measure => corrected(reference, measure)) : '–')));
-    });
-  }
-  for (const run of runs.filter(run => names === USUAL && totalOf(run))) {
-    const { name, score: held } = totalOf(run), tasks = held.stands_for ? `${held.n}/${held.stands_for}` : held.n;
-    body.append(h('tr.total', {}, h('th', { scope: 'row' }, capital(name)),
-      several && h('td', {}, chip(run)),
-      h('td', {}, rateBar('success', held.success_rate, held.success_rate_ci95)),
-      h('td', {}, rateBar('progress', held.progress_rate, held.progress_rate_ci95)), h('td.n', {}, tasks), h('td', {}), h('td', {})));
-  }
-  return scrolled(h('table.scores', {}, h('thead', {}, h('tr', {}, h('th', { scope: 'col' }, 'family'),
-    several && h('th', { scope: 'col' }, 'run'),
-    [names.success, names.progress].map(name => h('th', { scope: 'col' }, name)),
-    ['tasks', 'grounding', 'corrected'].map(name =>
-      h('th.n', { scope: 'col' }, name)))), body));
-}
-
-// Wide tables scroll by themselves; the focus makes that possible with the keyboard.
-const scrolled = table => h('div.scroll', { tabindex: 0 }, table);
 
 function differences(app) {
   const { data } = app, { comparisons, not_compared: apart } = data.index;
@@ -163,8 +111,8 @@ function differences(app) {
     const shown = p => p === null ? '-' : p < 0.001 ? '<.001' : p.toFixed(3);
     const row = d => h('tr', { class: d.p_holm < 0.05 ? 'significant' : '' },
       h('th', { scope: 'row' }, { held_out: 'Held-out', pooled: 'Pooled' }[d.family] ?? data.title(d.family)), h('td', {}, d.measure),
-      h('td.n', {}, d.n), h('td.n', {}, percent(d.baseline)), h('td.n', {}, percent(d.run)),
-      h('td.n', {}, h('b', {}, signed(d.difference))), h('td.n.soft', {}, `${signed(d.ci95[0])} to ${signed(d.ci95[1])}`),
+      h('td.n', {}, d.n),
+      h('td.n', { title: `${letter(a)} ${percent(d.baseline)}, ${letter(b)} ${percent(d.run)} on these tasks` }, h('b', {}, signed(d.difference))), h('td.n.soft', {}, `${signed(d.ci95[0])} to ${signed(d.ci95[1])}`),
       h('td.n', {}, shown(d.p)), h('td.n', {}, shown(d.p_holm)), h('td.n.soft', {}, shown(d.p_by_kind)),
       h('td.n', {}, `${d.wins} / ${d.ties} / ${d.losses}`));
     const flips = (name, ids, outcome) => h('p', {}, `${name}: `, ids.length
@@ -173,7 +121,7 @@ function differences(app) {
       h('h3', {}, chip(b), ` ${oneLine(b.label)} against `, chip(a), ` ${oneLine(a.label)}`),
       h('ul.notes', {}, comparison.notes.map(text => h('li', {}, text))),
       scrolled(h('table', {}, h('thead', {}, h('tr', {}, ['family', 'measure'].map(name => h('th', { scope: 'col' }, name)),
-        ['n', letter(a), letter(b), 'difference', '95 % interval', 'p', 'Holm', 'p by kind', 'won / tied / lost'].map(name =>
+        ['n', 'difference', '95 % interval', 'p', 'Holm', 'p by kind', 'won / tied / lost'].map(name =>
           h('th.n', { scope: 'col' }, name)))), h('tbody', {}, comparison.differences.map(d => row(d))))),
       flips(`solved more by ${letter(b)}`, comparison.gained, 'gained'),
       flips(`solved more by ${letter(a)}`, comparison.lost, 'lost'));

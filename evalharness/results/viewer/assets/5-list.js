@@ -40,10 +40,11 @@ class Rows {
     this.reveal();
   }
 
-  paint() {
+  // `all`: for a printer.
+  paint(all = false) {
     const height = this.height, view = this.element.clientHeight || 600;
-    const first = Math.max(0, Math.floor(this.element.scrollTop / height) - 8);
-    const last = Math.min(this.size, first + Math.ceil(view / height) + 16);
+    const first = all ? 0 : Math.max(0, Math.floor(this.element.scrollTop / height) - 8);
+    const last = all ? this.size : Math.min(this.size, first + Math.ceil(view / height) + 16);
     this.space.style.height = `${this.size * height}px`;
     this.window.style.transform = `translateY(${first * height}px)`;
     const rows = [];

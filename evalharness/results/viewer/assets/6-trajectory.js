@@ -102,6 +102,7 @@ class Trajectory {
     this.app.lastEpisode = this.episode;
     const record = this.record = await this.run.trajectory(this.episode);
     this.steps = steps(record);
+    this.world = record.pictures && new World(record, turn => this.select(turn, false));
     const task = this.run.task(this.episode);
     replace(this.element, this.top(task), this.strips(task),
       h('div.columns', {}, this.rail(), h('div.turns', {},
@@ -112,9 +113,10 @@ class Trajectory {
           h('div.part.observation', {}, h('span.label', {}, 'Start'), longText(record.first_observation))),
         this.trials(),
         this.steps.map(step => turnCard(step, `turn-${step.number}`)),
-        this.ending()), this.world()));
+        this.ending()), this.world && this.world.element));
     if (this.values.turn) this.select(Number(this.values.turn));
     else scrollTo(0, 0);
+    this.follow();
   }
 
   top(task) {
@@ -192,36 +194,16 @@ class Trajectory {
       trial.notes.map(note => h('div.message', {}, h('span.label', {}, 'notes'), longText(note, 'pre')))));
   }
 
-  // The world at the chosen turn. As an image: nothing in it can run, whatever a name holds.
-  world() {
-    const { record } = this;
-    if (!record.pictures) return null;
-    this.image = h('img', { alt: '' });
-    this.caption = h('figcaption.soft', {});
-    this.slider = h('input', { type: 'range', min: 0, max: record.picture_at.length - 1, value: 0, 'aria-label': 'turn shown in the picture',
-      oninput: () => this.draw(Number(this.slider.value)),
-      onchange: () => { if (Number(this.slider.value)) this.select(Number(this.slider.value)); } });
-    this.draw(0);
-    return h('aside.world', {}, h('figure', {}, this.image, this.caption, this.slider));
-  }
-
-  draw(turn) {
-    if (!this.image) return;
-    const { record } = this;
-    this.image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(record.pictures[record.picture_at[turn]])}`;
-    this.image.alt = this.caption.textContent = turn ? `the world after turn ${turn}` : 'the world at the start';
-    this.slider.value = turn;
-  }
-
   rail() {
     this.marks = this.steps.map(step => {
       const fill = h('span.fill', {});
       fill.style.setProperty('--share', `${100 * step.progress}%`);
-      const said = [`turn ${step.number}`, `progress ${percent(step.progress, 0)} %`, step.bad && 'error', step.done.length && 'subgoal completed'];
-      return h('a.step', { class: `step${step.bad ? ' bad' : ''}${step.done.length ? ' goal' : ''}`, href: this.run.address(this.episode, { turn: step.number }),
+      const back = this.world && this.world.earlier(step.number).length > 0;
+      const said = [`turn ${step.number}`, `progress ${percent(step.progress, 0)} %`, step.bad && 'error', step.done.length && 'subgoal completed', back && 'back to an earlier picture'];
+      return h('a.step', { class: `step${step.bad ? ' bad' : ''}${step.done.length ? ' goal' : ''}${back ? ' again' : ''}`, href: this.run.address(this.episode, { turn: step.number }),
         title: said.filter(Boolean).join(', '), 'aria-label': said.filter(Boolean).join(', '),
         onclick: event => { event.preventDefault(); this.select(step.number); } },
-      h('span.no', {}, step.number), h('span.track', {}, fill), h('span.sign', {}, step.done.length ? '★' : step.bad ? '✕' : ''));
+      h('span.no', {}, step.number), h('span.track', {}, fill), h('span.sign', {}, step.done.length ? '★' : step.bad ? '✕' : back ? '↺' : ''));
     });
     return h('nav.rail', { 'aria-label': 'turns' }, this.marks);
   }
@@ -231,18 +213,30 @@ class Trajectory {
     return h('p.ending', { class: `ending ${outcome}` }, mark(outcome), ` ${ENDS[record.ended_by]} after ${plural(this.steps.length, 'turn')}, progress ${percent(record.progress, 0)} %`);
   }
 
-  select(number) {
+  // `focus`: not from the slider, which keeps it.
+  select(number, focus = true) {
     if (!this.steps || !this.steps.length) return;
     this.turn = Math.max(1, Math.min(this.steps.length, number));
     this.marks.forEach((mark, i) => mark.setAttribute('aria-current', i + 1 === this.turn ? 'step' : 'false'));
-    this.draw(this.turn);
+    this.world?.draw(this.turn);
     const card = document.getElementById(`turn-${this.turn}`);
     this.element.querySelectorAll('.turn.current').forEach(other => other.classList.remove('current'));
     card.classList.add('current');
     card.scrollIntoView({ block: 'start' });
-    card.focus({ preventScroll: true });
+    if (focus) card.focus({ preventScroll: true });
     this.marks[this.turn - 1].scrollIntoView({ block: 'nearest', inline: 'nearest' });
     history.replaceState(null, '', this.run.address(this.episode, { turn: this.turn }));
+  }
+
+  // The picture is that of the chosen turn, or where that has been scrolled away of the first turn in view.
+  follow() {
+    const cards = [...this.element.querySelectorAll('article.turn')];
+    const inView = card => card.getBoundingClientRect().bottom > 120 && card.getBoundingClientRect().top < innerHeight;
+    const scrolled = () => {
+      if (!this.element.isConnected) removeEventListener('scroll', scrolled);
+      else if (!this.turn || !inView(cards[this.turn - 1])) this.world.draw(scrollY < 60 ? 0 : cards.findIndex(inView) + 1);
+    };
+    if (this.world) addEventListener('scroll', scrolled, { passive: true });
   }
 
   // The neighbour in the list that this episode was opened from.

@@ -20,6 +20,8 @@ class App {
     this.setTheme(this.stored());
     addEventListener('hashchange', () => this.route());
     addEventListener('keydown', event => this.key(event));
+    addEventListener('beforeprint', () => this.view.rows?.paint(true));
+    addEventListener('afterprint', () => this.view.rows?.paint());
   }
 
   run(values) {
