@@ -63,10 +63,15 @@ class Axes(_Part):
 
 
 class Data(_Part):
-    """Where conversations come from: one of `grounded`, `scripts`, `file`."""
+    """Where conversations come from: one of `grounded`, `corrected`, `scripts`, `file`."""
 
     grounded: dict[str, Any] | None = None
     """Options of `refine grounded`."""
+    corrected: dict[str, Any] | None = None
+    """Options of `refine correct`, which corrects `played`. Half of the conversations are corrections; half are the
+    same tasks without errors, and these alone are the data of `no_refine_data`."""
+    played: dict[str, Any] | None = None
+    """Options of `run`, model among them."""
     scripts: dict[str, Any] | None = None
     """Options of `refine scripts`, n among them."""
     trajectories: dict[str, Any] = {}
@@ -80,9 +85,12 @@ class Data(_Part):
 
     @model_validator(mode="after")
     def _one_source(self) -> Data:
-        given = [name for name in ("grounded", "scripts", "file") if getattr(self, name) is not None]
+        sources = ("grounded", "corrected", "scripts", "file")
+        given = [name for name in sources if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"give one of grounded, scripts, file; given: {', '.join(given) or 'none'}")
+            raise ValueError(f"give one of {', '.join(sources)}; given: {', '.join(given) or 'none'}")
+        if (self.corrected is None) != (self.played is None):
+            raise ValueError("corrected and played go together: whose errors are corrected")
         return self
 
 
@@ -113,6 +121,8 @@ SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "tune": (("tune",), ("model", "data", "output", "mode", "seed", "prepare", "dry_run")),
     "run": (("run",), ("model", "output", "label", "dry_run", "seeds")),
     "data.grounded": (("refine", "grounded"), ("samples", "n", "output", "thoughts", "force")),
+    "data.played": (("run",), ("output", "label", "dry_run", "seeds")),
+    "data.corrected": (("refine", "correct"), ("output", "errors")),
     "data.scripts": (("refine", "scripts"), ("output", "model", "model_name", "api_key_env")),
     "data.trajectories": (
         ("refine", "trajectories"),
