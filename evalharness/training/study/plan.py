@@ -41,8 +41,14 @@ class Cell:
     settings: Mapping[str, str]
     data: tuple[str, ...]
     """Names of its jobs."""
-    training: str
+    training: str | None
+    """None: a model that was there before."""
     runs: tuple[str, ...]
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """What is done before its runs."""
+        return self.data if self.training is None else (*self.data, self.training)
 
 
 @dataclass(frozen=True)

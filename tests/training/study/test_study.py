@@ -18,7 +18,7 @@ import yaml
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.cli.study import _known
+from evalharness.cli.study import known_options
 from evalharness.training.study.file import SHIPPED, read_study_file, shipped
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import PROGRAM, Progress, read_progress, work
@@ -44,7 +44,7 @@ run: {suite: open, tasks: alfworld}
 
 @pytest.fixture(scope="module")
 def known() -> Mapping[tuple[str, ...], set[str]]:
-    return _known()
+    return known_options()
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def session(plan: Plan, folder: Path, notes: Path, slots: tuple[str | None, ...]
     """One call of the study's command, with a program that makes nothing real."""
     notes.mkdir(exist_ok=True)
     with StudyFolder(folder) as store:
-        store.begin(folder.parent / "s.yaml", plan)
+        store.begin((folder.parent / "s.yaml").read_text(), plan)
         progress = read_progress(plan, folder)
         asyncio.run(work(progress, folder, slots, (sys.executable, str(PROGRAM_FILE), str(notes))))
         store.note(progress)
@@ -224,15 +224,15 @@ def test_another_option_makes_the_jobs_that_have_it_again_and_a_new_value_only_i
 KILLED = """\
 import asyncio, sys
 from pathlib import Path
-from evalharness.cli.study import _known
+from evalharness.cli.study import known_options
 from evalharness.training.study.file import read_study_file
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import read_progress, work
 from evalharness.training.study.plan import make_plan
 here = Path(sys.argv[1])
-plan = make_plan(read_study_file(here / "s.yaml", _known()), here / "study", here)
+plan = make_plan(read_study_file(here / "s.yaml", known_options()), here / "study", here)
 with StudyFolder(here / "study") as store:
-    store.begin(here / "s.yaml", plan)
+    store.begin((here / "s.yaml").read_text(), plan)
     asyncio.run(work(read_progress(plan, here / "study"), here / "study", (None,), sys.argv[2:]))
 """
 
