@@ -52,8 +52,7 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument(
         "--errors", choices=("own", "none"), default="own",
-        help="none: the same tasks, played by the teacher from the first turn: what --mode no_refine_data of other data "
-        "is (default: own)",
+        help="none: the same tasks, played by the teacher from the first turn: data without errors (default: own)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of wordings (default: 0)")
     parser.add_argument("--workers", type=int, metavar="N", help="processes of each family (default: cores)")

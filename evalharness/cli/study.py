@@ -118,13 +118,14 @@ def check(models: Sequence[str], plan: Plan, place: str) -> None:
     from evalharness.cli import make_parser
     from evalharness.cli.common import data_folder
     from evalharness.cli.options import config_of
+    from evalharness.models.serving.checkpoint import check_checkpoint
     from evalharness.runs.evaluation import choose
     from evalharness.training.tune.start import start_of
 
     missing = []
     for model in models:
         try:
-            start_of(model, lambda line: say(f"evalharness: {line}"))
+            check_checkpoint(start_of(model, lambda line: say(f"evalharness: {line}")).base)
         except UserError as error:
             missing.append(f"{place}: base model: {error}")
     if len(missing) == len(models):

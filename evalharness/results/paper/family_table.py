@@ -158,7 +158,9 @@ def differences(
     signed = [Column(c.key, c.name, c.group, c.decimals, True) for c in columns]
     if any(f"{POOLED}_{measure}" in row.cells for row in rows for measure in MEASURES):
         names = dict(zip((c.key.rpartition("_")[2] for c in columns), (c.name for c in columns), strict=True))
-        signed += [Column(f"{POOLED}_{m}", names.get(m, m), "pooled", columns[0].decimals, True) for m in MEASURES]
+        signed += [
+            Column(f"{POOLED}_{m}", names.get(m, m), "pooled", columns[0].decimals, True) for m in MEASURES
+        ]
     notes = (f"paired by task, points; * Holm-adjusted p below {SIGNIFICANT} over {tests} tests",)
     return [Table("differences between rows of ours", tuple(signed), tuple(rows), notes=notes)], why
 

@@ -68,7 +68,7 @@ def mix(
     *,
     whole: bool = False,
 ) -> tuple[list[Sample], dict[str, Any], dict[Path, Unfit]]:
-    """(samples, what they were made of, what did not fit in each file). `whole`: all of each part, whatever its share."""
+    """(samples, what they were made of, what did not fit in each file). `whole`: all of each part."""
     pools: list[list[Sample]] = []
     unfit: dict[Path, Unfit] = {}
     for part in parts:

@@ -64,9 +64,7 @@ class StudyFolder:
             for name in cell.runs:
                 state = progress.states[name]
                 if state.status in ("failed", "blocked"):
-                    lost = (
-                        n for n in (*cell.before, name) if progress.states[n].status == "failed"
-                    )
+                    lost = (n for n in (*cell.before, name) if progress.states[n].status == "failed")
                     first = next(lost, name)
                     missing[_run(name)] = f"{first} failed: {progress.states[first].why}"
         self._write(progress.plan, missing)

@@ -39,13 +39,13 @@ class LoopFile(Part):
     validation_seed: Annotated[int, Field(ge=1)] = 301
     data: Annotated[tuple[str, ...], One] = ()
     """Data sets that every round trains on, too; paths go from the file."""
-    play: dict[str, Any] = {}
+    play: dict[str, Any] = Field(default={})
     """Options of `run` (with `rejection` of `bon`)."""
-    correct: dict[str, Any] = {}
-    from_runs: dict[str, Any] = {}
+    correct: dict[str, Any] = Field(default={})
+    from_runs: dict[str, Any] = Field(default={})
     """Options of `refine from-runs`."""
-    tune: dict[str, Any] = {}
-    evaluate: dict[str, Any] = {}
+    tune: dict[str, Any] = Field(default={})
+    evaluate: dict[str, Any] = Field(default={})
     """Options of `run`, of the validation."""
 
     @model_validator(mode="after")
@@ -106,7 +106,12 @@ class _Planner:
         return str(self.folder / name)
 
     def _add(
-        self, name: str, words: Iterable[str], makes: str, needs: tuple[str, ...], reads: tuple[Path, ...] = ()
+        self,
+        name: str,
+        words: Iterable[str],
+        makes: str,
+        needs: tuple[str, ...],
+        reads: tuple[Path, ...] = (),
     ) -> str:
         kinds: dict[str, Kind] = {"data": "data", "training": "training", "run": "run"}
         kind = kinds[name.partition(" ")[0]]

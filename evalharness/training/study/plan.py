@@ -227,7 +227,13 @@ class _Planner:
         for errors in kinds:
             name = f"errors-{errors}"
             words = ["refine", "correct", str(played), *words_of(self.study.data.corrected or {})]
-            words += [*self._excluded(), "--errors", errors, "-o", str(self.folder / "data" / f"{name}.jsonl")]
+            words += [
+                *self._excluded(),
+                "--errors",
+                errors,
+                "-o",
+                str(self.folder / "data" / f"{name}.jsonl"),
+            ]
             jobs.append(self._add(f"data {name}", "data", words, f"data/{name}.jsonl", ("data played",)))
         made = {self.jobs[name].makes: "" for name in jobs[1:]}
         mixed = self._mixed(made, size * len(kinds) // 2, f"agent-{kinds[-1]}", tuple(jobs[1:]))

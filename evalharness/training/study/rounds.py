@@ -115,7 +115,10 @@ def print_rounds(console: Console, rounds: list[Round]) -> None:
         console.print()
         console.print(scores)
         what = next(each.summary for each in reversed(rounds) if each.summary is not None)
-        note = f"validation: suite {what.suite}; 95 % intervals over tasks; the score of a round chosen by it is biased upwards"
+        note = (
+            f"validation: suite {what.suite}; 95 % intervals over tasks; the score of a round chosen by it is biased "
+            "upwards. Hours: of each job's last session"
+        )
         console.print(Text(printable(note, single_line=True), style="dim"), soft_wrap=True)
 
 

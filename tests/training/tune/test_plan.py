@@ -12,6 +12,7 @@ from empty_checkpoint import make_empty_checkpoint
 
 from evalharness.base.errors import UserError
 from evalharness.models.serving.checkpoint import check_checkpoint
+from evalharness.training.tune.data import Made
 from evalharness.training.tune.estimate import Estimate, estimate, require_room
 from evalharness.training.tune.install import (
     TuneInstall,
@@ -21,7 +22,6 @@ from evalharness.training.tune.install import (
     uninstall_tune,
 )
 from evalharness.training.tune.memory import Memory, Use
-from evalharness.training.tune.data import Made
 from evalharness.training.tune.plan import MANIFEST, plan, steps_of
 from evalharness.training.tune.settings import make_settings
 from evalharness.training.tune.start import Start
