@@ -88,7 +88,11 @@ def test_rejection_sampling_keeps_the_good_ones_of_several_samples(
     ("text", "words", "why"),
     [
         ("plya: {}\n", (), "line 1, plya: no such key; did you mean 'play'?"),
-        ("suite_seed: 300\n", (), "validation_seed 301 is among the suites that the rounds play (300 to 302)"),
+        (
+            "suite_seed: 300\n",
+            (),
+            "validation_seed 301 is among the suites that the rounds play (300 to 302)",
+        ),
         ("suite_seed: 299\n", ("--rounds", "3"), "validation_seed 301 is among"),
         ("play: {suite_seed: 4}\n", (), "line 1, play.suite_seed: the study sets it"),
         ("correct: {evaluated: true}\n", (), "line 1, correct.evaluated: the study sets it"),
