@@ -90,7 +90,8 @@ class _Planner:
         self.jobs: dict[str, Job] = {}
 
     def plan(self) -> Plan:
-        model, trained = self.loop.model, ()
+        model = self.loop.model
+        trained: tuple[str, ...] = ()
         cells = [Cell("round-0", {"round": "0"}, (), None, (self._evaluated(0, model, ()),))]
         for number in range(1, self.loop.rounds + 1):
             data = self._data(number, model, trained)
