@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The paper's claims asked again of a small model: bash docs/claims-at-small-size.sh [FOLDER]
+# The paper's ablation, in one family (ALFWorld), by a small model: bash docs/claims-at-small-size.sh [FOLDER]
 # Table 2 (what is trained, at equal data), perturbation, error recovery, scaling over three sizes of data. Every command
 # continues or skips what is there already. SAMPLES, STEPS and LIMIT make it shorter or longer. Two CPU cores: 100 minutes.
 set -euo pipefail

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-GROUPS = ("refine_synthesis", "refine_grounded", "refine_correct", "refine_data")
+GROUPS = ("refine_synthesis", "refine_grounded", "refine_correct", "refine_loop", "refine_data")
 """Modules of this package; each registers its subcommands, in the order in which the help lists them."""
 
 

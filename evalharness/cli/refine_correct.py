@@ -49,6 +49,10 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--wordings", type=int, metavar="N", help="at most N wordings of each thought (default: all)"
     )
+    parser.add_argument(
+        "--errors", choices=("own", "none"), default="own",
+        help="none: the same tasks, played by the teacher from the first turn: data without errors (default: own)",
+    )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of wordings (default: 0)")
     parser.add_argument("--workers", type=int, metavar="N", help="processes of each family (default: cores)")
     add_exclusion(parser)
@@ -63,7 +67,7 @@ def _correct(args: argparse.Namespace) -> int:
     from evalharness.training.grounded.bars import watch_making
     from evalharness.training.grounded.correction import Correction, correct, plan_correction
 
-    how = Correction(args.per_episode, args.patience, args.turns, args.wordings, args.seed)
+    how = Correction(args.per_episode, args.patience, args.turns, args.wordings, args.seed, args.errors)
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
     progress = plan.counts()
     out = make_console(stderr=args.json == "-")

@@ -126,6 +126,7 @@ def _register_mix(commands: Commands[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "-n", "--samples", type=int, metavar="N", help="conversations in all (default: as many as fit)"
     )
+    parser.add_argument("--all", action="store_true", help="take every conversation of each file; no shares")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of drawing and order (default: 0)")
     _add_masked_turns(parser)
     add_bad_order(parser)
@@ -143,8 +144,12 @@ def _mix(args: argparse.Namespace) -> int:
 
     if args.samples is not None and args.samples < 1:
         raise UserError("-n is at least 1")
+    if args.all and args.samples is not None:
+        raise UserError("--all takes every conversation: leave -n out")
     parts, exclusion = [parse_part(text) for text in args.parts], exclusion_of(args)
-    samples, made, unfit = mix(parts, args.seed, args.samples, exclusion, args.masked_turns, args.bad_order)
+    samples, made, unfit = mix(
+        parts, args.seed, args.samples, exclusion, args.masked_turns, args.bad_order, whole=args.all
+    )
     manifest = write_samples(args.output, samples, made)
     out = make_console(stderr=args.json == "-")
     for path, found in unfit.items():

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalharness.records.episode import Episode
-    from evalharness.records.summary import Summary
 
 _DESCRIPTION = """\
 Print a run's scores with 95 % intervals, the floor (random valid action), and the score between floor and best known
@@ -49,6 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
     from evalharness.base.terminal import make_console
     from evalharness.base.text import printable
+    from evalharness.results.kept_summary import read_summary
     from evalharness.results.report.table import print_summary
 
     console = make_console(stderr=args.json == "-")
@@ -56,8 +56,9 @@ def run(args: argparse.Namespace) -> int:
         return _study(args, console)
     if args.task is not None:
         return _trajectory(args, console)
-    summary, titles = _summary(args.folder)
-    print_summary(console, summary, titles, verbose=args.verbose)
+    found = read_summary(args.folder)
+    summary = found.summary
+    print_summary(console, summary, found.titles, verbose=args.verbose)
     if not args.verbose:
         more = f"more: evalharness show {args.folder} --verbose"
         console.print(Text(printable(more, single_line=True), style="dim"), soft_wrap=True)
@@ -70,7 +71,7 @@ def _study(args: argparse.Namespace, console: Console) -> int:
     from rich.text import Text
 
     from evalharness.base.text import printable
-    from evalharness.runs.study import TRAININGS, read_study, run_folders
+    from evalharness.runs.study import LOOP, OF_TRAINING, TRAININGS, read_study, run_folders
     from evalharness.runs.study_results import print_study
 
     runs = run_folders([args.folder])
@@ -79,30 +80,25 @@ def _study(args: argparse.Namespace, console: Console) -> int:
             f"{args.folder} is a study; give one of its runs: evalharness show {runs[0]} {args.task}"
         )
     study = read_study(args.folder)
-    trainings = study is not None and study[0] == TRAININGS
-    if trainings:
+    kind = study[0] if study is not None else None
+    result = None
+    if kind == TRAININGS:
         from evalharness.cli.study import show_exhibit
 
         show_exhibit(args.folder, args.json)
-    result = None if trainings else print_study(console, args.folder)
+    elif kind == LOOP:
+        from evalharness.training.study.rounds import print_rounds, read_rounds, to_json
+
+        rounds = read_rounds(args.folder)
+        print_rounds(console, rounds)
+        write_json(args.json, to_json(rounds))
+    else:
+        result = print_study(console, args.folder)
     named = printable(f"its runs: {', '.join(map(str, runs)) or 'none yet'}", single_line=True)
     console.print(Text(named, style="dim"), soft_wrap=True)
-    if not trainings:
+    if kind not in OF_TRAINING:
         write_json(args.json, result.to_json() if result else None)
     return 0
-
-
-def _summary(folder: Path) -> tuple[Summary, dict[str, str]]:
-    """The summary, and the families' titles."""
-    from evalharness.results.kept_summary import keep_summary, kept_summary
-
-    if (kept := kept_summary(folder)) is not None:
-        return kept.summary, kept.titles
-    from evalharness.records.store import read_manifest
-    from evalharness.results.summary import earlier_timing, summarize
-
-    titles = read_manifest(folder).titles
-    return keep_summary(folder, titles, lambda: summarize(folder, earlier_timing(folder))), titles
 
 
 def _is_meant(given: str, task_id: str) -> bool:

@@ -13,7 +13,6 @@ from evalharness.cli.common import add_json_option, require_writable, write_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evalharness.training.study.file import StudyFile
     from evalharness.training.study.jobs import Progress
     from evalharness.training.study.plan import Plan
 
@@ -59,6 +58,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console, say
+    from evalharness.runs.study import TRAININGS
     from evalharness.training.study.file import find_study, read_study_file, shipped
     from evalharness.training.study.jobs import read_progress
     from evalharness.training.study.plan import make_plan
@@ -72,20 +72,23 @@ def run(args: argparse.Namespace) -> int:
         say(path.read_text(encoding="utf-8").rstrip(), stderr=False)
         return 0
     require_writable("--json", args.json)
-    study = read_study_file(path, _known())
+    study = read_study_file(path, known_options())
     folder = args.output or Path("results") / path.stem
     plan = make_plan(study, folder, path.parent)
-    _parse_all(plan)
+    parse_all(plan)
     progress = read_progress(plan, folder)
     slots: list[str | None] = list(args.gpus or [None])
-    if not args.dry_run:
-        _check(study, plan, path)
-    else:
-        return _forecast(args, out, study, progress, len(slots))
-    return _play(args, out, study, path, progress, folder, slots)
+    models = study.axes.base_model
+    if args.dry_run:
+        return forecast(args, out, models[0], progress, len(slots))
+    check(models, plan, str(path))
+    status = play(args, out, path.read_text(encoding="utf-8"), progress, folder, slots, TRAININGS)
+    if progress.count("done", "run") and study.exhibit and args.json != "-":
+        show_exhibit(folder)
+    return status
 
 
-def _known() -> dict[tuple[str, ...], set[str]]:
+def known_options() -> dict[tuple[str, ...], set[str]]:
     """Command -> names of its options, as a study's file has them."""
     from evalharness.cli import make_parser
     from evalharness.cli.completion import walk
@@ -96,7 +99,7 @@ def _known() -> dict[tuple[str, ...], set[str]]:
     }
 
 
-def _parse_all(plan: Plan) -> None:
+def parse_all(plan: Plan) -> None:
     """Every command is one that its parser takes, before hours of work. Exits as the command itself would."""
     from evalharness.cli import make_parser
 
@@ -107,23 +110,25 @@ def _parse_all(plan: Plan) -> None:
                 parser.parse_args(job.words)
 
 
-def _check(study: StudyFile, plan: Plan, path: Path) -> None:
-    """What runs will play is there, and a base model. Raises UserError before anything is made."""
+def check(models: Sequence[str], plan: Plan, place: str) -> None:
+    """What runs will play is there, and one of `models`. Raises UserError, which names `place`, before anything is
+    made."""
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import say
     from evalharness.cli import make_parser
     from evalharness.cli.common import data_folder
     from evalharness.cli.options import config_of
+    from evalharness.models.serving.checkpoint import check_checkpoint
     from evalharness.runs.evaluation import choose
     from evalharness.training.tune.start import start_of
 
     missing = []
-    for model in study.axes.base_model:
+    for model in models:
         try:
-            start_of(model, lambda line: say(f"evalharness: {line}"))
+            check_checkpoint(start_of(model, lambda line: say(f"evalharness: {line}")).base)
         except UserError as error:
-            missing.append(f"{path}: base_model: {error}")
-    if len(missing) == len(study.axes.base_model):
+            missing.append(f"{place}: base model: {error}")
+    if len(missing) == len(models):
         raise UserError(missing[0])
     for line in missing:
         say(f"evalharness: {line}; its cells will fail")
@@ -133,26 +138,27 @@ def _check(study: StudyFile, plan: Plan, path: Path) -> None:
         try:
             choose(config_of(args), data_folder(args))
         except UserError as error:
-            raise UserError(f"{path}: {name}: {error}") from None
+            raise UserError(f"{place}: {name}: {error}") from None
 
 
-def _play(
+def play(
     args: argparse.Namespace,
     out: Console,
-    study: StudyFile,
-    path: Path,
+    file: str,
     progress: Progress,
     folder: Path,
     slots: Sequence[str | None],
+    kind: str,
 ) -> int:
+    """Work off what is left; the exit status. `file`: the text that says what the study is."""
     from evalharness.base.terminal import make_console, say
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.study.folder import StudyFolder
     from evalharness.training.study.jobs import work
     from evalharness.training.study.show import problems, table_of, to_json, watch_study
 
-    with StudyFolder(folder) as store:
-        store.begin(path, progress.plan)
+    with StudyFolder(folder, kind) as store:
+        store.begin(file, progress.plan)
         try:
             with watch_study(progress, len(slots), make_console(stderr=True)):
                 run_to_end(work(progress, folder, slots))
@@ -170,8 +176,6 @@ def _play(
         out.print(
             f"study folder: {folder}  (again: evalharness show {folder})", highlight=False, soft_wrap=True
         )
-        if study.exhibit and args.json != "-":
-            show_exhibit(folder)
     if failed:
         say("evalharness: the same command tries what failed again")
     return 3 if failed else 0
@@ -184,22 +188,21 @@ def show_exhibit(folder: Path, json: str | None = None) -> None:
     from evalharness.training.study.folder import FILE
 
     file = folder / FILE
-    name = (read_study_file(file, _known()).exhibit if file.exists() else None) or "table1"
+    name = (read_study_file(file, known_options()).exhibit if file.exists() else None) or "table1"
     args = make_parser().parse_args(["paper", name, str(folder), *(["--json", json] if json else [])])
     args.run(args)
 
 
-def _forecast(
-    args: argparse.Namespace, out: Console, study: StudyFile, progress: Progress, slots: int
-) -> int:
-    """What is left, how long it takes as far as earlier jobs and runs tell, and what that costs."""
+def forecast(args: argparse.Namespace, out: Console, model: str, progress: Progress, slots: int) -> int:
+    """What is left, how long it takes as far as earlier jobs and runs tell, and what that costs. Tokens of runs are
+    those of `model`."""
     from evalharness.base.text import duration
     from evalharness.training.study.show import PLURALS, seconds_left, table_of, to_json
     from evalharness.training.study.writing import writing_left
 
     out.print(table_of(progress))
     left_to_play = progress.count("done", "run") < len(progress.plan.runs)
-    tokens = _tokens(study, progress) if left_to_play else _NO_TOKENS
+    tokens = _tokens(model, progress) if left_to_play else _NO_TOKENS
     for kind, plural in PLURALS.items():
         jobs = [job for job in progress.plan.jobs.values() if job.kind == kind]
         left = [job for job in jobs if progress.states[job.name].status != "done"]
@@ -215,9 +218,9 @@ def _forecast(
     if seconds:
         out.print(f"in all about {duration(seconds)} with {slots} at a time", highlight=False)
     cost = None
-    if args.gpu_price is not None and seconds is not None:
-        cost = args.gpu_price * slots * seconds / 3600
-        out.print(f"cost: {cost:,.2f} at {args.gpu_price:g} an hour and slot", highlight=False)
+    if (price := getattr(args, "gpu_price", None)) is not None and seconds is not None:
+        cost = price * slots * seconds / 3600
+        out.print(f"cost: {cost:,.2f} at {price:g} an hour and slot", highlight=False)
     forecast = {
         "seconds": seconds,
         "cost": cost,
@@ -231,7 +234,7 @@ def _forecast(
 _NO_TOKENS: Mapping[str, Any] = {"lines": [], "prompt_tokens": None, "completion_tokens": None}
 
 
-def _tokens(study: StudyFile, progress: Progress) -> Mapping[str, Any]:
+def _tokens(model: str, progress: Progress) -> Mapping[str, Any]:
     """Of all runs that are left, as `run --dry-run` estimates them with the first base model."""
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import say
@@ -246,7 +249,7 @@ def _tokens(study: StudyFile, progress: Progress) -> Mapping[str, Any]:
     totals = {"episodes": 0.0, "turns": 0.0, "prompt_tokens": 0.0, "completion_tokens": 0.0}
     for name in plan.cells[0].runs:
         words = list(plan.jobs[name].words)
-        words[words.index("--model") + 1] = study.axes.base_model[0]
+        words[words.index("--model") + 1] = model
         args = parser.parse_args(words)
         try:
             planned = dry_run(

@@ -96,6 +96,10 @@ def _add_how(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--max-grad-norm", type=float, metavar="X", help="(default: 1)")
     how.add_argument("--epochs", type=float, metavar="N", help="times that all data is seen (default: 3)")
     how.add_argument("--max-steps", type=int, metavar="N", help="end after so many steps instead")
+    how.add_argument(
+        "--trained-tokens", type=int, metavar="N",
+        help="end when about so many tokens were trained: equal length for data of other size",
+    )  # fmt: skip
     how.add_argument("--batch", type=int, metavar="N", help="conversations a step (default: 8)")
     how.add_argument(
         "--micro-batch", type=int, metavar="N",

@@ -59,6 +59,18 @@ def kept_summary(folder: Path) -> KeptSummary | None:
         return None
 
 
+def read_summary(folder: Path) -> KeptSummary:
+    """The kept one, or computed and kept. Raises UserError."""
+    if (kept := kept_summary(folder)) is not None:
+        return kept
+    from evalharness.records.store import read_manifest
+    from evalharness.results.summary import earlier_timing, summarize
+
+    titles = read_manifest(folder).titles
+    found = keep_summary(folder, titles, lambda: summarize(folder, earlier_timing(folder)))
+    return KeptSummary(found, titles)
+
+
 def keep_summary(folder: Path, titles: dict[str, str], compute: Callable[[], Summary]) -> Summary:
     """What `compute` gives for the run, kept for the next time; not where it warned of damage, which is worth a line
     each time."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from evalharness.records.manifest import Manifest
 from evalharness.results.repeats import differing, joined
-from evalharness.results.score import HELD_OUT
+from evalharness.results.score import HELD_OUT, POOLED
 from evalharness.results.scored_run import ScoredRun
 from evalharness.stats.intervals import Interval
 from evalharness.stats.trainings import Scores, over_trainings, seed_error
@@ -62,7 +62,10 @@ def seeds_of(run: ScoredRun) -> list[str]:
 
 def _scores(run: ScoredRun, family: str, measure: str, tasks: set[str]) -> list[Scores]:
     """Of each family that `family` means, over `tasks`."""
-    families = sorted(run.manifest.held_out) if family == HELD_OUT else [family]
+    families = [family]
+    if family in (HELD_OUT, POOLED):
+        every = run.manifest.held_out if family == HELD_OUT else {run.tasks[task].family for task in tasks}
+        families = sorted(every)
     found = []
     for name in families:
         listed = sorted(task for task in tasks if run.tasks[task].family == name)

@@ -13,7 +13,7 @@ from evalharness.records.store import MANIFEST, read_manifest
 from evalharness.results.paper import mtbench
 from evalharness.results.paper.given import Given, entries_of
 from evalharness.results.trainings import in_cells
-from evalharness.runs.study import SELECT, TRAININGS, missing_runs, read_study
+from evalharness.runs.study import OF_TRAINING, SELECT, missing_runs, read_study
 
 _TOGETHER = frozenset({"sweep", "bon", "seeds"})
 """Studies of one model, whose runs are one entry; every run of another study is one of its own."""
@@ -33,7 +33,7 @@ class _Found:
         if path.is_file():
             self.data.append(path)
         elif (study := read_study(path)) is not None:
-            if study[0] == TRAININGS:
+            if study[0] in OF_TRAINING:
                 self.left_out += missing_runs(path)
                 self.entries += _of_trainings(path, study[1])
             else:

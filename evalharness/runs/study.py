@@ -29,6 +29,10 @@ Runs = Mapping[str, RunConfig]
 SCHEMA = 1
 TRAININGS = "trainings"
 """Kind of a study whose runs are of models that it trained (`evalharness study`)."""
+LOOP = "loop"
+"""Kind of one whose models each go on from the one before (`evalharness refine loop`)."""
+OF_TRAINING = frozenset({TRAININGS, LOOP})
+"""Studies whose runs are listed before they are there: a training may fail."""
 SELECT = ".select"
 """At the end of the name of a run that only chooses the best of a study; no result of its own."""
 
@@ -154,7 +158,7 @@ def run_folders(folders: Sequence[Path]) -> list[Path]:
                 folder / path
                 for name, path in study[1].items()
                 if not name.endswith(SELECT)
-                and (study[0] != TRAININGS or (folder / path / MANIFEST).exists())
+                and (study[0] not in OF_TRAINING or (folder / path / MANIFEST).exists())
             ]
         )
     return found

@@ -13,7 +13,7 @@ from evalharness.results.paper.published import OTHERS, PublishedRow, family_col
 from evalharness.results.paper.standing_rows import Benchmark, own_row, published_row
 from evalharness.results.paper.standings import Leaderboard, Standing
 from evalharness.results.paper.table import Cell, Column, Row, Table, percent_cell
-from evalharness.results.score import MEASURES
+from evalharness.results.score import MEASURES, POOLED
 from evalharness.results.scored_run import ScoredRun
 from evalharness.results.trainings import SEED, difference_interval, seeds_of
 
@@ -155,9 +155,14 @@ def differences(
     why = [f"{runs[i][0]} is not paired: {text}" for i, text in reasons.items()]
     if not rows:
         return [], why
-    signed = tuple(Column(c.key, c.name, c.group, c.decimals, True) for c in columns)
+    signed = [Column(c.key, c.name, c.group, c.decimals, True) for c in columns]
+    if any(f"{POOLED}_{measure}" in row.cells for row in rows for measure in MEASURES):
+        names = dict(zip((c.key.rpartition("_")[2] for c in columns), (c.name for c in columns), strict=True))
+        signed += [
+            Column(f"{POOLED}_{m}", names.get(m, m), "pooled", columns[0].decimals, True) for m in MEASURES
+        ]
     notes = (f"paired by task, points; * Holm-adjusted p below {SIGNIFICANT} over {tests} tests",)
-    return [Table("differences between rows of ours", signed, tuple(rows), notes=notes)], why
+    return [Table("differences between rows of ours", tuple(signed), tuple(rows), notes=notes)], why
 
 
 def labels_in(given: Given) -> list[str]:

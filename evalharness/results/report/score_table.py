@@ -31,7 +31,7 @@ def percent(value: float | None, interval: Sequence[float] | None = None) -> str
     return text
 
 
-def _brief(value: float | None, interval: Sequence[float] | None = None) -> str:
+def brief(value: float | None, interval: Sequence[float] | None = None) -> str:
     """As `percent`, the interval in whole points."""
     if value is None or interval is None:
         return percent(value)
@@ -84,7 +84,7 @@ class ScoreTable:
         return table
 
     def _cells(self, entry: FamilyRow, wide: bool) -> list[str]:
-        rate = percent if wide else _brief
+        rate = percent if wide else brief
         known, cells = entry.reference, []
         mark = EARLY if _is_early(entry) else ""
         for name in _RATES:
@@ -115,7 +115,7 @@ class ScoreTable:
 
     def _add_total(self, table: Table, name: str, tasks: str, score: Scores | Estimate, wide: bool) -> None:
         table.add_section()
-        rate = percent if wide else _brief
+        rate = percent if wide else brief
         blank = [""] * ((3 if wide else 2) if self._has_floor else 0)
         cells = [
             cell

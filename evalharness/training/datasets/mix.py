@@ -65,8 +65,10 @@ def mix(
     exclusion: Exclusion,
     masked: MaskedTurns = "errors",
     bad_order: BadOrder = "repair",
+    *,
+    whole: bool = False,
 ) -> tuple[list[Sample], dict[str, Any], dict[Path, Unfit]]:
-    """(samples, what they were made of, what did not fit in each file)."""
+    """(samples, what they were made of, what did not fit in each file). `whole`: all of each part."""
     pools: list[list[Sample]] = []
     unfit: dict[Path, Unfit] = {}
     for part in parts:
@@ -78,9 +80,9 @@ def mix(
             raise UserError(f"{part.path} holds no conversation that may be trained on; {why}")
     chosen: list[Sample] = []
     table = []
-    for number, (part, pool, amount) in enumerate(
-        zip(parts, pools, amounts(parts, [len(pool) for pool in pools], wanted), strict=True), 1
-    ):
+    there = [len(pool) for pool in pools]
+    drawn_of = there if whole else amounts(parts, there, wanted)
+    for number, (part, pool, amount) in enumerate(zip(parts, pools, drawn_of, strict=True), 1):
         drawn = Random(f"mix/{seed}/{number}").sample(pool, amount)
         # Ids name a sample within its set; here they must do so among several.
         chosen += [replace(sample, id=f"{number}:{sample.id}") for sample in drawn]
@@ -90,7 +92,7 @@ def mix(
             {
                 "file": part.path.name,
                 "sha256": sha256,
-                "share": part.share,
+                "share": None if whole else part.share,
                 "drawn": amount,
                 "of": len(pool),
                 "order": unfit[part.path].order.to_json(),

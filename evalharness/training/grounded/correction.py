@@ -29,7 +29,7 @@ from evalharness.training.datasets.sample import Sample, write_samples
 from evalharness.training.grounded.draft import NoTrajectoryError, Stage
 from evalharness.training.grounded.faults import faults, takeovers
 from evalharness.training.grounded.grounded import FamilyCount, FamilyCounts
-from evalharness.training.grounded.takeover import Taught, corrected
+from evalharness.training.grounded.takeover import Errors, Taught, corrected
 
 _EPISODES_PER_WORKER = 8
 _ATTEMPTS = 3
@@ -48,6 +48,8 @@ class Correction:
     """Of the teacher, that are kept. None: to the end."""
     wordings: int | None = None
     seed: int = 0
+    errors: Errors = "own"
+    """none: the same tasks, each played by the teacher from its first turn."""
 
     def __post_init__(self) -> None:
         """Raises UserError."""
@@ -116,8 +118,9 @@ class CorrectionPlan:
                 self.left_out["no fault"] += 1
             else:
                 taught = Taught(
-                    load_prompt(spec), manifest.model_name, number, seed, how.turns, how.wordings, how.seed
-                )
+                    load_prompt(spec), manifest.model_name, number, seed, how.turns, how.wordings, how.seed,
+                    how.errors,
+                )  # fmt: skip
                 self.jobs[episode.family] += [
                     _Job(f"{number}/{task.id}/{episode.sample}/{after}", task, episode, after, taught)
                     for after in ends

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 from evalharness.envs.scene import Scene, Step
 from evalharness.envs.teaching import Decision, Seeker
@@ -25,6 +25,7 @@ from evalharness.training.grounded.draft import NoTrajectoryError, Stage, step_o
 from evalharness.training.grounded.faults import WHY, faults
 from evalharness.training.grounded.thoughts import base_thought
 
+Errors = Literal["own", "none"]
 _ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
@@ -41,6 +42,7 @@ class Taught:
     """Turns of the teacher that are kept; None: to the end."""
     wordings: int | None = None
     seed: int = 0
+    errors: Errors = "own"
 
 
 @dataclass
@@ -59,7 +61,11 @@ class _Said(Player):
 
 
 async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) -> Sample:
-    """The first `after` turns of `episode`, then the teacher's. Raises NoTrajectoryError."""
+    """The first `after` turns of `episode`, then the teacher's; without errors the teacher's alone. Raises
+    NoTrajectoryError."""
+    name = f"correct-{taught.run}/{stage.task.id}/{episode.sample}/{after}"
+    if taught.errors == "none":
+        after = 0
     seeker = stage.world.seeker(stage.task)
     if seeker is None:
         raise NoTrajectoryError("nobody without privileged information plays this kind of task")
@@ -75,7 +81,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
             stage.surface.canonical,
         )  # fmt: skip
         thought = base_thought(scene, stage.world, rng, taught.wordings)
-        if not teacher:
+        if found and not teacher:
             thought = f"{WHY[found[-1] or 'invalid']} {thought}"
         teacher.append(Reply(f"Thought: {thought}\nAction: {scene.action}"))
     replayed = await play(
@@ -88,7 +94,7 @@ async def corrected(stage: Stage, episode: Episode, after: int, taught: Taught) 
     )
     if not replayed.success or len(replayed.turns) != after + len(teacher):
         raise NoTrajectoryError("the replay does not succeed")
-    return _sample(replayed, found, steps[len(own) :], taught, stage, episode.sample)
+    return _sample(name, replayed, found, steps[len(own) :], taught, stage, episode.sample)
 
 
 async def _replayed(stage: Stage, episode: Episode, after: int, seeker: Seeker) -> list[Step]:
@@ -132,6 +138,7 @@ async def _continued(
 
 
 def _sample(
+    name: str,
     episode: Episode,
     found: Sequence[str | None],
     steps: Sequence[Step],
@@ -170,7 +177,7 @@ def _sample(
         "rules": (["the model's"] * after + [step.rule for step in steps])[: len(kept)],
     }
     return Sample(
-        id=f"correct-{taught.run}/{task.id}/{sample}/{after}",
+        id=name,
         source="correct",
         world=task.family,
         task_hash=task.content_hash,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -25,32 +25,35 @@ RULES = "rules"
 
 
 def _listed(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
+    return value if isinstance(value, list | tuple) else [value]
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-_One = BeforeValidator(_listed)
-_Names = Annotated[tuple[str, ...], _One, Field(min_length=1)]
-_Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], _One, Field(min_length=1)]
+P = TypeVar("P", bound=Part)
 
 
-class Axes(_Part):
+One = BeforeValidator(_listed)
+_Names = Annotated[tuple[str, ...], One, Field(min_length=1)]
+_Seeds = Annotated[tuple[Annotated[int, Field(ge=0)], ...], One, Field(min_length=1)]
+
+
+class Axes(Part):
     """One value or a list of each. A cell is a combination; runs of one cell differ in the last three."""
 
-    mode: Annotated[tuple[Mode, ...], _One, Field(min_length=1)] = ("full",)
-    data_size: Annotated[tuple[Annotated[int, Field(ge=1)], ...], _One, Field(min_length=1)]
+    mode: Annotated[tuple[Mode, ...], One, Field(min_length=1)] = ("full",)
+    data_size: Annotated[tuple[Annotated[int, Field(ge=1)], ...], One, Field(min_length=1)]
     """Conversations, those of `mixing_ratio` included."""
-    mixing_ratio: Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], _One] = ()
+    mixing_ratio: Annotated[tuple[Annotated[float, Field(ge=0, le=1)], ...], One] = ()
     """Share of general conversations."""
     base_model: _Names
-    synthesis_model: Annotated[tuple[str, ...], _One] = ()
+    synthesis_model: Annotated[tuple[str, ...], One] = ()
     training_seed: _Seeds = (0,)
-    suite_seed: Annotated[tuple[Annotated[int, Field(ge=0)], ...], _One] = ()
-    perturbation: Annotated[tuple[str, ...], _One] = ()
-    agent: Annotated[tuple[str, ...], _One] = ()
+    suite_seed: Annotated[tuple[Annotated[int, Field(ge=0)], ...], One] = ()
+    perturbation: Annotated[tuple[str, ...], One] = ()
+    agent: Annotated[tuple[str, ...], One] = ()
     """`react`, or `window+history=4`."""
 
     @model_validator(mode="after")
@@ -62,11 +65,16 @@ class Axes(_Part):
         return self
 
 
-class Data(_Part):
-    """Where conversations come from: one of `grounded`, `scripts`, `file`."""
+class Data(Part):
+    """Where conversations come from: one of `grounded`, `corrected`, `scripts`, `file`."""
 
     grounded: dict[str, Any] | None = None
     """Options of `refine grounded`."""
+    corrected: dict[str, Any] | None = None
+    """Options of `refine correct`, which corrects `played`. Half of the conversations are corrections; half are the
+    same tasks without errors, and these alone are the data of `no_refine_data`."""
+    played: dict[str, Any] | None = None
+    """Options of `run`, model among them."""
     scripts: dict[str, Any] | None = None
     """Options of `refine scripts`, n among them."""
     trajectories: dict[str, Any] = {}
@@ -80,13 +88,16 @@ class Data(_Part):
 
     @model_validator(mode="after")
     def _one_source(self) -> Data:
-        given = [name for name in ("grounded", "scripts", "file") if getattr(self, name) is not None]
+        sources = ("grounded", "corrected", "scripts", "file")
+        given = [name for name in sources if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(f"give one of grounded, scripts, file; given: {', '.join(given) or 'none'}")
+            raise ValueError(f"give one of {', '.join(sources)}; given: {', '.join(given) or 'none'}")
+        if (self.corrected is None) != (self.played is None):
+            raise ValueError("corrected and played go together: whose errors are corrected")
         return self
 
 
-class StudyFile(_Part):
+class StudyFile(Part):
     exhibit: str | None = None
     """What is shown at the end: `table2`."""
     axes: Axes
@@ -109,17 +120,20 @@ class StudyFile(_Part):
         return self
 
 
-SECTIONS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+Sections = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+"""Part of the file -> the command whose options it holds, and those of them that the study sets itself."""
+SECTIONS: Sections = {
     "tune": (("tune",), ("model", "data", "output", "mode", "seed", "prepare", "dry_run")),
     "run": (("run",), ("model", "output", "label", "dry_run")),
     "data.grounded": (("refine", "grounded"), ("samples", "n", "output", "thoughts", "force")),
+    "data.played": (("run",), ("output", "label", "dry_run", "seeds")),
+    "data.corrected": (("refine", "correct"), ("output", "errors")),
     "data.scripts": (("refine", "scripts"), ("output", "model", "model_name", "api_key_env")),
     "data.trajectories": (
         ("refine", "trajectories"),
         ("output", "model", "model_name", "api_key_env", "scripts"),
     ),
 }
-"""Part of the file -> the command whose options it holds, and those of them that the study sets itself."""
 
 
 def find_study(name: Path) -> Path:
@@ -135,23 +149,33 @@ def shipped() -> list[str]:
     return sorted(path.stem for path in SHIPPED.glob("*.yaml"))
 
 
-def read_study_file(path: Path, known: Mapping[tuple[str, ...], Collection[str]]) -> StudyFile:
-    """`known`: command -> names of its options. Raises UserError with file and line for everything that is wrong."""
-    try:
-        raw = read_bytes(path)
-        study = StudyFile.model_validate(parse_yaml(raw))
-    except ValidationError as error:
-        raise UserError(f"{path}: {value_problems(error, raw, _names_at)}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: {syntax_problem(error)}") from None
+Known = Mapping[tuple[str, ...], Collection[str]]
+"""Command -> names of its options."""
+
+
+def read_study_file(path: Path, known: Known) -> StudyFile:
+    """Raises UserError with file and line for everything that is wrong."""
+    study, raw = read_part(path, StudyFile, SECTIONS, known)
     if study.exhibit is not None:
         try:
             find_exhibit(study.exhibit)
         except UserError as error:
             raise UserError(f"{path}: line {line_of(raw, ['exhibit'])}, exhibit: {error}") from None
-    for section, (command, ours) in SECTIONS.items():
+    return study
+
+
+def read_part(path: Path, kind: type[P], sections: Sections, known: Known) -> tuple[P, bytes]:
+    """(what the file says, its bytes). Raises UserError with file and line for everything that is wrong."""
+    try:
+        raw = read_bytes(path)
+        found = kind.model_validate(parse_yaml(raw))
+    except ValidationError as error:
+        raise UserError(f"{path}: {value_problems(error, raw, lambda loc: _names_at(kind, loc))}") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{path}: {syntax_problem(error)}") from None
+    for section, (command, ours) in sections.items():
         place = section.split(".")
-        options: Any = study
+        options: Any = found
         for part in place:
             options = getattr(options, part)
         for name in options or {}:
@@ -159,10 +183,10 @@ def read_study_file(path: Path, known: Mapping[tuple[str, ...], Collection[str]]
             if name not in there:
                 why = "the study sets it" if name in ours else f"no such option{nearest(name, there)}"
                 raise UserError(f"{path}: line {line_of(raw, [*place, name])}, {section}.{name}: {why}")
-    return study
+    return found, raw
 
 
-def _names_at(loc: tuple[int | str, ...]) -> list[str]:
+def _names_at(kind: type[Part], loc: tuple[int | str, ...]) -> list[str]:
     """The keys that may stand where an unknown one does."""
-    parts: Mapping[tuple[int | str, ...], type[BaseModel]] = {(): StudyFile, ("axes",): Axes, ("data",): Data}
+    parts: Mapping[tuple[int | str, ...], type[BaseModel]] = {(): kind, ("axes",): Axes, ("data",): Data}
     return list(parts[loc].model_fields) if loc in parts else []

@@ -21,14 +21,15 @@ FILE = "study.yaml"
 class StudyFolder:
     """The one writer. Raises UserError where another process has it, or where something else lies there."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kind: str = TRAININGS) -> None:
         self.folder = folder
+        self.kind = kind
         self._lock: IO[bytes] | None = None
 
     def __enter__(self) -> StudyFolder:
         require_own_folder(self.folder, STUDY, (FILE, LEDGER, LOGS, LOCK, "data", "models", "runs"))
         known = read_study(self.folder)
-        if known is not None and known[0] != TRAININGS:
+        if known is not None and known[0] != self.kind:
             raise UserError(f"{self.folder} holds a {known[0]} study; choose another folder with -o DIR")
         try:
             for name in ("data", "models", "runs"):
@@ -51,9 +52,9 @@ class StudyFolder:
         if self._lock is not None:
             self._lock.close()
 
-    def begin(self, file: Path, plan: Plan) -> None:
-        """`study.json` with every run that the study will have, those of earlier files kept."""
-        write_atomically(self.folder / FILE, file.read_text(encoding="utf-8"))
+    def begin(self, file: str, plan: Plan) -> None:
+        """`study.json` with every run that the study will have, those of earlier files kept. `file`: its text."""
+        write_atomically(self.folder / FILE, file)
         self._write(plan, {})
 
     def note(self, progress: Progress) -> None:
@@ -63,9 +64,7 @@ class StudyFolder:
             for name in cell.runs:
                 state = progress.states[name]
                 if state.status in ("failed", "blocked"):
-                    lost = (
-                        n for n in (*cell.data, cell.training, name) if progress.states[n].status == "failed"
-                    )
+                    lost = (n for n in (*cell.before, name) if progress.states[n].status == "failed")
                     first = next(lost, name)
                     missing[_run(name)] = f"{first} failed: {progress.states[first].why}"
         self._write(progress.plan, missing)
@@ -76,7 +75,7 @@ class StudyFolder:
             **(known[1] if known else {}),
             **{_run(job.name): f"runs/{job.makes.name}" for job in plan.runs},
         }
-        text = json.dumps({"schema": SCHEMA, "kind": TRAININGS, "runs": runs, "missing": missing}, indent=2)
+        text = json.dumps({"schema": SCHEMA, "kind": self.kind, "runs": runs, "missing": missing}, indent=2)
         write_atomically(self.folder / STUDY, text + "\n")
 
 

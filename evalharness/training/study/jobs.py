@@ -94,12 +94,15 @@ def log_of(job: Job, folder: Path) -> Path:
     return folder / LOGS / f"{job.name.replace(' ', '-')}.log"
 
 
+def read_ledger(folder: Path) -> dict[str, dict[str, Any]]:
+    """Job -> its last line. Raises UserError on damage."""
+    lines = read_lines(folder / LEDGER, "its job is looked at again", _line)
+    return {line["job"]: line for line in lines}
+
+
 def read_progress(plan: Plan, folder: Path) -> Progress:
     """What earlier sessions have done. Raises UserError on damage."""
-    done = {}
-    for line in read_lines(folder / LEDGER, "its job is looked at again", _line):
-        done[line["job"]] = line
-    states = {}
+    done, states = read_ledger(folder), {}
     for job in plan.jobs.values():
         line = done.get(job.name, {})
         same = line.get("identity") == identity_of(job, plan, folder) and job.makes.exists()

@@ -41,8 +41,14 @@ class Cell:
     settings: Mapping[str, str]
     data: tuple[str, ...]
     """Names of its jobs."""
-    training: str
+    training: str | None
+    """None: a model that was there before."""
     runs: tuple[str, ...]
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """What is done before its runs."""
+        return self.data if self.training is None else (*self.data, self.training)
 
 
 @dataclass(frozen=True)
@@ -113,7 +119,8 @@ class _Planner:
         training = f"training {name}"
         words = ["tune", "--model", settings["base_model"], "--data", str(self.jobs[data[-1]].makes)]
         words += ["-o", str(self.folder / "models" / name)]
-        words += ["--mode", settings["mode"], "--seed", str(settings["training_seed"])]
+        mode = "full" if self._regenerated(settings) else settings["mode"]
+        words += ["--mode", mode, "--seed", str(settings["training_seed"])]
         self._add(training, "training", [*words, *words_of(self.study.tune)], f"models/{name}", data[-1:])
         labels = {key: str(value) for key, value in settings.items() if key in axes.model_fields_set}
         labels.setdefault("training_seed", str(settings["training_seed"]))
@@ -180,12 +187,10 @@ class _Planner:
         if data.file is not None:
             source = data.file if isinstance(data.file, str) else data.file[str(writer)]
             return (self._mixed({self.beside / source: ""}, size, name, ()),)
+        if data.corrected is not None:
+            return self._corrected(settings, size)
         if data.grounded is not None:
-            words = ["refine", "grounded", "-n", str(size), "-o", str(self.folder / "data" / f"{name}.jsonl")]
-            words += [*words_of(data.grounded), *self._excluded()]
-            if writer not in (None, RULES):
-                words += words_of(_renamed(self._writer(str(writer)), model="thoughts"))
-            return (self._add(f"data {name}", "data", words, f"data/{name}.jsonl"),)
+            return (self._grounded(name, size, writer),)
         asked = words_of(self._writer(str(writer)))
         scripts, played = f"scripts{by}", f"trajectories{by}"
         words = ["refine", "scripts", *asked, *words_of(data.scripts or {})]
@@ -202,13 +207,46 @@ class _Planner:
             self._mixed({whole: ""}, size, name, (f"data {played}",)),
         )
 
+    def _grounded(self, name: str, size: int, writer: Any) -> str:
+        words = ["refine", "grounded", "-n", str(size), "-o", str(self.folder / "data" / f"{name}.jsonl")]
+        words += [*words_of(self.study.data.grounded or {}), *self._excluded()]
+        if writer not in (None, RULES):
+            words += words_of(_renamed(self._writer(str(writer)), model="thoughts"))
+        return self._add(f"data {name}", "data", words, f"data/{name}.jsonl")
+
+    def _regenerated(self, settings: Mapping[str, Any]) -> bool:
+        """Whether `no_refine_data` is data of its own: the same tasks, played without errors."""
+        return self.study.data.corrected is not None and settings["mode"] == "no_refine_data"
+
+    def _corrected(self, settings: Mapping[str, Any], size: int) -> tuple[str, ...]:
+        """A model's own errors, corrected, and as many of the same tasks without errors."""
+        played = self.folder / "data" / "played"
+        words = ["run", *words_of(self.study.data.played or {}), "-o", str(played)]
+        jobs = [self._add("data played", "data", words, "data/played")]
+        kinds = ("none",) if self._regenerated(settings) else ("none", "own")
+        for errors in kinds:
+            name = f"errors-{errors}"
+            words = ["refine", "correct", str(played), *words_of(self.study.data.corrected or {})]
+            words += [
+                *self._excluded(),
+                "--errors",
+                errors,
+                "-o",
+                str(self.folder / "data" / f"{name}.jsonl"),
+            ]
+            jobs.append(self._add(f"data {name}", "data", words, f"data/{name}.jsonl", ("data played",)))
+        made = {self.jobs[name].makes: "" for name in jobs[1:]}
+        mixed = self._mixed(made, size * len(kinds) // 2, f"agent-{kinds[-1]}", tuple(jobs[1:]))
+        return (*jobs, mixed)
+
     def _writer(self, name: str) -> Options:
         return self.study.data.writers.get(name, {"model": name})
 
     def _excluded(self) -> list[str]:
         """Tasks of every open suite that is played stay out of the data; those of suite 0 always do."""
         seeds = {*self.study.axes.suite_seed, int(self.study.run.get("suite_seed", 0))} - {0}
-        named = "exclude_suite_seeds" in (self.study.data.grounded or {})
+        made = {**(self.study.data.grounded or {}), **(self.study.data.corrected or {})}
+        named = "exclude_suite_seeds" in made
         return ["--exclude-suite-seeds", ",".join(map(str, sorted(seeds)))] if seeds and not named else []
 
 

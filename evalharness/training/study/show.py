@@ -25,14 +25,15 @@ def table_of(progress: Progress) -> Table:
     """A row a cell: its data, its training, its runs."""
     table = plain_table("cell", "data", "training", "runs", gap=2)
     for cell in progress.plan.cells:
-        table.add_row(
-            cell.name, _one(progress, cell.data), _one(progress, (cell.training,)), _runs(progress, cell)
-        )
+        training = cell.before[len(cell.data) :]
+        table.add_row(cell.name, _one(progress, cell.data), _one(progress, training), _runs(progress, cell))
     return table
 
 
 def _one(progress: Progress, names: tuple[str, ...]) -> str:
     """The last of several jobs that is not waiting says it, and a failed one before all."""
+    if not names:
+        return "-"
     found = [progress.states[name].status for name in names]
     for status in ("failed", "blocked", "running"):
         if status in found:

@@ -112,7 +112,7 @@ def plan(
         too_long=settings.too_long, bad_order=settings.bad_order,
         python=install.server, template=template, on_line=on_line,
     )  # fmt: skip
-    steps = settings.max_steps or math.ceil(math.ceil(made.rows / settings.batch) * settings.epochs)
+    steps = steps_of(settings, made)
     if save_every is None:
         # An adapter is small: some to choose from, and little is lost by a kill. Whole models: one an epoch.
         save_every = math.ceil(steps / _FEW_CHECKPOINTS) if settings.method == "lora" else 0
@@ -132,6 +132,14 @@ def plan(
         start, base, settings, install, folder, identity, data, made, found, chosen, steps, save_every, keep, cpu,
         gpu, launch, template, warning,
     )  # fmt: skip
+
+
+def steps_of(settings: Settings, made: Made) -> int:
+    if settings.max_steps:
+        return settings.max_steps
+    if settings.trained_tokens:
+        return max(1, round(settings.trained_tokens * made.rows / made.trained_tokens / settings.batch))
+    return math.ceil(math.ceil(made.rows / settings.batch) * settings.epochs)
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

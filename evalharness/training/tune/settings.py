@@ -30,6 +30,8 @@ class Settings:
     epochs: float = 3.0
     max_steps: int = 0
     """0: as many as the epochs make."""
+    trained_tokens: int = 0
+    """As many steps as train about so many tokens; 0: as many as the epochs make."""
     batch: int = 8
     """Conversations a step, over all processes."""
     micro_batch: int = 0
@@ -107,8 +109,10 @@ def _check(settings: Settings) -> None:
     for name in ("warmup", "lora_dropout"):
         if not 0 <= getattr(settings, name) < 1:
             raise UserError(f"--{name.replace('_', '-')} is a share, from 0 up to but not 1")
-    for name in ("max_steps", "micro_batch", "weight_decay", "max_grad_norm", "seed"):
+    for name in ("max_steps", "trained_tokens", "micro_batch", "weight_decay", "max_grad_norm", "seed"):
         if not getattr(settings, name) >= 0:
             raise UserError(f"--{name.replace('_', '-')} is 0 or more")
+    if settings.max_steps and settings.trained_tokens:
+        raise UserError("--max-steps and --trained-tokens both say when to end: give one")
     if settings.micro_batch and settings.batch % settings.micro_batch:
         raise UserError(f"--batch {settings.batch} is no multiple of --micro-batch {settings.micro_batch}")

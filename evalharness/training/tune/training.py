@@ -51,6 +51,7 @@ def job_of(planned: Plan, resume: Path | None, *, listen: bool = True) -> dict[s
     adapter = planned.start.adapter
     return {
         **planned.settings.to_json(),
+        "max_steps": planned.steps if planned.settings.trained_tokens else planned.settings.max_steps,
         "model": str(planned.base.path.resolve()),
         "adapter": None if adapter is None else str(adapter.path.resolve()),
         "data": str(planned.rows.resolve()),

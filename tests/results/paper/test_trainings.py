@@ -104,6 +104,31 @@ def test_a_perturbed_row_is_the_mean_over_the_same_trainings_too(
     assert "-37.5 [-100.0, 100.0]" in capsys.readouterr().out
 
 
+def test_the_pooled_difference_of_several_families_holds_seeds_and_tasks(tmp_path: Path) -> None:
+    """One task counts once. Seeds that differ widen the interval; where they agree it is that over tasks."""
+    widths = []
+    for name, seeds in (("agree", (SOME, SOME)), ("differ", (MORE, NONE))):
+        folder, runs = tmp_path / name, {}
+        for mode, found in (("full", (SOME, SOME)), ("no_refine_loss", seeds)):
+            for seed, solved in enumerate(found):
+                run = f"{mode}-seed{seed}"
+                played = {"babyai": solved, "sciworld": SOME[:10]}
+                where = make_run(folder / "runs" / run, played, name=run)
+                manifest = json.loads((where / "manifest.json").read_text())
+                manifest["sessions"][0]["label"] = {"mode": mode, "training_seed": str(seed)}
+                (where / "manifest.json").write_text(json.dumps(manifest))
+                runs[run] = f"runs/{run}"
+        (folder / "study.json").write_text(json.dumps({"schema": 1, "kind": "trainings", "runs": runs}))
+        target = tmp_path / f"{name}.json"
+        assert main(["paper", "table2", str(folder), "--json", str(target)]) == 0
+        [row] = [r for t in json.loads(target.read_text())["tables"][1:] for r in t["rows"]]
+        assert row["name"] == "no_refine_loss - full"
+        expected = 0.0 if name == "agree" else 100 * 20 * (0.375 - 0.5) / 30
+        assert row["pooled_progress"] == pytest.approx(expected)
+        widths.append(row["pooled_progress_ci95_high"] - row["pooled_progress_ci95_low"])
+    assert widths[1] > 2 * widths[0]
+
+
 def test_a_study_is_listed_shown_and_reported_like_any_other(
     study: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

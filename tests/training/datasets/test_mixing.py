@@ -50,6 +50,19 @@ def test_mix_draws_by_ratio_and_seed(tmp_path: Path, capsys: pytest.CaptureFixtu
         amounts([Part(data, 1.0)], [3], 4)
 
 
+def test_all_of_several_data_sets_is_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one, other, mixed = (tmp_path / f"{name}.jsonl" for name in ("one", "other", "mixed"))
+    samples = [[erring_sample("a"), erring_sample("b"), clean_sample("c")], [clean_sample("d")]]
+    for path, listed in zip((one, other), samples, strict=True):
+        write_samples(path, listed, {})
+    words = ["refine", "mix", str(one), str(other), "--all", "-o", str(mixed)]
+    assert main(words) == 0
+    names = {json.loads(line)["id"] for line in mixed.read_text().splitlines()}
+    assert names == {f"{n}:{sample.id}" for n, listed in enumerate(samples, 1) for sample in listed}
+    assert main([*words, "-n", "2"]) == 2
+    assert "leave -n out" in capsys.readouterr().err
+
+
 def test_a_share_is_told_from_a_file_name(tmp_path: Path) -> None:
     assert parse_part("a.jsonl:0.25") == Part(Path("a.jsonl"), 0.25)
     assert parse_part("c:a.jsonl") == Part(Path("c:a.jsonl"), 1.0)

@@ -94,6 +94,19 @@ def test_the_teachers_turns_can_be_cut(run: Path) -> None:
         assert short.messages[-1].refine
 
 
+def test_without_errors_the_teacher_plays_the_same_tasks_from_their_first_turn(run: Path) -> None:
+    own, none = corrected(run, "own.jsonl"), corrected(run, "without.jsonl", "--errors", "none")
+    assert {sample.id for sample in own} <= {sample.id for sample in none}
+    hashes = {sample.id: sample.task_hash for sample in own}
+    for sample in none:
+        turns = sample.player_turns
+        assert sample.metadata["taken_over_after"] == 0
+        assert not any(turn.error or turn.refine for turn in turns)
+        assert all(turn.loss for turn in turns)
+        assert sample.metadata["progress"][-1] == 1.0
+        assert hashes.get(sample.id, sample.task_hash) == sample.task_hash
+
+
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """What is said of a command that ends with status 2, in one line."""
     capsys.readouterr()

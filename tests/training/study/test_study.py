@@ -18,7 +18,7 @@ import yaml
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.cli.study import _known
+from evalharness.cli.study import known_options
 from evalharness.training.study.file import SHIPPED, read_study_file, shipped
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import PROGRAM, Progress, read_progress, work
@@ -44,7 +44,7 @@ run: {suite: open, tasks: alfworld}
 
 @pytest.fixture(scope="module")
 def known() -> Mapping[tuple[str, ...], set[str]]:
-    return _known()
+    return known_options()
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def session(plan: Plan, folder: Path, notes: Path, slots: tuple[str | None, ...]
     """One call of the study's command, with a program that makes nothing real."""
     notes.mkdir(exist_ok=True)
     with StudyFolder(folder) as store:
-        store.begin(folder.parent / "s.yaml", plan)
+        store.begin((folder.parent / "s.yaml").read_text(), plan)
         progress = read_progress(plan, folder)
         asyncio.run(work(progress, folder, slots, (sys.executable, str(PROGRAM_FILE), str(notes))))
         store.note(progress)
@@ -87,7 +87,7 @@ def test_every_study_that_comes_along_is_one_its_commands_take(
 ) -> None:
     from evalharness.cli import make_parser
 
-    names = {"table2", "table7", "fig5", "fig9"}
+    names = {"table2", "table7", "fig5", "fig9", "heldout"}
     assert set(shipped()) == names | {f"{name}-small" for name in names}
     parser = make_parser()
     for name in shipped():
@@ -109,7 +109,7 @@ def test_every_study_that_comes_along_is_one_its_commands_take(
         ("suite_seed: 201", "suit_seed: 201", "line 9, data.grounded.suit_seed: no such option; did you mean"),
         ("all_turns]", "all_turn]", "line 3, axes.mode.1: input should be 'full'"),
         ("[0, 1]", "[0, 0]", "training_seed has a value twice"),
-        ("  grounded: {tasks: alfworld, suite_seed: 201}", "  {}", "give one of grounded, scripts, file"),
+        ("  grounded: {tasks: alfworld, suite_seed: 201}", "  {}", "give one of grounded, corrected, scripts, file"),
         ("[plain, P1]", "[plain, P1", "line 8"),
         ("table2", "tabel2", "line 1, exhibit: tabel2: no such exhibit; did you mean 'table2'?"),
         ("[plain, P1]", "[plain, P9]", "run full-seed0-P9: "),
@@ -140,6 +140,31 @@ def test_a_wrong_value_is_refused_before_anything_is_made(
     assert end.value.code == 2
     assert "did you mean 'lora'?" in capsys.readouterr().err
     assert not (tmp_path / "study").exists()
+
+
+def test_without_refinement_data_a_models_own_errors_are_regenerated_as_tasks_without_any(
+    tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]
+) -> None:
+    """Not left out of the conversations: the same tasks are played anew; its half of the data is that of the others."""
+    plan = make_plan(read_study_file(SHIPPED / "heldout.yaml", known), tmp_path / "study", SHIPPED)
+    corrections = {name: job for name, job in plan.jobs.items() if "correct" in job.words}
+    assert [job.words[job.words.index("--errors") + 1] for job in corrections.values()] == ["none", "own"]
+    assert {job.words[2] for job in corrections.values()} == {str(plan.jobs["data played"].makes)}
+    trained = {
+        (words[words.index("--mode") + 1], Path(words[words.index("--data") + 1]).name)
+        for job in plan.jobs.values()
+        if job.kind == "training" and (words := job.words)
+    }
+    assert trained == {
+        ("full", "agent-own-200.jsonl"),
+        ("no_refine_loss", "agent-own-200.jsonl"),
+        ("full", "agent-none-100.jsonl"),
+        ("all_turns", "agent-own-200.jsonl"),
+    }
+    whole, half = (plan.jobs[f"data agent-{name}"].words for name in ("own-200", "none-100"))
+    assert whole[2] == half[2], "mix draws its first part by the part's number"
+    labels = {job.words[job.words.index("--label") + 1] for job in plan.runs}
+    assert labels == {f"mode={mode}" for mode in ("full", "no_refine_loss", "no_refine_data", "all_turns")}
 
 
 def test_a_name_nearly_that_of_a_study_gets_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
@@ -199,15 +224,15 @@ def test_another_option_makes_the_jobs_that_have_it_again_and_a_new_value_only_i
 KILLED = """\
 import asyncio, sys
 from pathlib import Path
-from evalharness.cli.study import _known
+from evalharness.cli.study import known_options
 from evalharness.training.study.file import read_study_file
 from evalharness.training.study.folder import StudyFolder
 from evalharness.training.study.jobs import read_progress, work
 from evalharness.training.study.plan import make_plan
 here = Path(sys.argv[1])
-plan = make_plan(read_study_file(here / "s.yaml", _known()), here / "study", here)
+plan = make_plan(read_study_file(here / "s.yaml", known_options()), here / "study", here)
 with StudyFolder(here / "study") as store:
-    store.begin(here / "s.yaml", plan)
+    store.begin((here / "s.yaml").read_text(), plan)
     asyncio.run(work(read_progress(plan, here / "study"), here / "study", (None,), sys.argv[2:]))
 """
 

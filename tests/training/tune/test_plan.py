@@ -12,6 +12,7 @@ from empty_checkpoint import make_empty_checkpoint
 
 from evalharness.base.errors import UserError
 from evalharness.models.serving.checkpoint import check_checkpoint
+from evalharness.training.tune.data import Made
 from evalharness.training.tune.estimate import Estimate, estimate, require_room
 from evalharness.training.tune.install import (
     TuneInstall,
@@ -21,7 +22,7 @@ from evalharness.training.tune.install import (
     uninstall_tune,
 )
 from evalharness.training.tune.memory import Memory, Use
-from evalharness.training.tune.plan import MANIFEST, plan
+from evalharness.training.tune.plan import MANIFEST, plan, steps_of
 from evalharness.training.tune.settings import make_settings
 from evalharness.training.tune.start import Start
 from evalharness.training.tune.training import alone_in, latest_checkpoint
@@ -50,6 +51,24 @@ def test_what_is_trained_is_counted_from_the_weights_headers(base: Path, method:
     assert (found.parameters, found.trained_parameters) == (872, trained)
     # Weight and Adam's two averages in float32, three times; the finished model once.
     assert found.disk_bytes == 3 * 12 * trained + 4 * trained
+
+
+@pytest.mark.parametrize(
+    ("given", "rows", "trained", "steps"),
+    [
+        ({"epochs": 2.0}, 9, 900, 6),
+        ({"max_steps": 5}, 9, 900, 5),
+        ({"trained_tokens": 8000}, 9, 900, 20),
+        ({"trained_tokens": 8000}, 9, 1800, 10),
+        ({"trained_tokens": 1}, 9, 900, 1),
+    ],
+)
+def test_trainings_of_equally_many_trained_tokens_have_other_numbers_of_steps(
+    given: dict[str, float], rows: int, trained: int, steps: int
+) -> None:
+    """100 trained tokens a conversation and 4 conversations a step: 400 a step."""
+    settings = make_settings("small", {"batch": 4, **given})
+    assert steps_of(settings, Made(rows=rows, trained_tokens=trained)) == steps
 
 
 @pytest.mark.parametrize(

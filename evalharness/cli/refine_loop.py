@@ -1,0 +1,66 @@
+"""`evalharness refine loop`: rounds of play, correction, training and validation, as one study."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+from evalharness.cli.common import add_json_option, require_writable
+from evalharness.cli.refine_common import Commands, make_console, say_on
+
+_DESCRIPTION = """\
+Rounds in which a model learns from its own play (DAgger): play tasks of a suite that is new in every round, correct the
+errors (refine correct), join them with the data so far, train the model further, play the validation suite. Each step
+is a command of this package, done once; the same command continues, and a larger --rounds adds some. With --rejection N
+the good ones of N samples are kept instead (bon, refine from-runs). FILE has the options of every step; without one
+they are the commands' own, on all tasks. docs/training-studies.md
+"""
+
+
+def register(commands: Commands[argparse.ArgumentParser]) -> None:
+    parser = commands.add_parser(
+        "loop", help="rounds of play, correction and training, by one command", description=_DESCRIPTION
+    )
+    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="YAML; see --print")
+    parser.add_argument("--model", help="the first model, as in `tune` (default: the file's, else demo)")
+    parser.add_argument("--rounds", type=int, metavar="N", help="(default: the file's, else 3)")
+    parser.add_argument(
+        "--rejection", type=int, metavar="N", help="no corrections: the good ones of N samples of each task"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="DIR", help="folder (default: results/loop, or of FILE's name)"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="list the jobs; make, train and play nothing")
+    parser.add_argument("--print", action="store_true", help="print the file with all that is set")
+    add_json_option(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    from evalharness.cli.study import check, forecast, known_options, parse_all, play
+    from evalharness.runs.study import LOOP
+    from evalharness.training.study.jobs import read_progress
+    from evalharness.training.study.loop import plan_loop, read_loop, text_of
+    from evalharness.training.study.rounds import print_rounds, read_rounds
+
+    given = {name: getattr(args, name) for name in ("model", "rounds", "rejection")}
+    loop, beside = read_loop(args.file, known_options(), **given)
+    if args.print:
+        say_on(make_console(stderr=False), text_of(loop).rstrip())
+        return 0
+    require_writable("--json", args.json)
+    folder = args.output or Path("results") / (args.file.stem if args.file else "loop")
+    plan = plan_loop(loop, folder, beside)
+    parse_all(plan)
+    progress = read_progress(plan, folder)
+    out = make_console(stderr=args.json == "-")
+    if args.dry_run:
+        for job in plan.jobs.values():
+            done = " (done)" if progress.states[job.name].status == "done" else ""
+            say_on(out, f"{job.name}{done}: evalharness {shlex.join(job.words)}")
+        return forecast(args, out, loop.model, progress, 1)
+    check([loop.model], plan, str(args.file or "refine loop"))
+    status = play(args, out, text_of(loop), progress, folder, [None], LOOP)
+    print_rounds(out, read_rounds(folder))
+    return status
