@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import throwaway
 from command_line import surroundings
@@ -40,8 +39,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Has what a trainer needs beside our client, and nothing else of ours."""
-    return throwaway.make(tmp_path_factory.mktemp("verl") / "venv", ["websockets"])
+    """Has what our client needs, and nothing else of ours."""
+    return throwaway.make(tmp_path_factory.mktemp("verl") / "venv", ["websockets", "psutil"])
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +110,7 @@ def test_recorded_games_have_the_same_prompts_and_rewards(
     for name, game in games.items():
         follow(_as_played(game, played[name]), "verl-agent", prompt.for_kind(game.kind), result)
         assert game.replay is not None
-        rows = [step.record for step in game.replay.steps]
+        rows = [step.fields for step in game.replay.steps]
         assert [row["obs"] for row in rows] == [answer[0] for answer in played[name][1:]]
         for number, (row, answer) in enumerate(zip(rows, played[name][1:], strict=True), 1):
             _, admissible, *outcome = answer
@@ -134,12 +133,11 @@ def _as_played(game: RecordedGame, played: list[Any]) -> RecordedGame:
 
 
 _LOST = """
-import os
-import signal
 import sys
+import psutil
 from evalharness.clients.verl import build_alfworld_envs
 
-url, workers = sys.argv[1], [int(pid) for pid in sys.argv[2].split()]
+url, server = sys.argv[1], psutil.Process(int(sys.argv[2]))
 lost, whole = (build_alfworld_envs(url, seed=1, env_num=4, group_n=2) for _ in range(2))
 before = [lost.reset(), whole.reset()]
 print(before[0] == before[1])
@@ -148,8 +146,10 @@ for step in range(6):
     wanted = whole.step(actions)
     if step == 3:
         whole.close()  # its episodes would be lost, too
-        for pid in workers:
-            os.kill(pid, signal.SIGKILL)
+        workers = [each for each in server.children(recursive=True) if "evalharness.play.workers.child" in each.cmdline()]
+        print(len(workers) > 0)
+        for worker in workers:
+            worker.kill()
         print(lost.step(actions) == wanted)
         break
     print(lost.step(actions) == wanted)
@@ -159,15 +159,9 @@ for step in range(6):
 def test_episodes_of_a_worker_that_is_killed_are_played_again(
     server: EnvServer, python: Path, tmp_path: Path
 ) -> None:
-    workers = [
-        child.pid
-        for child in psutil.Process(server.pid).children(recursive=True)
-        if "evalharness.play.workers.child" in child.cmdline()
-    ]
-    assert workers
-    arguments = [server.url, " ".join(map(str, workers))]
+    arguments = [server.url, str(server.pid)]
     said = carry_out(python, f"import sys\nsys.argv[1:] = {arguments!r}\n{_LOST}", tmp_path)
-    assert said == ["True"] * 5
+    assert said == ["True"] * 6
 
 
 @pytest.mark.parametrize("suite", ["open", "unwrapped"])
