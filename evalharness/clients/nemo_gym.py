@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AsyncExitStack
 from typing import Any, ClassVar
 
 from nemo_gym.base_resources_server import BaseResourcesServerConfig
 from nemo_gym.openai_utils import NeMoGymResponse
-from pydantic import Field
 from resources_servers.gymnasium import GymnasiumServer, extract_text
 
 from evalharness.clients.session import AsyncSession, tasks
@@ -27,7 +25,6 @@ class WorldServer(GymnasiumServer):  # type: ignore[misc]
 
     ray_enabled: ClassVar[bool | None] = False
     config: WorldServerConfig
-    open_sessions: dict[str, tuple[AsyncSession, AsyncExitStack]] = Field(default_factory=dict)
 
     def setup_webserver(self) -> Any:
         app = super().setup_webserver()
@@ -39,11 +36,11 @@ class WorldServer(GymnasiumServer):  # type: ignore[misc]
         app.add_route("/close", close, methods=["POST"])
         return app
 
-    async def reset(self, metadata: dict[str, Any], session_id: str | None = None) -> tuple[str, dict[str, Any]]:
+    async def reset(
+        self, metadata: dict[str, Any], session_id: str | None = None
+    ) -> tuple[str, dict[str, Any]]:
         await self.close_session(session_id)
-        stack = AsyncExitStack()
-        session = await stack.enter_async_context(AsyncSession(self.config.url))
-        self.open_sessions[str(session_id)] = session, stack
+        session = self.session_state[session_id] = await AsyncSession(self.config.url).__aenter__()
         try:
             turn = await session.reset(
                 split=self.config.split, task_id=metadata["task"], reward=self.config.reward
@@ -57,8 +54,10 @@ class WorldServer(GymnasiumServer):  # type: ignore[misc]
     async def step(
         self, action: NeMoGymResponse, metadata: dict[str, Any], session_id: str | None = None
     ) -> tuple[str | None, float, bool, bool, dict[str, Any]]:
-        session, _ = self.open_sessions[str(session_id)]
-        cut_off = action.incomplete_details is not None and action.incomplete_details.reason == "max_output_tokens"
+        session: AsyncSession = self.session_state[session_id]
+        cut_off = (
+            action.incomplete_details is not None and action.incomplete_details.reason == "max_output_tokens"
+        )
         turn = await session.step(extract_text(action), finish_reason="length" if cut_off else "stop")
         if not turn.done:
             return turn.text, turn.reward, False, False, {}
@@ -67,10 +66,9 @@ class WorldServer(GymnasiumServer):  # type: ignore[misc]
         return None, turn.reward, not by_limit, by_limit, state
 
     async def close_session(self, session_id: str | None) -> None:
-        _, stack = self.open_sessions.pop(str(session_id), (None, None))
-        if stack is not None:
-            await stack.aclose()
-        await super().close_session(session_id)
+        session = self.session_state.pop(session_id, None)
+        if session is not None:
+            await session.__aexit__(None, None, None)
 
 
 def rows(url: str, agent: str, split: str = "train") -> Iterator[dict[str, Any]]:

@@ -251,7 +251,12 @@ def _data(raw: str | bytes) -> Any:
 def _turn(data: dict[str, Any]) -> Turn:
     seen = data["observation"]
     return Turn(
-        seen["text"], seen["messages"], seen["kept"], data["done"], data["reward"] or 0.0, seen.get("admissible")
+        seen["text"],
+        seen["messages"],
+        seen["kept"],
+        data["done"],
+        data["reward"] or 0.0,
+        seen.get("admissible"),
     )
 
 

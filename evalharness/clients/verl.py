@@ -44,7 +44,14 @@ class AlfworldEnvs:
     """
 
     def __init__(
-        self, url: str, seed: int, env_num: int, group_n: int = 1, *, split: str = "train", token: str | None = None
+        self,
+        url: str,
+        seed: int,
+        env_num: int,
+        group_n: int = 1,
+        *,
+        split: str = "train",
+        token: str | None = None,
     ) -> None:
         self.env_num, self.group_n, self.num_processes = env_num, group_n, env_num * group_n
         self._split = split

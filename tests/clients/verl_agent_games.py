@@ -18,7 +18,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-CHECKOUT, URL, GAMES, SEED, COUNT = sys.argv[1], sys.argv[2], Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
+CHECKOUT, URL, GAMES, SEED, COUNT = (
+    sys.argv[1],
+    sys.argv[2],
+    Path(sys.argv[3]),
+    int(sys.argv[4]),
+    int(sys.argv[5]),
+)
 THEIRS = Path(CHECKOUT) / "agent_system" / "environments" / "env_package" / "alfworld"
 GROUP = 2
 
@@ -77,7 +83,14 @@ def reply(draw: random.Random, action: str) -> str:
     good = f"<think>so\nI act</think>\n<action> {action} </action>"
     return draw.choice(
         [good] * 4
-        + [good.upper(), f"<action>{action}</action>", action, "", "<think>x</think>", "<think>好</think>" + good]
+        + [
+            good.upper(),
+            f"<action>{action}</action>",
+            action,
+            "",
+            "<think>x</think>",
+            "<think>好</think>" + good,
+        ]
     )
 
 
@@ -138,7 +151,7 @@ def main() -> dict[str, Any]:
             if not was_over and over[place]:
                 counts["won" if mine[3][place]["won"] else "cut"] += 1
             compare(place, mine, theirs, prompt=not over[place])
-    last = [info for info in mine[3]]
+    last = list(mine[3])
     rows = [[{"active_masks": True}]] * len(last)
     success = ours.success_evaluator(total_infos=[[info] for info in last], total_batch_list=rows)
     rates = {name: float(values.mean()) for name, values in success.items()}

@@ -80,7 +80,9 @@ class ClientSession:
     async def reset(self, asked: ResetRequest) -> dict[str, Any]:
         served = self._chosen(asked)
         if asked.bare and self.service.rules.specs[served.task.family].suites.own_words is None:
-            raise UnknownTaskError(f"{served.id}: its engine has no words of its own, which a bare episode needs")
+            raise UnknownTaskError(
+                f"{served.id}: its engine has no words of its own, which a bare episode needs"
+            )
         answer = await self._session.reset(
             served,
             asked.reward or self.service.reward,

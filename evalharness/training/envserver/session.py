@@ -214,9 +214,7 @@ class EnvSession:
         self._pools, self._rules = pools, rules
         self.episode: RunningEpisode | None = None
 
-    async def reset(
-        self, served: Served, reward: Reward, episode_id: str, *, bare: bool = False
-    ) -> Answer:
+    async def reset(self, served: Served, reward: Reward, episode_id: str, *, bare: bool = False) -> Answer:
         await self.close()
         episode = self.episode = RunningEpisode(served, reward, episode_id, Bare() if bare else None)
         try:
