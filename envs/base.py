@@ -180,6 +180,8 @@ class TaskSuites:
     open_version: int = 1
     """Of the open suite, of every seed: raised when its tasks or their scoring change, so that what was frozen by an
     earlier version is made again."""
+    own_words: Callable[[Task], Task] | None = None
+    """A task of any suite as its engine words and scores it; None: no task has such words."""
     few_tasks: Mapping[str, int] = field(default_factory=dict)
     """Kind -> how many different tasks of it there are for the open suites of all seeds, where these are few: two seeds
     other than 0 can share some. For people to read."""

@@ -24,14 +24,14 @@ _MEND = "bring it in with: evalharness data import DIR (or: evalharness data fet
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to the others."""
     if suite in ("agentboard", UNWRAPPED):
-        return [_unwrapped(task) if suite == UNWRAPPED else task for task in _published(data)]
+        return [unwrapped(task) if suite == UNWRAPPED else task for task in _published(data)]
     from evalharness.envs.alfworld.open_suite import open_tasks  # with the generator
 
     return open_tasks(seed)
 
 
-def _unwrapped(task: Task) -> Task:
-    """Without the published labels: the game's goal alone decides."""
+def unwrapped(task: Task) -> Task:
+    """In TextWorld's own words, without labels: the game's goal alone decides."""
     number = task.id.rpartition("/")[2]
     return replace(
         task, id=f"alfworld/{UNWRAPPED}/{number}", suite=UNWRAPPED, labels="simulator", subgoals=(),

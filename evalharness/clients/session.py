@@ -41,6 +41,8 @@ class Turn:
     """The reply as an evaluation's conversation goes on with it."""
     done: bool
     reward: float
+    admissible: list[str] | None = None
+    """In a bare episode: what can be done now."""
 
 
 def tasks(url: str, split: str = "train", *, token: str | None = None) -> list[dict[str, Any]]:
@@ -75,7 +77,8 @@ class Session:
                 time.sleep(1)
 
     def reset(self, **which: Any) -> Turn:
-        """`index` or `task_id`, `split`, `seed`, `family`, `reward`, `episode_id`; without any, the next task."""
+        """`index` or `task_id`, `split`, `seed`, `family`, `reward`, `episode_id`, `bare`; without any, the next
+        task."""
         return _turn(self._ask({"type": "reset", "data": which}))
 
     def step(self, text: str, **more: Any) -> Turn:
@@ -247,7 +250,14 @@ def _data(raw: str | bytes) -> Any:
 
 def _turn(data: dict[str, Any]) -> Turn:
     seen = data["observation"]
-    return Turn(seen["text"], seen["messages"], seen["kept"], data["done"], data["reward"] or 0.0)
+    return Turn(
+        seen["text"],
+        seen["messages"],
+        seen["kept"],
+        data["done"],
+        data["reward"] or 0.0,
+        seen.get("admissible"),
+    )
 
 
 def _http(url: str, path: str, body: dict[str, Any] | None, token: str | None) -> Any:

@@ -49,6 +49,9 @@ class TextObservation(_Strict):
     kept: str | None = Field(
         default=None, description="The last reply as an evaluation's conversation goes on with it"
     )
+    admissible: list[str] | None = Field(
+        default=None, description="In a bare episode: what can be done now; empty at its end"
+    )
     done: bool = False
     reward: float | None = None
     metadata: Metadata
@@ -88,6 +91,10 @@ class ResetRequest(_Strict):
     task_id: str | None = Field(default=None, max_length=200)
     family: str | None = Field(default=None, max_length=40)
     reward: Literal["success", "progress_gain"] | None = None
+    bare: bool = Field(
+        default=False,
+        description="The engine's own words, no prompt: a reply is a command, carried out as it is. Only ALFWorld's",
+    )
 
 
 class ResetManyRequest(_Strict):

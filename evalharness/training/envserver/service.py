@@ -79,8 +79,15 @@ class ClientSession:
 
     async def reset(self, asked: ResetRequest) -> dict[str, Any]:
         served = self._chosen(asked)
+        if asked.bare and self.service.rules.specs[served.task.family].suites.own_words is None:
+            raise UnknownTaskError(
+                f"{served.id}: its engine has no words of its own, which a bare episode needs"
+            )
         answer = await self._session.reset(
-            served, asked.reward or self.service.reward, asked.episode_id or uuid.uuid4().hex
+            served,
+            asked.reward or self.service.reward,
+            asked.episode_id or uuid.uuid4().hex,
+            bare=asked.bare,
         )
         self._split = asked.split
         return _observation(answer, reward=None)
@@ -147,6 +154,7 @@ def _observation(answer: Answer, reward: float | None) -> dict[str, Any]:
         text=answer.messages[-1]["content"],
         messages=[dict(message) for message in answer.messages],
         kept=answer.kept,
+        admissible=None if answer.admissible is None else list(answer.admissible),
         metadata={},
     )
     return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from evalharness.base.timing import CallTimes
@@ -20,6 +20,7 @@ from evalharness.play.workers.process import RemoteEnvironment, WorkerError, Wor
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
+from evalharness.training.envserver.bare import Bare
 from evalharness.training.envserver.pools import Pools
 from evalharness.training.envserver.tasks import Served
 
@@ -56,6 +57,8 @@ class Answer:
     """The client's own last reply as an evaluation's conversation goes on with it; None after a reset."""
     done: bool = False
     reward: float = 0.0
+    admissible: tuple[str, ...] | None = None
+    """In a bare episode."""
 
 
 class _Watched:
@@ -121,7 +124,7 @@ class _Client(Player):
 class RunningEpisode:
     """From the reset to the end."""
 
-    def __init__(self, served: Served, reward: Reward, episode_id: str) -> None:
+    def __init__(self, served: Served, reward: Reward, episode_id: str, bare: Bare | None = None) -> None:
         self.served = served
         self.reward: Reward = reward
         self.episode_id = episode_id
@@ -129,6 +132,7 @@ class RunningEpisode:
         self.result: Episode | None = None
         self.world: _Watched | None = None
         self._client = _Client()
+        self._bare = bare
         self._said = 0
         self._play: asyncio.Task[None] | None = None
 
@@ -156,7 +160,13 @@ class RunningEpisode:
         gained = self.turns[-1].progress - before
         success = self.result is not None and self.result.success
         reward = gained if self.reward == "progress_gain" else float(success)
-        return Answer(answer.messages[1:], answer.messages[0]["content"], self.result is not None, reward)
+        return replace(
+            answer,
+            messages=answer.messages[1:],
+            kept=answer.messages[0]["content"],
+            done=self.result is not None,
+            reward=reward,
+        )
 
     async def close(self) -> None:
         """Give the simulator back, after the call that it may be carrying out."""
@@ -167,6 +177,9 @@ class RunningEpisode:
 
     async def _run(self, pools: Pools, rules: Rules) -> None:
         task = self.served.task
+        own_words = rules.specs[task.family].suites.own_words
+        if self._bare is not None and own_words is not None:
+            task = own_words(task)
         async with pools.environment(task.family) as environment:
             self.world = _Watched(environment)
             self.result = await loop.play(
@@ -175,6 +188,7 @@ class RunningEpisode:
                 self._client.begin,
                 prompt=rules.prompts[task.family],
                 surface=rules.surfaces[task.family],
+                agent=self._bare,
                 max_turns=rules.turn_limits[task.family],
                 keep_thinking=rules.keep_thinking,
                 on_turn=self.turns.append,
@@ -192,7 +206,7 @@ class RunningEpisode:
             self._play.result()  # its exception, where it failed
         new = tuple(self._client.messages[self._said :])
         self._said = len(self._client.messages)
-        return Answer(new)
+        return Answer(new, admissible=None if self._bare is None else self._bare.admissible)
 
 
 class EnvSession:
@@ -202,13 +216,13 @@ class EnvSession:
         self._pools, self._rules = pools, rules
         self.episode: RunningEpisode | None = None
 
-    async def reset(self, served: Served, reward: Reward, episode_id: str) -> Answer:
+    async def reset(self, served: Served, reward: Reward, episode_id: str, *, bare: bool = False) -> Answer:
         """Raises InfrastructureError, UserError, BusyError."""
         await self.close()
         tries = 0
         while True:
             tries += 1
-            episode = self.episode = RunningEpisode(served, reward, episode_id)
+            episode = self.episode = RunningEpisode(served, reward, episode_id, Bare() if bare else None)
             try:
                 return await episode.begin(self._pools, self._rules)
             except BaseException as error:

@@ -147,6 +147,17 @@ async def test_a_task_that_is_not_there_is_an_error_in_its_place(
     await talk.socket.close()
 
 
+async def test_a_family_without_words_of_its_engine_has_no_bare_episode(
+    server: EnvServer, client: ClientSession
+) -> None:
+    talk = await connect(client, server.url)
+    answers = await many(talk, "reset_many", episodes=[{"index": 1, "bare": True}, {"index": 1}])
+    assert answers[0]["error"]["code"] == "VALIDATION_ERROR"
+    assert "no words of its own" in answers[0]["error"]["message"]
+    assert answers[1]["observation"]["admissible"] is None
+    await talk.socket.close()
+
+
 async def test_episodes_of_a_group_count_as_sessions(server: EnvServer, client: ClientSession) -> None:
     large, small = await connect(client, server.url), await connect(client, server.url)
     await large.many("reset_many", episodes=[{"index": 1}] * 6)
