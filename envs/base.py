@@ -89,6 +89,8 @@ class Perturbation:
     """The words of every action (not the names in it) are written in capitals."""
     reverse_actions: bool = False
     """Actions are listed in the opposite order, in the prompt and by the environment; the one for help stays last."""
+    listed: Sequence[str] = ()
+    """Names of all actions, in the order in which the prompt and the environment list them instead."""
     reorder_instruction: bool = False
     """The format rules come before the instruction, and each bulleted list of rules starts from its end."""
     drop_format_rules: bool = False
@@ -108,6 +110,8 @@ class Wording:
     """Where and how an environment words actions beyond its templates, and how those words may be changed."""
 
     perturbations: Mapping[str, Perturbation] = field(default_factory=dict)
+    mentions: Mapping[str, str] = field(default_factory=dict)
+    """Prose that a perturbation replaces -> the action that it speaks of: both are reworded together, or neither."""
     listing: str = ""
     """How an observation begins that lists the valid actions; they follow, separated by commas."""
     quoted: str = ""

@@ -47,7 +47,14 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="success (default): 1 at the end of a solved task; progress_gain: what a turn adds to the progress rate",
     )
     serve.add_argument("--max-turns", type=int, metavar="N", help="turns of an episode (the family's own)")
-    serve.add_argument("--perturb", metavar="NAME", help="other words for the actions, as `run --perturb`")
+    serve.add_argument(
+        "--perturb",
+        metavar="NAME",
+        help="other words for the actions, as `run --perturb`; random: drawn for each episode",
+    )
+    serve.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the words of --perturb random (0)"
+    )
     serve.add_argument("--prompts", type=Path, metavar="DIR", help="prompt files, as `run --prompts`")
     serve.add_argument(
         "--history-thinking",
@@ -80,6 +87,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import say
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
+    from evalharness.protocol.drawn import training_name
     from evalharness.suites.selection import parse_seeds
     from evalharness.training.envserver.serving import Ready, ServeOptions, make_service, serve
 
@@ -102,7 +110,8 @@ def run(args: argparse.Namespace) -> int:
         allow_eval_tasks=args.allow_eval_tasks,
         reward=args.reward,
         max_turns=args.max_turns,
-        perturb=args.perturb,
+        perturb=training_name(args.perturb),
+        seed=args.seed,
         prompts=args.prompts,
         keep_thinking=args.history_thinking == "keep",
         sessions=args.sessions,

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from evalharness.models.base import Reply
+from evalharness.protocol.drawn import words_of
 from evalharness.training.envserver.messages import (
     EpisodeState,
     ResetRequest,
@@ -117,6 +118,8 @@ class ClientSession:
             valid_actions=sum(turn.valid for turn in turns),
             format_errors=dict(sorted(kinds.items())),
             max_turns=self.service.rules.turn_limits[task.family],
+            perturbation=episode.surface.name,
+            words=words_of(episode.surface),
             evaluation_tasks=self.service.table.evaluated,
         ).model_dump()
 

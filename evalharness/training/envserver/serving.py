@@ -12,7 +12,8 @@ from evalharness.envs.base import MAX_TURNS, EnvSpec, Suite
 from evalharness.models.openenv.door import Door, is_loopback, is_one_of, token_of
 from evalharness.models.openenv.gate import Gate
 from evalharness.models.openenv.listening import listening
-from evalharness.protocol.perturb import surfaces
+from evalharness.protocol.drawn import fixed_name
+from evalharness.protocol.perturb import RANDOM, surfaces
 from evalharness.protocol.prompt import load_prompts
 from evalharness.suites.selection import families_of_all
 from evalharness.training.envserver.application import application
@@ -38,6 +39,9 @@ class ServeOptions:
     reward: Reward = "success"
     max_turns: int | None = None
     perturb: str | None = None
+    """`random`: drawn for each episode."""
+    seed: int = 0
+    """Of the words that are drawn."""
     prompts: Path | None = None
     keep_thinking: bool = False
     sessions: int = 256
@@ -70,7 +74,7 @@ def make_service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path
     families = chosen_families(specs, options.families, options.suite)
     names = [spec.family for spec in families]
     prompts = load_prompts(families, options.prompts)
-    spoken = surfaces(specs, names, options.perturb)
+    spoken = surfaces(specs, names, fixed_name(options.perturb))
     wanted = Wanted(
         families, options.train_seeds, options.validation_seeds, options.suite, options.allow_eval_tasks
     )
@@ -81,6 +85,7 @@ def make_service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path
         spoken,
         {spec.family: options.max_turns or min(spec.own.max_turns, MAX_TURNS) for spec in families},
         options.keep_thinking,
+        options.seed if options.perturb == RANDOM else None,
     )
     pools = Pools(families, options.sessions, data)
     return Service(options.families, table, pools, rules, options.reward)

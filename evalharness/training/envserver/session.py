@@ -17,6 +17,7 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.play import loop
 from evalharness.play.workers.process import RemoteEnvironment
+from evalharness.protocol.drawn import draw_name, surface_named
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
@@ -42,6 +43,13 @@ class Rules:
     turn_limits: Mapping[str, int]
     """Family -> turns of an episode."""
     keep_thinking: bool = False
+    words_seed: int | None = None
+    """Each episode draws its words from it and its id; None: all speak as `surfaces` do."""
+
+    def surface(self, family: str, episode_id: str) -> PlayedSurface:
+        if self.words_seed is None:
+            return self.surfaces[family]
+        return surface_named(self.specs[family], draw_name(self.words_seed, episode_id))
 
 
 @dataclass(frozen=True)
@@ -119,8 +127,9 @@ class _Client(Player):
 class RunningEpisode:
     """From the reset to the end."""
 
-    def __init__(self, served: Served, reward: Reward, episode_id: str) -> None:
+    def __init__(self, served: Served, reward: Reward, episode_id: str, surface: PlayedSurface) -> None:
         self.served = served
+        self.surface = surface
         self.reward: Reward = reward
         self.episode_id = episode_id
         self.turns: list[Turn] = []
@@ -172,7 +181,7 @@ class RunningEpisode:
                 self.world,
                 self._client.begin,
                 prompt=rules.prompts[task.family],
-                surface=rules.surfaces[task.family],
+                surface=self.surface,
                 max_turns=rules.turn_limits[task.family],
                 keep_thinking=rules.keep_thinking,
                 on_turn=self.turns.append,
@@ -202,7 +211,8 @@ class EnvSession:
 
     async def reset(self, served: Served, reward: Reward, episode_id: str) -> Answer:
         await self.close()
-        episode = self.episode = RunningEpisode(served, reward, episode_id)
+        surface = self._rules.surface(served.task.family, episode_id)
+        episode = self.episode = RunningEpisode(served, reward, episode_id, surface)
         try:
             return await episode.begin(self._pools, self._rules)
         except BaseException:

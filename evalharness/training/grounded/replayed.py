@@ -12,6 +12,7 @@ from typing import Any
 
 from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
 from evalharness.play.loop import play
+from evalharness.protocol.drawn import words_of
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
 from evalharness.results.exports.conversation import opening
@@ -144,6 +145,8 @@ def _sample(
         "rules": [_rule(turn) for turn in turns],
         "without_errors": without,
     }
+    if (words := words_of(stage.surface)) is not None:
+        metadata["words"] = words
     if recipe.think is not None:
         metadata["thoughts_by_model"] = script.by_model
     family, suite, index = task.id.split("/")
