@@ -47,7 +47,9 @@ def scatter(simulator: Any, descriptions: list[Any], count: int, random: Random)
     }
 
     def meant(thing: Any) -> bool:
-        return any(each.type in (None, thing.type) and each.color in (None, thing.color) for each in descriptions)
+        return any(
+            each.type in (None, thing.type) and each.color in (None, thing.color) for each in descriptions
+        )
 
     doors = [color for color in COLOR_NAMES if not meant(Door(color))]
     if doors:

@@ -165,10 +165,7 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
         # Regions form a chain, so that no gate can be passed by.
         among = [i for i, room in enumerate(rooms) if room.region == (region - 1 if first else region)]
         free = [
-            (i, d)
-            for i in among
-            for d in DIRECTIONS
-            if neighbour(rooms[i], d) not in {r.spot for r in rooms}
+            (i, d) for i in among for d in DIRECTIONS if neighbour(rooms[i], d) not in {r.spot for r in rooms}
         ]
         if not free:
             return None

@@ -50,10 +50,17 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     serve.add_argument(
         "--perturb",
         metavar="NAME",
-        help="other words for the actions, as `run --perturb`; random: drawn for each episode",
+        help="other words for the actions, as `run --perturb`; random: drawn for each episode of `train`",
     )
     serve.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of the words of --perturb random (0)"
+    )
+    serve.add_argument(
+        "--distractors",
+        type=int,
+        default=0,
+        metavar="N",
+        help="N objects, and a room for every four, that the goal does not need, in each task of `train` (0)",
     )
     serve.add_argument("--prompts", type=Path, metavar="DIR", help="prompt files, as `run --prompts`")
     serve.add_argument(
@@ -112,6 +119,7 @@ def run(args: argparse.Namespace) -> int:
         max_turns=args.max_turns,
         perturb=training_name(args.perturb),
         seed=args.seed,
+        distractors=args.distractors,
         prompts=args.prompts,
         keep_thinking=args.history_thinking == "keep",
         sessions=args.sessions,

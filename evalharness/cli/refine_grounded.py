@@ -77,6 +77,10 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
         help="word the actions differently, as in: run --perturb P1; random: drawn for each trajectory, by --seed",
     )  # fmt: skip
     parser.add_argument(
+        "--distractors", type=int, default=0, metavar="N",
+        help="N objects, and a room for every four, that the goal does not need, in each task (default: 0)",
+    )  # fmt: skip
+    parser.add_argument(
         "--max-turns",
         type=int,
         metavar="N",
@@ -139,6 +143,7 @@ def _order(args: argparse.Namespace) -> Order:
         balance=args.balance,
         kinds=tuple(sorted({name.strip() for name in args.kinds.split(",") if name.strip()})),
         perturb=training_name(args.perturb),
+        distractors=args.distractors,
         max_turns=args.max_turns or MAX_TURNS,
         exclude_suite_seeds=excluded_seeds(args),
     )

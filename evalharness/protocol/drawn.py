@@ -73,7 +73,9 @@ def _draw(spec: EnvSpec, random: Random) -> Perturbation:
             chosen = random.choice([None, *others])
             if chosen is not None and chosen.actions[action] != template:
                 actions[action] = chosen.actions[action]
-                prose |= {old: new for old, new in chosen.prose.items() if wording.mentions.get(old) == action}
+                prose |= {
+                    old: new for old, new in chosen.prose.items() if wording.mentions.get(old) == action
+                }
     listed = [name for name in templates if name != spec.actions.help_action]
     random.shuffle(listed)
     return Perturbation(
@@ -92,7 +94,9 @@ def _keeps_meanings(surface: PlayedSurface) -> bool:
     """Every action is read back as it is worded, and not in its old form."""
     for name, template in surface.canonical.templates.items():
         slots = [slot for _, slot, _, _ in Formatter().parse(template) if slot is not None]
-        meant = Action(name, {slot: f"thing{letter}" for letter, slot in zip(ascii_lowercase, slots, strict=False)})
+        meant = Action(
+            name, {slot: f"thing{letter}" for letter, slot in zip(ascii_lowercase, slots, strict=False)}
+        )
         said, canonical = surface.perturbed.render(meant), surface.canonical.render(meant)
         if (
             surface.perturbed.parse(said) != meant

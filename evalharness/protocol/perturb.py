@@ -90,9 +90,7 @@ def _opening(template: str) -> str:
 class PlayedSurface:
     """An environment's words, as canonical as it has them or perturbed. The plain surface changes nothing."""
 
-    def __init__(
-        self, spec: EnvSpec, name: str | None = None, *, drawn: Perturbation | None = None
-    ) -> None:
+    def __init__(self, spec: EnvSpec, name: str | None = None, *, drawn: Perturbation | None = None) -> None:
         """`drawn`: what `name` stands for, where that was drawn and is none of the environment's own."""
         if drawn is None:
             self.name = None if name is None else normal_name(name)

@@ -76,14 +76,12 @@ class ClientSession:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._session = EnvSession(service.pools, service.rules)
-        self._split: str | None = None
 
     async def reset(self, asked: ResetRequest) -> dict[str, Any]:
         served = self._chosen(asked)
         answer = await self._session.reset(
             served, asked.reward or self.service.reward, asked.episode_id or uuid.uuid4().hex
         )
-        self._split = asked.split
         return _observation(answer, reward=None)
 
     async def step(self, action: TextAction) -> dict[str, Any]:
@@ -108,7 +106,7 @@ class ClientSession:
             step_count=len(turns),
             task_id=episode.served.id,
             family=task.family,
-            split=self._split,
+            split=episode.served.split,
             done=result is not None,
             ended_by=None if result is None else result.ended_by,
             success=result is not None and result.success,
@@ -120,6 +118,7 @@ class ClientSession:
             max_turns=self.service.rules.turn_limits[task.family],
             perturbation=episode.surface.name,
             words=words_of(episode.surface),
+            distractors=task.payload.get("distractors", 0),
             evaluation_tasks=self.service.table.evaluated,
         ).model_dump()
 

@@ -39,7 +39,8 @@ class ServeOptions:
     reward: Reward = "success"
     max_turns: int | None = None
     perturb: str | None = None
-    """`random`: drawn for each episode."""
+    """`random`: drawn for each episode of `train`."""
+    distractors: int = 0
     seed: int = 0
     """Of the words that are drawn."""
     prompts: Path | None = None
@@ -76,7 +77,12 @@ def make_service(options: ServeOptions, specs: Mapping[str, EnvSpec], data: Path
     prompts = load_prompts(families, options.prompts)
     spoken = surfaces(specs, names, fixed_name(options.perturb))
     wanted = Wanted(
-        families, options.train_seeds, options.validation_seeds, options.suite, options.allow_eval_tasks
+        families,
+        options.train_seeds,
+        options.validation_seeds,
+        options.suite,
+        options.allow_eval_tasks,
+        options.distractors,
     )
     table = load_table(wanted, data, note)
     rules = Rules(

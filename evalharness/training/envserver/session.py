@@ -44,10 +44,11 @@ class Rules:
     """Family -> turns of an episode."""
     keep_thinking: bool = False
     words_seed: int | None = None
-    """Each episode draws its words from it and its id; None: all speak as `surfaces` do."""
+    """Each episode of `train` draws its words from it and its id; None: all speak as `surfaces` do."""
 
-    def surface(self, family: str, episode_id: str) -> PlayedSurface:
-        if self.words_seed is None:
+    def surface(self, served: Served, episode_id: str) -> PlayedSurface:
+        family = served.task.family
+        if self.words_seed is None or served.split != "train":
             return self.surfaces[family]
         return surface_named(self.specs[family], draw_name(self.words_seed, episode_id))
 
@@ -211,7 +212,7 @@ class EnvSession:
 
     async def reset(self, served: Served, reward: Reward, episode_id: str) -> Answer:
         await self.close()
-        surface = self._rules.surface(served.task.family, episode_id)
+        surface = self._rules.surface(served, episode_id)
         episode = self.episode = RunningEpisode(served, reward, episode_id, surface)
         try:
             return await episode.begin(self._pools, self._rules)

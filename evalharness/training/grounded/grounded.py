@@ -29,6 +29,7 @@ from evalharness.protocol.perturb import RANDOM, PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.decisions import balanced, decisions_of
+from evalharness.training.datasets.distractors import check_distractors
 from evalharness.training.datasets.journal import Journal
 from evalharness.training.datasets.overlap import excluded
 from evalharness.training.datasets.sample import Sample, manifest_path, read_manifest, write_samples
@@ -62,6 +63,8 @@ class Order:
     """Of tasks. Empty: all."""
     perturb: str | None = None
     """`random`: drawn for each trajectory."""
+    distractors: int = 0
+    """Objects that each task has and its goal does not need."""
     balance: bool = False
     """Out of several times as many, so that half of a family's trajectories hold a rare decision."""
     max_turns: int = MAX_TURNS
@@ -124,6 +127,7 @@ async def make(
 ) -> dict[str, Any]:
     """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
     check(order)
+    check_distractors([specs[family] for family in order.families], order.distractors)
     progress = progress or FamilyCounts({f: FamilyCount(n) for f, n in order.shares().items()})
     fingerprint = {
         "order": asdict(order),
@@ -216,6 +220,7 @@ class _Family:
             self._tasks_needed,
             frozenset(self.order.kinds),
             frozenset(self.order.exclude_suite_seeds),
+            self.order.distractors,
         )
 
     def _tasks_needed(self) -> int:

@@ -140,6 +140,7 @@ def _sample(
         "kind": task.kind,
         "goal": episode.goal,
         "perturbation": episode.perturbation,
+        "distractors": task.payload.get("distractors", 0),
         "progress": [round(turn.progress, 6) for turn in episode.turns],
         "valid": [turn.valid for turn in episode.turns],
         "rules": [_rule(turn) for turn in turns],
