@@ -56,6 +56,7 @@ __all__ = [
     "TextEnv",
     "Wording",
     "WorkerNeeds",
+    "distractor_rooms",
     "task_of",
     "tasks_hash",
     "teaching_of",
@@ -89,6 +90,8 @@ class Perturbation:
     """The words of every action (not the names in it) are written in capitals."""
     reverse_actions: bool = False
     """Actions are listed in the opposite order, in the prompt and by the environment; the one for help stays last."""
+    listed: Sequence[str] = ()
+    """Names of all actions, in the order in which the prompt and the environment list them instead."""
     reorder_instruction: bool = False
     """The format rules come before the instruction, and each bulleted list of rules starts from its end."""
     drop_format_rules: bool = False
@@ -108,6 +111,8 @@ class Wording:
     """Where and how an environment words actions beyond its templates, and how those words may be changed."""
 
     perturbations: Mapping[str, Perturbation] = field(default_factory=dict)
+    mentions: Mapping[str, str] = field(default_factory=dict)
+    """Prose that a perturbation replaces -> the action that it speaks of: both are reworded together, or neither."""
     listing: str = ""
     """How an observation begins that lists the valid actions; they follow, separated by commas."""
     quoted: str = ""
@@ -175,6 +180,10 @@ class TaskSuites:
     the harness proves and freezes suites of other seeds; without it they come from `load_tasks` each time."""
     generate_kinds: Callable[[int, Collection[str]], Iterable[Task]] | None = None
     """(suite seed, kinds): the suite's tasks of these kinds alone, where all of them take minutes."""
+    distract: Callable[[Task, int], Task | None] | None = None
+    """(task of an open suite, N): the task with N objects more, and `distractor_rooms(N)` rooms where the family has
+    rooms, that its goal does not need. Goal and subgoals stay; the same arguments give the same task. None: they do not
+    fit. Only training asks: the harness proves what comes back, and evaluations never play it."""
     whole: frozenset[str] = frozenset()
     """Suites of every task that the simulator has: training data cannot keep away from them."""
     open_version: int = 1
@@ -282,6 +291,11 @@ class EnvSpec:
             raise ValueError(f"{self.family}: help_action {help_action!r} is none of its actions")
         if not self.short_title:
             object.__setattr__(self, "short_title", self.title[:4])
+
+
+def distractor_rooms(objects: int) -> int:
+    """A room for every four objects begun."""
+    return -(-objects // 4)
 
 
 def teaching_of(spec: EnvSpec) -> Teaching:

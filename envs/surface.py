@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from string import Formatter
 
 
@@ -21,6 +22,7 @@ class Action:
     arguments: Mapping[str, str]
 
 
+@lru_cache(maxsize=4096)
 def _pattern(template: str) -> re.Pattern[str]:
     parts = []
     for literal, slot, _, _ in Formatter().parse(template):

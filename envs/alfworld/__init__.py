@@ -33,6 +33,12 @@ def _generate(seed: int) -> Iterable[Task]:
     return generate(seed)
 
 
+def _distract(task: Task, count: int) -> Task | None:
+    from evalharness.envs.alfworld.distractors import distract
+
+    return distract(task, count)
+
+
 def _teaching() -> Teaching:
     from evalharness.envs.alfworld.teaching import TEACHING
 
@@ -61,6 +67,7 @@ SPEC = EnvSpec(
         expected={"agentboard": 134, "open": 134, "unwrapped": 134},
         load_tasks=_load_tasks,
         generate=_generate,
+        distract=_distract,
         open_version=2,
         own_words=_own_words,
     ),

@@ -28,6 +28,12 @@ def _generate(seed: int) -> Iterable[Task]:
     return generate(seed)
 
 
+def _distract(task: Task, count: int) -> Task | None:
+    from evalharness.envs.babyai.distractors import distract
+
+    return distract(task, count)
+
+
 def _teaching() -> Teaching:
     from evalharness.envs.babyai.teaching import TEACHING
 
@@ -57,6 +63,7 @@ SPEC = EnvSpec(
         expected={"agentboard": 112, "open": 112, "agentgym": 40},
         load_tasks=_load_tasks,
         generate=_generate,
+        distract=_distract,
         open_version=OPEN_VERSION,
         few_tasks=FEW_STARTS,
     ),

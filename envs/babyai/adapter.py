@@ -141,7 +141,7 @@ def _world_of(task: Task) -> World:
     level, seed = task.payload.get("level"), task.payload.get("seed")
     if level not in AGENTGYM_LEVELS or not isinstance(seed, int):
         raise InvalidTaskError(f"{task.id} is not a BabyAI task: its payload needs a known level and a seed")
-    return World(level, seed, task.payload.get("parameters"))
+    return World(level, seed, task.payload.get("parameters"), task.payload.get("distractors", 0))
 
 
 def _rules_of(task: Task, world: World) -> PublishedRules | MissionRules | AgentGymRules:

@@ -174,7 +174,7 @@ def _start_form(goal: str, observation_sha256: str) -> str:
 def _forms(task: Task) -> list[str]:
     """Of the same goal and first observation; of the same level and seed."""
     level, seed = str(task.payload["level"]), int(task.payload["seed"])
-    grid = Grid(level, seed, task.payload.get("parameters"))
+    grid = Grid(level, seed, task.payload.get("parameters"), task.payload.get("distractors", 0))
     return [
         *content_form(task),
         _start_form(grid.mission, digest(describe(grid.view))),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from random import Random
 from typing import Any, NamedTuple
 
 from evalharness.envs.babyai.actions import Moves
+from evalharness.envs.babyai.distractors import scatter
 from evalharness.envs.babyai.levels import make_level
 from evalharness.envs.babyai.view import View, look
 
@@ -48,13 +50,19 @@ class State(NamedTuple):
 class World:
     """A level of BabyAI from its first state on."""
 
-    def __init__(self, level: str, seed: int, parameters: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, level: str, seed: int, parameters: Mapping[str, Any] | None = None, distractors: int = 0
+    ) -> None:
+        """Raises NoRoomError."""
         self.simulator = make_level(level, seed, parameters)
+        self._clauses = clauses(self.simulator.instrs)
+        if distractors:
+            described = [clause.desc for clause in self._clauses if hasattr(clause, "desc")]
+            scatter(self.simulator, described, distractors, Random(f"{level}/{seed}/{distractors}"))
         self.view: View = look(self.simulator)
         self._doors = [
             thing for thing in self.simulator.grid.grid if thing is not None and thing.type == "door"
         ]
-        self._clauses = clauses(self.simulator.instrs)
 
     @property
     def mission(self) -> str:

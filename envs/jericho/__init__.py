@@ -27,6 +27,12 @@ def _generate(seed: int) -> Iterable[Task]:
     return generate(seed)
 
 
+def _distract(task: Task, count: int) -> Task | None:
+    from evalharness.envs.jericho.distractors import distract
+
+    return distract(task, count)
+
+
 def _teaching() -> Teaching:
     from evalharness.envs.jericho.teaching import TEACHING
 
@@ -57,6 +63,7 @@ SPEC = EnvSpec(
         expected={"agentboard": 20, "open": 20, "unwrapped": 20},
         load_tasks=_load_tasks,
         generate=_generate,
+        distract=_distract,
         open_version=2,
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),

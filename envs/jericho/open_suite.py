@@ -10,6 +10,7 @@ from typing import Final
 from evalharness.base.paths import cache_folder, write_whole
 from evalharness.envs.base import InvalidTaskError, Task
 from evalharness.envs.jericho.compiler import STORIES, compile_story
+from evalharness.envs.jericho.distractors import quest_with
 from evalharness.envs.jericho.generator import generate
 from evalharness.envs.jericho.quest_source import quest_source
 from evalharness.envs.jericho.quests import quests_of
@@ -32,7 +33,7 @@ def story_of(task: Task) -> Path:
             raise InvalidTaskError(
                 f"{task.id}: this version makes another quest {number} of suite seed {seed}"
             )
-        return _compiled(seed, number)
+        return _compiled(seed, number, int(task.payload.get("distractors", 0)))
     path = STORIES / str(task.payload["story"])
     if not path.is_file():
         raise InvalidTaskError(f"{path} is missing: install evalharness again")
@@ -40,9 +41,9 @@ def story_of(task: Task) -> Path:
 
 
 @cache
-def _compiled(seed: int, number: int) -> Path:
+def _compiled(seed: int, number: int, distractors: int) -> Path:
     """In the user's cache folder under its hash. The rename makes two workers that compile at once harmless."""
-    story = compile_story(quest_source(quests_of(seed)[number]))
+    story = compile_story(quest_source(quest_with(seed, number, distractors)))
     folder = cache_folder() / "stories"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{hashlib.sha256(story).hexdigest()}.z5"

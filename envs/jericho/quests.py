@@ -165,10 +165,7 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
         # Regions form a chain, so that no gate can be passed by.
         among = [i for i, room in enumerate(rooms) if room.region == (region - 1 if first else region)]
         free = [
-            (i, d)
-            for i in among
-            for d in DIRECTIONS
-            if _neighbour(rooms[i], d) not in {r.spot for r in rooms}
+            (i, d) for i in among for d in DIRECTIONS if neighbour(rooms[i], d) not in {r.spot for r in rooms}
         ]
         if not free:
             return None
@@ -180,7 +177,7 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
             Room(
                 entry["name"],
                 entry["text"],
-                _neighbour(rooms[near], direction),
+                neighbour(rooms[near], direction),
                 region,
                 {OPPOSITE[direction]: near},
             )
@@ -190,7 +187,7 @@ def _draw(random: Random, theme: str, words: Theme, gates: int) -> Quest | None:
     return Quest(theme, words, tuple(rooms), tuple(passages), items, words["goal"], *solved)
 
 
-def _neighbour(room: Room, direction: str) -> tuple[int, int]:
+def neighbour(room: Room, direction: str) -> tuple[int, int]:
     east, north = DIRECTIONS[direction]
     return room.spot[0] + east, room.spot[1] + north
 

@@ -27,6 +27,12 @@ def _generate(seed: int) -> Iterable[Task]:
     return generate(seed)
 
 
+def _distract(task: Task, count: int) -> Task | None:
+    from evalharness.envs.pddl.distractors import distract
+
+    return distract(task, count)
+
+
 def _teaching() -> Teaching:
     from evalharness.envs.pddl.teaching import TEACHING
 
@@ -55,6 +61,7 @@ SPEC = EnvSpec(
         expected={"agentboard": 60, "open": 60},
         load_tasks=_load_tasks,
         generate=_generate,
+        distract=_distract,
         open_version=2,
     ),
     actions=Actions(ACTIONS, help_action="check", wording=WORDING),

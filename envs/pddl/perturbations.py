@@ -64,6 +64,18 @@ WORDING = Wording(
         ),
         "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
     },
+    mentions={
+        "To pick up a ball": "pick",
+        "To drop a ball": "drop",
+        "Pickup takes": "pickup",
+        "unstack takes": "unstack",
+        "Putdown puts": "putdown",
+        "stack puts": "stack",
+        "Fetch takes": "fetch",
+        "put-away puts": "put-away",
+        "Loosening": "loosen",
+        "Inflating": "inflate",
+    },
     listing="Valid actions are: ",
     # The published reading takes any text that has the action's name among its words.
     also={

@@ -52,7 +52,21 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     serve.add_argument(
         "--max-turns", type=int, metavar="N", help="turns of an episode (default: the family's own)"
     )
-    serve.add_argument("--perturb", metavar="NAME", help="other words for the actions, as `run --perturb`")
+    serve.add_argument(
+        "--perturb",
+        metavar="NAME",
+        help="other words for the actions, as `run --perturb`; random: drawn for each episode of `train`",
+    )
+    serve.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the words of --perturb random (default: 0)"
+    )
+    serve.add_argument(
+        "--distractors",
+        type=int,
+        default=0,
+        metavar="N",
+        help="N objects, and a room for every four, that the goal does not need, in each task of `train` (default: 0)",
+    )
     serve.add_argument("--prompts", type=Path, metavar="DIR", help="prompt files, as `run --prompts`")
     serve.add_argument(
         "--history-thinking",
@@ -96,6 +110,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import say
     from evalharness.envs import specs
+    from evalharness.protocol.drawn import training_name
     from evalharness.suites.selection import parse_seeds
     from evalharness.training.envserver.serving import Ready, ServeOptions, serve
 
@@ -118,7 +133,9 @@ def run(args: argparse.Namespace) -> int:
         allow_eval_tasks=args.allow_eval_tasks,
         reward=args.reward,
         max_turns=args.max_turns,
-        perturb=args.perturb,
+        perturb=training_name(args.perturb),
+        seed=args.seed,
+        distractors=args.distractors,
         prompts=args.prompts,
         keep_thinking=args.history_thinking == "keep",
         sessions=args.sessions,

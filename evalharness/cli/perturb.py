@@ -82,13 +82,13 @@ def run_show(args: argparse.Namespace) -> int:
     from evalharness.base.errors import nearest
     from evalharness.base.terminal import make_console
     from evalharness.envs import specs
-    from evalharness.protocol.perturb import PlayedSurface
+    from evalharness.protocol.drawn import surface_named
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.report.perturbation import side_by_side
 
     (family,) = _families(args.family)
     spec = specs()[family]
-    surface = PlayedSurface(spec, args.name)
+    surface = surface_named(spec, args.name)
     prompt = load_prompt(spec)
     kind = args.kind
     if kind is not None and kind not in prompt.variants:

@@ -72,8 +72,13 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
         help="make eight times as many and take those with rare decisions first, up to a half",
     )  # fmt: skip
     parser.add_argument(
-        "--perturb", metavar="NAME", help="word the actions differently, as in: run --perturb P1"
-    )
+        "--perturb", metavar="NAME",
+        help="word the actions differently, as in: run --perturb P1; random: drawn for each trajectory, by --seed",
+    )  # fmt: skip
+    parser.add_argument(
+        "--distractors", type=int, default=0, metavar="N",
+        help="N objects, and a room for every four, that the goal does not need, in each task (default: 0)",
+    )  # fmt: skip
     parser.add_argument(
         "--max-turns",
         type=int,
@@ -121,7 +126,7 @@ def _error_plan(text: str) -> Any:
 
 def _order(args: argparse.Namespace) -> Order:
     from evalharness.envs.base import MAX_TURNS
-    from evalharness.protocol.perturb import normal_name
+    from evalharness.protocol.drawn import training_name
     from evalharness.training.grounded.grounded import Order
 
     return Order(
@@ -135,7 +140,8 @@ def _order(args: argparse.Namespace) -> Order:
         wordings=args.wordings or None,
         balance=args.balance,
         kinds=tuple(sorted({name.strip() for name in args.kinds.split(",") if name.strip()})),
-        perturb=normal_name(args.perturb) if args.perturb else None,
+        perturb=training_name(args.perturb),
+        distractors=args.distractors,
         max_turns=args.max_turns or MAX_TURNS,
         exclude_suite_seeds=excluded_seeds(args),
     )

@@ -24,13 +24,20 @@ from evalharness.protocol.prompt import Example, PromptFile
 
 UNKNOWN_WORD = "qzxvkw"
 """A word of no language, sent in place of an action in its old form."""
+RANDOM = "random"
+"""Words drawn anew for each episode, `random:` and the draw (`evalharness.protocol.drawn`). Only training has them."""
 
 
 def normal_name(name: str) -> str:
-    """`P4+P1` and `P1+P4` are the same thing. Raises UserError for a name given twice or left out."""
+    """`P4+P1` and `P1+P4` are the same thing. Raises UserError for a name given twice or left out, and for `random`."""
     parts = [part.strip() for part in name.split("+")]
     if "" in parts or len(set(parts)) < len(parts):
         raise UserError(f"--perturb {name!r}: join different names with +, as in P1+P4")
+    if any(part.partition(":")[0] == RANDOM for part in parts):
+        raise UserError(
+            f"--perturb {name}: words are drawn for training alone (env serve, refine grounded); an evaluation plays "
+            "all episodes in the same words"
+        )
     return "+".join(sorted(parts))
 
 
@@ -83,9 +90,13 @@ def _opening(template: str) -> str:
 class PlayedSurface:
     """An environment's words, as canonical as it has them or perturbed. The plain surface changes nothing."""
 
-    def __init__(self, spec: EnvSpec, name: str | None = None) -> None:
-        self.name = None if name is None else normal_name(name)
-        self.perturbation = Perturbation("") if name is None else compose(spec, name)
+    def __init__(self, spec: EnvSpec, name: str | None = None, *, drawn: Perturbation | None = None) -> None:
+        """`drawn`: what `name` stands for, where that was drawn and is none of the environment's own."""
+        if drawn is None:
+            self.name = None if name is None else normal_name(name)
+            self.perturbation = Perturbation("") if name is None else compose(spec, name)
+        else:
+            self.name, self.perturbation = name, drawn
         self.wording = spec.actions.wording
         self.help_action = spec.actions.help_action
         self.canonical = ActionSurface(spec.actions.templates)
@@ -172,6 +183,8 @@ class PlayedSurface:
         listed = list(prompt.actions or self.canonical.templates)
         if how.reverse_actions:
             listed = _reversed_but_last(listed, lambda name: name == self.help_action)
+        if how.listed:
+            listed.sort(key=how.listed.index)
         update: dict[str, Any] = {
             "instruction": instruction,
             "format_rules": rules,
@@ -230,7 +243,15 @@ class PlayedSurface:
                 return found is not None and found.name == self.help_action
 
             items = _reversed_but_last(items, asks_for_help)
+        if self.perturbation.listed:
+            items.sort(key=self._place)
         return [self.action(item) for item in items]
+
+    def _place(self, item: str) -> int:
+        """Where the environment lists an action; what no template fits comes last."""
+        action = self.canonical.parse(item.strip()) or self._read_otherwise(item.strip())
+        listed = self.perturbation.listed
+        return len(listed) if action is None else listed.index(action.name)
 
     def _prose(self, text: str) -> str:
         """Prose that mentions actions: quoted ones follow their templates, the rest is the perturbation's data."""

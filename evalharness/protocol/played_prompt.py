@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.envs import specs
+from evalharness.protocol.drawn import surface_named
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, PromptFile, load_prompt
 
 
-@cache
+@lru_cache(maxsize=1024)
 def played_prompt(
     family: str,
     kind: str,
@@ -30,7 +31,7 @@ def played_prompt(
         return None
     try:
         prompt = load_prompt(spec, folder, adaptation)
-        surface = PlayedSurface(spec, perturbation)
+        surface = surface_named(spec, perturbation)
     except UserError:
         return None
     if prompt.sha256 != prompt_hash:

@@ -44,7 +44,7 @@ class Excluded:
 
     def why_not(self, task: Task) -> str | None:
         """The reason why a task is refused, counted; None when it may be used, and is then taken."""
-        forms = {*self.world.forms(task), *content_form(task)}
+        forms = {*self.world.forms(task), *content_form(task), *_of_the_base(task)}
         reason = self.reason(task.content_hash, forms)
         if reason is None and forms & self.taken:
             reason = "taken already"
@@ -112,7 +112,12 @@ def task_forms(world: Teaching, task: Task) -> list[str]:
         own = world.forms(task)
     except (KeyError, ValueError, TypeError, AttributeError, InvalidTaskError):
         own = []
-    return sorted({*own, *content_form(task)})
+    return sorted({*own, *content_form(task), *_of_the_base(task)})
+
+
+def _of_the_base(task: Task) -> list[str]:
+    """Forms of the task that one with distractors was made of: where that is refused, so is this."""
+    return list(task.payload.get("forms_without_distractors", ()))
 
 
 @dataclass

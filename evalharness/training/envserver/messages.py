@@ -76,6 +76,11 @@ class EpisodeState(_Strict):
     valid_actions: int = Field(default=0, description="Turns whose action was grounded")
     format_errors: dict[str, int] = Field(default_factory=dict, description="Kind -> turns")
     max_turns: int = 0
+    perturbation: str | None = Field(default=None, description="The episode's words (--perturb)")
+    words: dict[str, Any] | None = Field(
+        default=None, description="What was drawn for this episode, where its words were (--perturb random)"
+    )
+    distractors: int = Field(default=0, description="Objects that the goal does not need (--distractors)")
     evaluation_tasks: bool = Field(
         default=False, description="Tasks of evaluations are served (--allow-eval-tasks)"
     )

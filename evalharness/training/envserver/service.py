@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 from evalharness.models.base import Reply
+from evalharness.protocol.drawn import words_of
 from evalharness.training.envserver.messages import (
     EpisodeState,
     ResetRequest,
@@ -75,7 +76,6 @@ class ClientSession:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._session = EnvSession(service.pools, service.rules)
-        self._split: str | None = None
 
     async def reset(self, asked: ResetRequest) -> dict[str, Any]:
         served = self._chosen(asked)
@@ -89,7 +89,6 @@ class ClientSession:
             asked.episode_id or uuid.uuid4().hex,
             bare=asked.bare,
         )
-        self._split = asked.split
         return _observation(answer, reward=None)
 
     async def step(self, action: TextAction) -> dict[str, Any]:
@@ -114,7 +113,7 @@ class ClientSession:
             step_count=len(turns),
             task_id=episode.served.id,
             family=task.family,
-            split=self._split,
+            split=episode.served.split,
             done=result is not None,
             ended_by=None if result is None else result.ended_by,
             success=result is not None and result.success,
@@ -124,6 +123,9 @@ class ClientSession:
             valid_actions=sum(turn.valid for turn in turns),
             format_errors=dict(sorted(kinds.items())),
             max_turns=self.service.rules.turn_limits[task.family],
+            perturbation=episode.surface.name,
+            words=words_of(episode.surface),
+            distractors=task.payload.get("distractors", 0),
             evaluation_tasks=self.service.table.evaluated,
         ).model_dump()
 

@@ -14,7 +14,8 @@ from evalharness.models.openenv.door import Door, is_loopback, is_one_of, token_
 from evalharness.models.openenv.gate import Gate
 from evalharness.models.openenv.listening import listening
 from evalharness.play.cluster import WorkerSite, worker_site
-from evalharness.protocol.perturb import surfaces
+from evalharness.protocol.drawn import fixed_name
+from evalharness.protocol.perturb import RANDOM, surfaces
 from evalharness.protocol.prompt import load_prompts
 from evalharness.suites.selection import families_of_all
 from evalharness.training.envserver.application import application
@@ -40,6 +41,10 @@ class ServeOptions:
     reward: Reward = "success"
     max_turns: int | None = None
     perturb: str | None = None
+    """`random`: drawn for each episode of `train`."""
+    distractors: int = 0
+    seed: int = 0
+    """Of the words that are drawn."""
     prompts: Path | None = None
     keep_thinking: bool = False
     sessions: int = 256
@@ -89,9 +94,14 @@ def _service(
     families = chosen_families(specs, options.families, options.suite)
     names = [spec.family for spec in families]
     prompts = load_prompts(families, options.prompts)
-    spoken = surfaces(specs, names, options.perturb)
+    spoken = surfaces(specs, names, fixed_name(options.perturb))
     wanted = Wanted(
-        families, options.train_seeds, options.validation_seeds, options.suite, options.allow_eval_tasks
+        families,
+        options.train_seeds,
+        options.validation_seeds,
+        options.suite,
+        options.allow_eval_tasks,
+        options.distractors,
     )
     table = load_table(wanted, data, note)
     rules = Rules(
@@ -100,6 +110,7 @@ def _service(
         spoken,
         {spec.family: options.max_turns or min(spec.own.max_turns, MAX_TURNS) for spec in families},
         options.keep_thinking,
+        options.seed if options.perturb == RANDOM else None,
     )
     pools = Pools(families, options.sessions, data, site)
     return Service(options.families, table, pools, rules, options.reward)

@@ -17,6 +17,7 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Environment, Player, Reply, RequestForm
 from evalharness.play import loop
 from evalharness.play.workers.process import RemoteEnvironment, WorkerError, WorkerStartError
+from evalharness.protocol.drawn import draw_name, surface_named
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode, Turn
@@ -45,6 +46,14 @@ class Rules:
     turn_limits: Mapping[str, int]
     """Family -> turns of an episode."""
     keep_thinking: bool = False
+    words_seed: int | None = None
+    """Each episode of `train` draws its words from it and its id; None: all speak as `surfaces` do."""
+
+    def surface(self, served: Served, episode_id: str) -> PlayedSurface:
+        family = served.task.family
+        if self.words_seed is None or served.split != "train":
+            return self.surfaces[family]
+        return surface_named(self.specs[family], draw_name(self.words_seed, episode_id))
 
 
 @dataclass(frozen=True)
@@ -124,8 +133,16 @@ class _Client(Player):
 class RunningEpisode:
     """From the reset to the end."""
 
-    def __init__(self, served: Served, reward: Reward, episode_id: str, bare: Bare | None = None) -> None:
+    def __init__(
+        self,
+        served: Served,
+        reward: Reward,
+        episode_id: str,
+        surface: PlayedSurface,
+        bare: Bare | None = None,
+    ) -> None:
         self.served = served
+        self.surface = surface
         self.reward: Reward = reward
         self.episode_id = episode_id
         self.turns: list[Turn] = []
@@ -187,7 +204,7 @@ class RunningEpisode:
                 self.world,
                 self._client.begin,
                 prompt=rules.prompts[task.family],
-                surface=rules.surfaces[task.family],
+                surface=self.surface,
                 agent=self._bare,
                 max_turns=rules.turn_limits[task.family],
                 keep_thinking=rules.keep_thinking,
@@ -219,10 +236,13 @@ class EnvSession:
     async def reset(self, served: Served, reward: Reward, episode_id: str, *, bare: bool = False) -> Answer:
         """Raises InfrastructureError, UserError, BusyError."""
         await self.close()
+        surface = self._rules.surface(served, episode_id)
         tries = 0
         while True:
             tries += 1
-            episode = self.episode = RunningEpisode(served, reward, episode_id, Bare() if bare else None)
+            episode = self.episode = RunningEpisode(
+                served, reward, episode_id, surface, Bare() if bare else None
+            )
             try:
                 return await episode.begin(self._pools, self._rules)
             except BaseException as error:

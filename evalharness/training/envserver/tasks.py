@@ -12,6 +12,7 @@ from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Suite, Task, teaching_of
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.suites.selection import family_tasks
+from evalharness.training.datasets.distractors import LEFT_OUT, check_distractors, with_distractors
 from evalharness.training.datasets.overlap import PUBLISHED, Excluded, excluded
 
 Split = Literal["train", "validation"]
@@ -30,6 +31,7 @@ class Served:
     task: Task
     suite_seed: int | None
     """None for a suite that is not made from a seed."""
+    split: Split = "train"
 
     @property
     def id(self) -> str:
@@ -48,6 +50,8 @@ class Wanted:
     suite: Suite = "open"
     """Where the tasks of `train` come from; every other suite than `open` is an evaluation's."""
     allow_eval_tasks: bool = False
+    distractors: int = 0
+    """Objects that the tasks of `train` have and their goals do not need."""
 
 
 @dataclass
@@ -123,6 +127,9 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
     such tasks in different suites the one that comes later; validation comes first. Raises UserError.
     """
     evaluated = refuse_evaluations(wanted)
+    check_distractors(wanted.families, wanted.distractors)
+    if evaluated and wanted.distractors:
+        raise UserError("--distractors is for training tasks alone; leave --allow-eval-tasks out")
     # Nothing is made that nobody asked for.
     splits: dict[str, list[Served]] = {s: [] for s in SPLITS if s == "train" or wanted.validation_seeds}
     for spec in wanted.families:
@@ -134,10 +141,15 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
                 "only those of suite seed 0 are kept out (give its folder with --data DIR)"
             )
         for seed in wanted.validation_seeds:
-            splits["validation"] += _fresh(spec, seed, barred, data)
+            tasks = _fresh(family_tasks(spec, "open", data, seed), barred)
+            splits["validation"] += [Served(task, seed, "validation") for task in tasks]
         if wanted.suite == "open":
             for seed in wanted.train_seeds:
-                splits["train"] += _fresh(spec, seed, barred, data)
+                tasks = family_tasks(spec, "open", data, seed)
+                varied = with_distractors(spec, seed, tasks, wanted.distractors, note)
+                if barred is not None and (lost := len(tasks) - len(varied)):
+                    barred.refused[LEFT_OUT] = barred.refused.get(LEFT_OUT, 0) + lost
+                splits["train"] += [Served(task, seed) for task in _fresh(varied, barred)]
         else:
             tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
             splits["train"] += [Served(task, None) for task in tasks]
@@ -159,6 +171,5 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
     return TaskTable(splits, bool(evaluated))
 
 
-def _fresh(spec: EnvSpec, seed: int, barred: Excluded | None, data: Path | None) -> list[Served]:
-    tasks = family_tasks(spec, "open", data, seed)
-    return [Served(task, seed) for task in tasks if barred is None or barred.why_not(task) is None]
+def _fresh(tasks: Sequence[Task], barred: Excluded | None) -> list[Task]:
+    return [task for task in tasks if barred is None or barred.why_not(task) is None]

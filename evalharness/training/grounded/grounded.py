@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +24,12 @@ from evalharness.envs.teaching import Teaching
 from evalharness.models.base import Environment
 from evalharness.models.tries import Tries
 from evalharness.play.workers.pool import EnvironmentPool
-from evalharness.protocol.perturb import PlayedSurface
+from evalharness.protocol.drawn import draw_name, fixed_name, surface_named
+from evalharness.protocol.perturb import RANDOM, PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.training.datasets.decisions import balanced, decisions_of
+from evalharness.training.datasets.distractors import check_distractors
 from evalharness.training.datasets.journal import Journal
 from evalharness.training.datasets.overlap import excluded
 from evalharness.training.datasets.sample import Sample, manifest_path, read_manifest, write_samples
@@ -60,6 +62,9 @@ class Order:
     kinds: tuple[str, ...] = ()
     """Of tasks. Empty: all."""
     perturb: str | None = None
+    """`random`: drawn for each trajectory."""
+    distractors: int = 0
+    """Objects that each task has and its goal does not need."""
     balance: bool = False
     """Out of several times as many, so that half of a family's trajectories hold a rare decision."""
     max_turns: int = MAX_TURNS
@@ -122,6 +127,7 @@ async def make(
 ) -> dict[str, Any]:
     """Make `output` and its manifest; returns the manifest. Raises UserError, InfrastructureError."""
     check(order)
+    check_distractors([specs[family] for family in order.families], order.distractors)
     progress = progress or FamilyCounts({f: FamilyCount(n) for f, n in order.shares().items()})
     fingerprint = {
         "order": asdict(order),
@@ -197,7 +203,7 @@ class _Family:
 
     def __post_init__(self) -> None:
         self.world: Teaching = teaching_of(self.spec)
-        self.surface = PlayedSurface(self.spec, self.order.perturb)
+        self.surface = PlayedSurface(self.spec, fixed_name(self.order.perturb))
         self.prompt = load_prompt(self.spec)
         self.most = self.count.wanted * (_POOL if self.order.balance else 1)
         self.per_task = self.order.per_task or self.world.per_task
@@ -214,6 +220,7 @@ class _Family:
             self._tasks_needed,
             frozenset(self.order.kinds),
             frozenset(self.order.exclude_suite_seeds),
+            self.order.distractors,
         )
 
     def _tasks_needed(self) -> int:
@@ -278,10 +285,16 @@ class _Family:
             return {"samples": [], "refused": {str(reason): self.per_task}}
         for variant in range(self.per_task):
             try:
-                samples.append((await make_sample(stage, clean, recipe, variant)).to_json())
+                worded = replace(stage, surface=self._surface(f"{suite_seed}/{task.id}/{variant}"))
+                samples.append((await make_sample(worded, clean, recipe, variant)).to_json())
             except NoTrajectoryError as reason:
                 refused[str(reason)] += 1
         return {"samples": samples, "refused": dict(refused)}
+
+    def _surface(self, trajectory: str) -> PlayedSurface:
+        if self.order.perturb != RANDOM:
+            return self.surface
+        return surface_named(self.spec, draw_name(self.order.seed, trajectory))
 
     def manifest(self) -> dict[str, Any]:
         by_model = sum(sample.metadata.get("thoughts_by_model", 0) for sample in self.samples)

@@ -12,6 +12,7 @@ from typing import Any
 
 from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply, RequestForm
 from evalharness.play.loop import play
+from evalharness.protocol.drawn import words_of
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
 from evalharness.results.exports.conversation import opening
@@ -139,11 +140,14 @@ def _sample(
         "kind": task.kind,
         "goal": episode.goal,
         "perturbation": episode.perturbation,
+        "distractors": task.payload.get("distractors", 0),
         "progress": [round(turn.progress, 6) for turn in episode.turns],
         "valid": [turn.valid for turn in episode.turns],
         "rules": [_rule(turn) for turn in turns],
         "without_errors": without,
     }
+    if (words := words_of(stage.surface)) is not None:
+        metadata["words"] = words
     if recipe.think is not None:
         metadata["thoughts_by_model"] = script.by_model
     family, suite, index = task.id.split("/")

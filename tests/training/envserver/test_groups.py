@@ -151,7 +151,7 @@ async def test_a_family_without_words_of_its_engine_has_no_bare_episode(
     server: EnvServer, client: ClientSession
 ) -> None:
     talk = await connect(client, server.url)
-    answers = await many(talk, "reset_many", episodes=[{"index": 1, "bare": True}, {"index": 1}])
+    answers = await talk.many("reset_many", episodes=[{"index": 1, "bare": True}, {"index": 1}])
     assert answers[0]["error"]["code"] == "VALIDATION_ERROR"
     assert "no words of its own" in answers[0]["error"]["message"]
     assert answers[1]["observation"]["admissible"] is None

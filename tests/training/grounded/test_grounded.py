@@ -20,12 +20,13 @@ from evalharness.envs.base import EnvSpec, Task, TextEnv, teaching_of
 from evalharness.envs.scene import mentions
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol import react
+from evalharness.protocol.drawn import surface_named, words_of
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import load_prompt
 from evalharness.suites import open as suites
 from evalharness.training.datasets.decisions import decisions_of, rules_of
 from evalharness.training.datasets.modes import in_mode
-from evalharness.training.datasets.overlap import EVALUATED
+from evalharness.training.datasets.overlap import EVALUATED, task_forms
 from evalharness.training.datasets.sample import Sample, SampleMessage, iter_samples, read_manifest
 from evalharness.training.grounded.draft import ErrorPlan
 from evalharness.training.grounded.grounded import Order, make
@@ -281,6 +282,34 @@ def test_perturbed_trajectories_speak_the_other_words(home: Path) -> None:
         assert [t.content for t in sample.player_turns if not t.error]
     environment.close()
     assert refused_old_words
+
+
+@pytest.mark.parametrize("family", [f for f in FAMILIES if f != "sciworld"])
+def test_drawn_words_and_distractors_make_trajectories_that_succeed(home: Path, family: str) -> None:
+    """Each trajectory in its own words, on a task that has more than its goal needs; and the same again."""
+    options: dict[str, Any] = {"perturb": "random", "distractors": 2, "per_task": 2, "samples": 4, "seed": 9}
+    found = made(home, f"{family}-varied", family, **options)
+    again = made(home, f"{family}-varied-again", family, **options)
+    assert [sample.line() for sample in found] == [sample.line() for sample in again]
+    spec = specs()[family]
+    rows = suites.read_frozen(spec, SEED, home / "training-suites" / f"open-{SEED}-distractors-2")
+    assert rows is not None
+    environment = spec.make(None)
+    try:
+        for sample in found:
+            surface = surface_named(spec, sample.metadata["perturbation"])
+            assert sample.metadata["words"] == words_of(surface)
+            assert sample.metadata["distractors"] == 2
+            (task,) = [row.task for row in rows if row.task.id == sample.metadata["task_id"]]
+            (base,) = [t for t in suites.load_open(spec, SEED, print) if t.id == task.id]
+            assert set(task_forms(teaching_of(spec), base)) <= set(sample.metadata["task_forms"])
+            environment.reset(options={"task": task})
+            said = [str(react.parse(turn.content).action) for turn in sample.player_turns]
+            ends = [environment.step(surface.to_world(action)) for action in said]
+            assert ends[-1][4]["success"]
+    finally:
+        environment.close()
+    assert len({sample.metadata["perturbation"] for sample in found}) == len(found)
 
 
 def test_no_errors_on_request(home: Path) -> None:

@@ -1,0 +1,107 @@
+"""Words drawn anew for each episode of training: one of the environment's perturbations or none, for every other
+action any wording that the environment knows, and an order of the listed actions. Pure.
+
+A draw has a name, `random:` and 16 hexadecimal digits, from which it is made again. Evaluations refuse these names
+(`perturb.normal_name`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from random import Random
+from string import Formatter, ascii_lowercase
+from typing import Any
+
+from evalharness.base.errors import UserError
+from evalharness.envs.base import EnvSpec, Perturbation
+from evalharness.envs.surface import Action
+from evalharness.protocol.perturb import RANDOM, UNKNOWN_WORD, PlayedSurface, normal_name
+
+_NAME = re.compile(rf"{RANDOM}:[0-9a-f]{{16}}")
+_ATTEMPTS = 200
+"""Draws whose words could be mistaken for each other are drawn again, so often at most."""
+
+
+def training_name(name: str | None) -> str | None:
+    """What `--perturb` of a command for training means: `random`, too. Raises UserError."""
+    return name if name in (None, RANDOM) else normal_name(name)
+
+
+def fixed_name(name: str | None) -> str | None:
+    """The perturbation that all episodes share; None where each draws its own."""
+    return None if name == RANDOM else name
+
+
+def draw_name(seed: int, episode: str) -> str:
+    """The same for the same seed and episode."""
+    return f"{RANDOM}:{hashlib.sha256(f'{seed}/{episode}'.encode()).hexdigest()[:16]}"
+
+
+def surface_named(spec: EnvSpec, name: str | None) -> PlayedSurface:
+    """The surface that an episode's record names: plain, perturbed or drawn. Raises UserError."""
+    if name is None or not _NAME.fullmatch(name):
+        return PlayedSurface(spec, name)
+    random = Random(f"words/{spec.family}/{name}")
+    for _ in range(_ATTEMPTS):
+        surface = PlayedSurface(spec, name, drawn=_draw(spec, random))
+        if _keeps_meanings(surface):
+            return surface
+    raise UserError(f"--perturb random: the wordings of {spec.title} cannot be told from each other")
+
+
+def words_of(surface: PlayedSurface) -> dict[str, Any] | None:
+    """What was drawn, for the record; None where nothing was."""
+    how = surface.perturbation
+    if surface.name is None or not _NAME.fullmatch(surface.name):
+        return None
+    return {"drawn": how.description, "actions": dict(how.actions), "listed": list(how.listed)}
+
+
+def _draw(spec: EnvSpec, random: Random) -> Perturbation:
+    wording, templates = spec.actions.wording, spec.actions.templates
+    known = wording.perturbations
+    wholes = [name for name, how in known.items() if how.published] or [
+        name for name, how in known.items() if not how.actions and not how.reverse_actions
+    ]
+    whole = random.choice([None, *wholes])
+    how = Perturbation("plain") if whole is None else known[whole]
+    actions, prose = dict(how.actions), dict(how.prose)
+    for action, template in templates.items():
+        if action not in how.actions:
+            others = [other for other in known.values() if action in other.actions]
+            chosen = random.choice([None, *others])
+            if chosen is not None and chosen.actions[action] != template:
+                actions[action] = chosen.actions[action]
+                prose |= {
+                    old: new for old, new in chosen.prose.items() if wording.mentions.get(old) == action
+                }
+    listed = [name for name in templates if name != spec.actions.help_action]
+    random.shuffle(listed)
+    return Perturbation(
+        whole or how.description,
+        actions,
+        prose,
+        how.join_numbers,
+        how.upper_case,
+        reorder_instruction=how.reorder_instruction,
+        drop_format_rules=how.drop_format_rules,
+        listed=(*listed, *([spec.actions.help_action] if spec.actions.help_action else ())),
+    )
+
+
+def _keeps_meanings(surface: PlayedSurface) -> bool:
+    """Every action is read back as it is worded, and not in its old form."""
+    for name, template in surface.canonical.templates.items():
+        slots = [slot for _, slot, _, _ in Formatter().parse(template) if slot is not None]
+        meant = Action(
+            name, {slot: f"thing{letter}" for letter, slot in zip(ascii_lowercase, slots, strict=False)}
+        )
+        said, canonical = surface.perturbed.render(meant), surface.canonical.render(meant)
+        if (
+            surface.perturbed.parse(said) != meant
+            or surface.to_world(surface.action(canonical)) != canonical
+            or (name in surface.changed and surface.to_world(canonical) != UNKNOWN_WORD)
+        ):
+            return False
+    return True
