@@ -25,7 +25,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import add_model
+    from evalharness.cli.options import add_model
 
     parser.add_argument("folder", type=Path, metavar="RUN|DATA", help="run folder, or a data set's file")
     parser.add_argument(
@@ -48,7 +48,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
     """How a judge is asked."""
-    from evalharness.cli.model_options import SERVING, add_fields
+    from evalharness.cli.options import SERVING, add_fields
 
     how = parser.add_argument_group("how to do it")
     add_fields(how, ("max_tokens", *SERVING), max_tokens=max_tokens)
@@ -62,8 +62,8 @@ def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
-    from evalharness.cli.common import at_least_one
-    from evalharness.cli.model_options import attempts_of, policy_of, show_outcome
+    from evalharness.cli.common import at_least_one, show_outcome
+    from evalharness.cli.options import attempts_of, policy_of
     from evalharness.judge import Judging, judge_run, judgement_table
     from evalharness.models.work import watch_work
     from evalharness.training.datasets.as_run import judged

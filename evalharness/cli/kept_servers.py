@@ -43,20 +43,20 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _add_served(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import add_fields
+    from evalharness.cli.options import add_fields
 
     add_fields(parser, _SERVED)
 
 
 def _start(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import say
-    from evalharness.config import PolicyConfig, make_part
+    from evalharness.cli.options import policy_of
     from evalharness.models.own_servers import what_to_serve
     from evalharness.models.serving.keeper import ToKeep, start_kept
 
     if not 0 < args.idle < float("inf"):
         raise UserError("--idle takes minutes above 0")
-    policy = make_part(PolicyConfig, {name: getattr(args, name) for name in ("model", *_SERVED)})
+    policy = policy_of(args)
     if not policy.is_ours:
         raise UserError(f"{args.model} needs no server; give a checkpoint directory, a hub id, or demo")
     last = ""

@@ -29,7 +29,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import add_model
+    from evalharness.cli.options import add_model
 
     parser.add_argument(
         "--questions",
@@ -64,7 +64,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
-    from evalharness.cli.model_options import attempts_of, policy_of, show_outcome
+    from evalharness.cli.common import show_outcome
+    from evalharness.cli.options import attempts_of, policy_of
     from evalharness.judge import Mtbench, mtbench_table, read_questions, run_mtbench
     from evalharness.models.work import watch_work
 

@@ -32,7 +32,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import SERVING, add_fields, add_model
+    from evalharness.cli.options import SERVING, add_fields, add_model
 
     parser.add_argument(
         "--prefixes", type=Path, metavar="FILE", help="a data set of refine grounded (default: made once)"
@@ -63,8 +63,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
     from evalharness.base.reading import open_file
     from evalharness.base.terminal import make_console
-    from evalharness.cli.common import at_least_one
-    from evalharness.cli.model_options import attempts_of, policy_of, show_outcome
+    from evalharness.cli.common import at_least_one, show_outcome
+    from evalharness.cli.options import attempts_of, policy_of
     from evalharness.models.asking import refuse_scripted
     from evalharness.models.work import watch_work
     from evalharness.training.probe.prefixes import read_prefixes

@@ -31,8 +31,7 @@ Print how many scripts or trajectories of a folder passed at which call, and why
 is trained and what went wrong at each turn.
 """
 _SAMPLING = ("model", "model_name", "temperature", "top_p", "max_tokens", "seed")
-_TEMPERATURE = 1.0
-_MAX_TOKENS = 4096
+_DEFAULTS = {"temperature": 1.0, "max_tokens": 4096}
 
 
 def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -111,10 +110,10 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import SERVING, add_fields
+    from evalharness.cli.options import SERVING, add_fields
 
     what = parser.add_argument_group("the model")
-    add_fields(what, _SAMPLING, temperature=_TEMPERATURE, max_tokens=_MAX_TOKENS)
+    add_fields(what, _SAMPLING, **_DEFAULTS)
     what.add_argument(
         "--calls",
         type=int,
@@ -135,22 +134,15 @@ def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _synthesis(args: argparse.Namespace) -> Synthesis:
-    from evalharness.cli.model_options import SERVING, attempts_of
-    from evalharness.config import PolicyConfig, make_part
+    from evalharness.cli.options import attempts_of, policy_of
     from evalharness.training.synthesis import Synthesis
 
     at_least_one("-n", args.n)
     at_least_one("--calls", args.calls)
-    given = {"temperature": _TEMPERATURE, "max_tokens": _MAX_TOKENS}
-    given |= {
-        name: value
-        for name in (*_SAMPLING, *SERVING, "replicas", "api_key_env")
-        if name in PolicyConfig.model_fields and (value := getattr(args, name)) is not None
-    }
-    if "model" not in given:
+    if args.model is None:
         raise UserError("no model: give --model DIR, --model http://host:port/v1, or --model demo")
     return Synthesis(
-        make_part(PolicyConfig, given),
+        policy_of(args, **{name: value for name, value in _DEFAULTS.items() if getattr(args, name) is None}),
         args.output,
         args.prompts,
         args.calls,
@@ -187,7 +179,7 @@ def _say(line: str) -> None:
 
 def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
     from evalharness.base.terminal import make_console
-    from evalharness.cli.model_options import show_outcome
+    from evalharness.cli.common import show_outcome
     from evalharness.models.work import watch_work
     from evalharness.training.synthesis import verification_table
 

@@ -11,7 +11,7 @@ from evalharness.cli.parser import add_late, set_short_help
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
-    from evalharness.config import RunConfig
+    from evalharness.config import SelectionConfig
     from evalharness.runs.study import Runs
 
 _LONGEST_PLAN = 300
@@ -113,7 +113,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     begun = {name: run for name, run in played_runs(folder).items() if name in played.runs}
     if UNPERTURBED in begun:
         if len(runs) > 1 and plain.policy.model != "oracle":
-            _play_plans(args, folder, plain)
+            _play_plans(args, folder, plain.selection, plain.agent.prompts)
         spec = installed_specs()[args.family]
         sweep = sweep_result(folder, begun, load_prompt(spec, plain.agent.prompts, plain.adaptation))
         print_sweep(out, sweep)
@@ -122,7 +122,9 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     return end_study(out, folder, played)
 
 
-def _play_plans(args: argparse.Namespace, folder: Path, plain: RunConfig) -> None:
+def _play_plans(
+    args: argparse.Namespace, folder: Path, selection: SelectionConfig, prompts: Path | None
+) -> None:
     """The known plans, once: they tell which tasks each perturbation touches."""
     from evalharness.base.terminal import make_console
     from evalharness.cli.common import data_folder
@@ -132,7 +134,7 @@ def _play_plans(args: argparse.Namespace, folder: Path, plain: RunConfig) -> Non
     from evalharness.runs.live import watch
 
     own = {"model": "oracle", "samples": 1, "max_turns": _LONGEST_PLAN, "output": folder / PLANS}
-    plans = make_config({**plain.selection.model_dump(), "prompts": plain.agent.prompts, **own})
+    plans = make_config({**selection.model_dump(), "prompts": prompts, **own})
     shown = make_console(stderr=True)
     shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
     evaluate(plans, data=data_folder(args), watch=watch)
