@@ -199,7 +199,7 @@ def at_least_one(option: str, value: int | None) -> None:
 
 
 def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableType, left: str) -> int:
-    """Print and write what came of asking a model; the exit status. `left` says what is left: `turns are left to judge`."""
+    """Print and write what came of asking a model; the exit status. `left`: `turns are left to judge`."""
     from evalharness.base.terminal import make_console, say
 
     console = make_console(stderr=args.json == "-")
