@@ -58,10 +58,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import hashlib
-
     from evalharness.base.errors import UserError
-    from evalharness.base.reading import open_file
+    from evalharness.base.reading import sha256_of
     from evalharness.base.terminal import make_console
     from evalharness.cli.common import at_least_one, show_outcome
     from evalharness.cli.options import attempts_of, policy_of
@@ -80,9 +78,7 @@ def run(args: argparse.Namespace) -> int:
     prefixes = prefixes[: args.count] if args.prefixes else prefixes
     if not prefixes:
         raise UserError(f"--tasks {args.tasks}: {path} has no prefix of these families")
-    with open_file(path) as file:
-        source = hashlib.file_digest(file, "sha256").hexdigest()
-    what = Probe(model, prefixes, source, data_folder(args), args.output, attempts_of(args))
+    what = Probe(model, prefixes, sha256_of(path), data_folder(args), args.output, attempts_of(args))
     probed = run_probe(what, watch=lambda progress: watch_work(progress, make_console(stderr=True)))
     return show_outcome(args, probed, _table(probed.summary), "prefixes are left")
 

@@ -1,9 +1,9 @@
 """Virtual environments of our own, for what cannot share one with the simulators: the model server, the trainer.
 
 Each has a folder with a record, written last, so that it alone says "complete", and the folder of the environment in
-use (`env-...`), which the record names. An environment is built under a new name and the record replaced in one step: an
-interrupted installation leaves a folder nobody names, which the next installation removes. (Virtual environments cannot
-be moved once made.)
+use (`env-...`), which the record names. An environment is built under a new name and the record replaced in one step:
+an interrupted installation leaves a folder nobody names, which the next one removes. (Virtual environments cannot be
+moved once made.)
 """
 
 from __future__ import annotations
