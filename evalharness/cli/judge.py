@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 
 from evalharness.cli.common import add_json_option, require_writable
-from evalharness.cli.parser import add_late
 
-_DESCRIPTION = """\
+HELP = "a model says which turns of a run or data set were wrong"
+DESCRIPTION = """\
 Ask a model of each turn of a run, or of a data set, whether it was right or wrong, what kind of error it was, and why.
 The judgements are kept in RUN/judgements/NAME; those of data.jsonl in data.judged/judgements. The same command
 continues; a larger --turns adds turns. docs/judges.md
@@ -16,15 +16,7 @@ continues; a larger --turns adds turns. docs/judges.md
 _MAX_TOKENS = 256
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "judge", help="a model says which turns of a run or data set were wrong", description=_DESCRIPTION
-    )
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.options import add_model
 
     parser.add_argument("folder", type=Path, metavar="RUN|DATA", help="run folder, or a data set's file")

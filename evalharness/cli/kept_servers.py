@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
-from evalharness.cli.parser import add_late
+from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from evalharness.models.serving.kept import Kept
@@ -21,12 +21,12 @@ listens on loopback only, and ends when nobody has used it for a while.
 _SERVED = ("model_name", "vllm", "vllm_args", "chat_template", "lora")
 
 
-def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
     start = actions.add_parser("start", help="start a vLLM and keep it between runs", description=_START)
     start.add_argument(
         "model", metavar="MODEL", help="a checkpoint directory, a hub id, or demo; as for `run`"
     )
-    add_late(start, _add_served)
+    start.add_late(_add_served)
     start.add_argument(
         "--idle", type=float, default=30.0, metavar="MIN", help="end after so many minutes unused (30)"
     )

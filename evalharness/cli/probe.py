@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, require_writable
-from evalharness.cli.parser import add_late
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import RenderableType
 
-_DESCRIPTION = """\
+HELP = "what a model does right after an error"
+DESCRIPTION = """\
 One reply to each of many prefixes that end in an error: does the model try another action, does the world take it, can
 the task still be solved? The simulators decide. Prefixes are made once, of open suite 9000, or come from a data set
 (refine grounded). The same command continues. docs/grounded-data.md
@@ -23,15 +23,7 @@ _COUNT = 300
 _MAX_TOKENS = 256
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "probe", help="what a model does right after an error", description=_DESCRIPTION
-    )
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.options import SERVING, add_fields, add_model
 
     parser.add_argument(

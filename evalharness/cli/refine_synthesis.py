@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, at_least_one, write_json
-from evalharness.cli.parser import add_late
+from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from evalharness.models.asking import Outcome
@@ -31,10 +31,10 @@ Print how many scripts or trajectories of a folder passed at which call, and why
 is trained and what went wrong at each turn.
 """
 _SAMPLING = ("model", "model_name", "temperature", "top_p", "max_tokens", "seed")
-_DEFAULTS = {"temperature": 1.0, "max_tokens": 4096}
+_DEFAULTS: dict[str, Any] = {"temperature": 1.0, "max_tokens": 4096}
 
 
-def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
     scripts = actions.add_parser("scripts", help="have a model write scripts of worlds", description=_SCRIPTS)
     scripts.add_argument(
         "--personas",
@@ -50,7 +50,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     scripts.add_argument(
         "-n", type=int, required=True, metavar="N", help="how many personas, drawn by --seed"
     )
-    add_late(scripts, _add_synthesis_options)
+    scripts.add_late(_add_synthesis_options)
     scripts.set_defaults(run=_scripts)
 
     trajectories = actions.add_parser(
@@ -88,7 +88,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         help="what happens to the last turn of a game that ended without success: drop (algorithm 1) or keep it "
         "(section 3.1) (default: drop)",
     )
-    add_late(trajectories, _add_synthesis_options)
+    trajectories.add_late(_add_synthesis_options)
     trajectories.set_defaults(run=_trajectories)
 
     show = actions.add_parser("show", help="print scripts, trajectories, or their table", description=_SHOW)

@@ -16,17 +16,15 @@ if TYPE_CHECKING:
     from evalharness.records.episode import Episode
     from evalharness.records.summary import Summary
 
-_DESCRIPTION = """\
+HELP = "print a run's table, or one of its trajectories"
+DESCRIPTION = """\
 Print a run's scores with 95 % intervals, the floor that chance reaches, and the score between that and the best known
 plans; on a wide terminal also ceilings and grounding. With TASK_ID one trajectory, on a terminal through $PAGER
 (PAGER=cat: not). Of a sweep, a Best-of-N, a study of seeds, agents, checkpoints or trainings: its own table.
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "show", help="print a run's table, or one of its trajectories", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="RUN", help="run folder, or folder of a study")
     parser.add_argument("task", nargs="?", metavar="TASK_ID", help="print this task's trajectory")
     parser.add_argument("--sample", type=int, default=0, metavar="N", help="which attempt (default: 0)")
@@ -40,7 +38,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--raw", action="store_true", help="of a trajectory: the replies as they came, and long texts whole"
     )
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import add_late, set_short_help
+from evalharness.cli.parser import CommandParser
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _LONGEST_PLAN = 300
 """Turns: what a plan needs beyond a run's limit is still needed."""
 
-_DESCRIPTION = """\
+HELP = "a family under every perturbation, or under several agents, with paired tests"
+DESCRIPTION = """\
 Evaluate a model on one family unperturbed and under each perturbation. Shows success and progress of each column with
 average and Std, then each perturbation paired with the unperturbed run. The same command continues the study; --perturb
 with further names extends it. docs/perturbations.md
@@ -45,17 +46,7 @@ _EXAMPLES = """\
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "sweep",
-        help="a family under every perturbation, or under several agents, with paired tests",
-        description=_DESCRIPTION,
-    )
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     sweep = parser.add_argument_group("the study")
@@ -80,7 +71,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_dry_run_option(sweep)
     add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
     add_run_options(parser, without=("perturb", "tasks"))
-    set_short_help(parser, _USUAL, _EXAMPLES)
+    parser.set_short_help(_USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:

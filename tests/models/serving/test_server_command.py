@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from evalharness.cli import server as command
 from evalharness.cli.install_progress import InstallProgress, condense
+from evalharness.cli.parser import CommandParser, add_command
 from evalharness.models.serving import install as installing
 from evalharness.models.serving.private import ServerInstall, write_install
 
@@ -18,8 +18,8 @@ from .environments import make_server_wheels
 
 
 def run(*words: str) -> int:
-    parser = argparse.ArgumentParser()
-    command.register(parser.add_subparsers(required=True))
+    parser = CommandParser()
+    add_command(parser.add_subparsers(required=True), "server", command)
     args = parser.parse_args(["server", *words])
     status: int = args.run(args)
     return status
