@@ -83,9 +83,9 @@ class Stock:
 
     def _alfworld(self, task: Task) -> tuple[str, Step]:
         from evalharness.envs.alfworld.adapter import _game
-        from evalharness.envs.alfworld.textworld_world import TextWorldWorld
+        from evalharness.envs.alfworld.textworld_world import TextWorldGame
 
-        world = TextWorldWorld(_game(task, None))
+        world = TextWorldGame(_game(task, None))
 
         def step(action: str) -> str:
             text = world.step(action)

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.tasks import read_game
-from evalharness.envs.alfworld.textworld_world import TextWorldWorld
+from evalharness.envs.alfworld.textworld_world import TextWorldGame
 from evalharness.envs.alfworld.world import World
 
 
@@ -43,7 +43,7 @@ def main() -> None:
         actions = _walk(World(game), arguments.steps, task.id)
 
         start = time.process_time()
-        stock = TextWorldWorld(game, policy=arguments.policy)
+        stock = TextWorldGame(game, policy=arguments.policy)
         texts = [stock.reset()]
         seconds["stock reset"] += time.process_time() - start
         start = time.process_time()

@@ -21,7 +21,7 @@ _TASK_LINE = "Your task is to: "
 
 
 class Engine(Protocol):
-    """What plays a game: `World`, or TextWorld itself (`textworld_world.TextWorldWorld`)."""
+    """What plays a game: `World`, or TextWorld itself (`textworld_world.TextWorldGame`)."""
 
     def reset(self) -> str: ...
     def step(self, command: str) -> str: ...
@@ -130,9 +130,9 @@ class ALFWorldEnv(TextEnv):
     def _start(self, game: dict[str, Any]) -> Engine:
         if self._engine_name == "native":
             return World(game)
-        from evalharness.envs.alfworld.textworld_world import TextWorldWorld
+        from evalharness.envs.alfworld.textworld_world import TextWorldGame
 
-        return TextWorldWorld(game)
+        return TextWorldGame(game)
 
 
 def _play(episode: _Episode, action: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 from evalharness.envs.alfworld.naming import readable_names
 
 
-class TextWorldWorld:
+class TextWorldGame:
     def __init__(self, game: Mapping[str, Any], *, policy: bool = False) -> None:
         """`policy` asks TextWorld's planner for a plan at every step, as ALFWorld's training set-up does."""
         if sys.version_info >= (3, 13):

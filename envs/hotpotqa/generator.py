@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from evalharness.envs.base import Task
 from evalharness.envs.frozen import FROZEN_SEED
 from evalharness.envs.hotpotqa.questions import make_questions
-from evalharness.envs.hotpotqa.world import make_world
+from evalharness.envs.hotpotqa.world import make_encyclopedia
 
 FAMILY = "hotpotqa"
 HARD_TURNS = 5
@@ -16,10 +16,10 @@ HARD_TURNS = 5
 
 def generate(suite_seed: int) -> Iterator[Task]:
     """All tasks in order. Another suite seed than 0 has no question of seed 0."""
-    world = make_world(suite_seed)
+    world = make_encyclopedia(suite_seed)
     asked = set[str]()
     if suite_seed != FROZEN_SEED:
-        asked = {question.text for question in make_questions(make_world(FROZEN_SEED))}
+        asked = {question.text for question in make_questions(make_encyclopedia(FROZEN_SEED))}
     for index, question in enumerate(make_questions(world, asked)):
         yield Task(
             id=f"{FAMILY}/open/{index:03d}",

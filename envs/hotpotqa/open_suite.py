@@ -12,7 +12,7 @@ from evalharness.envs.base import InvalidTaskError, Task
 from evalharness.envs.hotpotqa.generator import FAMILY, generate
 from evalharness.envs.hotpotqa.pages import PageStore, PageStoreError, open_store
 from evalharness.envs.hotpotqa.store_writer import write_small
-from evalharness.envs.hotpotqa.world import make_world
+from evalharness.envs.hotpotqa.world import make_encyclopedia
 
 
 def open_tasks(suite_seed: int) -> list[Task]:
@@ -30,7 +30,7 @@ def open_store_of(task: Task) -> PageStore:
         return open_store(path)
     except PageStoreError:
         pass
-    world = make_world(seed)
+    world = make_encyclopedia(seed)
     if world.sha256 != wanted:
         raise InvalidTaskError(f"{task.id}: this version makes another world of seed {seed}")
     source = f"world of seed {seed}"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from evalharness.envs.hotpotqa.actions import SHOWN_SENTENCES
 from evalharness.envs.hotpotqa.score import normal
-from evalharness.envs.hotpotqa.world import OCCUPATIONS, Thing, World
+from evalharness.envs.hotpotqa.world import OCCUPATIONS, Encyclopedia, Thing
 
 BRIDGES, COMPARISONS, CLOSED = 210, 50, 40
 
@@ -121,7 +121,7 @@ def reading_turns(thing: Thing, relation: str, named: bool = True) -> int:
     return 1 + (named and thing.title != thing.name) + (thing.shown[relation] >= SHOWN_SENTENCES)
 
 
-def make_questions(world: World, unlike: Container[str] = ()) -> list[Question]:
+def make_questions(world: Encyclopedia, unlike: Container[str] = ()) -> list[Question]:
     """The questions of a world: bridges, comparisons, yes or no, mixed. None has a text of `unlike`."""
     stream = random.Random(f"hotpotqa/open/{world.seed}/questions")
     made = [
@@ -143,7 +143,7 @@ def _taken(count: int, candidates: Iterator[Question | None], unlike: Container[
     return list(found.values())
 
 
-def _bridges(world: World, stream: random.Random) -> Iterator[Question | None]:
+def _bridges(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
     """Every pair of relations in turn, so that all are asked about as often."""
     chains = [
         (sort, first, second)
@@ -157,7 +157,9 @@ def _bridges(world: World, stream: random.Random) -> Iterator[Question | None]:
             yield _bridge(world, stream.choice(world.things[sort]), first, second, stream)
 
 
-def _bridge(world: World, start: Thing, first: str, second: str, stream: random.Random) -> Question | None:
+def _bridge(
+    world: Encyclopedia, start: Thing, first: str, second: str, stream: random.Random
+) -> Question | None:
     if first not in start.links:
         return None
     middle = world.by_title[start.links[first]]
@@ -177,7 +179,7 @@ def _stands_in(words: str, text: str) -> bool:
 
 
 def _pairs(
-    world: World, stream: random.Random, table: Mapping[str, Mapping[str, object]]
+    world: Encyclopedia, stream: random.Random, table: Mapping[str, Mapping[str, object]]
 ) -> Iterator[tuple[Thing, Thing, str]]:
     """Two things of one sort and a relation of the table that both have, every relation in turn."""
     relations = [(sort, relation) for sort, listed in table.items() for relation in listed]
@@ -198,7 +200,7 @@ def _names(one: Thing, other: Thing, stream: random.Random) -> tuple[str, str]:
     return mentions[0], mentions[1]
 
 
-def _comparisons(world: World, stream: random.Random) -> Iterator[Question | None]:
+def _comparisons(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
     """The right one is named first and second by turns."""
     first_wins = True
     for one, other, relation in _pairs(world, stream, COMPARED):
@@ -217,7 +219,7 @@ def _comparisons(world: World, stream: random.Random) -> Iterator[Question | Non
         first_wins = not first_wins
 
 
-def _closed(world: World, stream: random.Random) -> Iterator[Question | None]:
+def _closed(world: Encyclopedia, stream: random.Random) -> Iterator[Question | None]:
     """`yes` and `no` by turns. For a yes, the second is drawn among those that have the same."""
     yes = True
     for one, other, relation in _pairs(world, stream, SAME):

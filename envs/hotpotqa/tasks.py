@@ -13,7 +13,7 @@ from evalharness.envs.hotpotqa.live import LivePages
 from evalharness.envs.hotpotqa.live import provenance as live_provenance
 from evalharness.envs.hotpotqa.open_suite import open_store_of, open_tasks
 from evalharness.envs.hotpotqa.pages import Pages, PageStore, PageStoreError, open_store
-from evalharness.envs.hotpotqa.world import make_world
+from evalharness.envs.hotpotqa.world import make_encyclopedia
 
 OFFICIAL = "hotpotqa"
 """The suite of the real questions."""
@@ -88,7 +88,7 @@ def _opened(path: Path) -> PageStore:
 def provenance(suite: Suite, data: Path | None, seed: int) -> dict[str, Any]:
     """What a run's manifest says of the corpus."""
     if suite == "open":
-        world = make_world(seed)
+        world = make_encyclopedia(seed)
         return {
             "pages": len(world.by_title),
             "pages_sha256": world.sha256,

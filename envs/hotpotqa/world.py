@@ -124,7 +124,7 @@ class Thing:
 
 
 @dataclass(frozen=True)
-class World:
+class Encyclopedia:
     seed: int
     things: Mapping[str, tuple[Thing, ...]]
     """Sort -> its things."""
@@ -145,7 +145,7 @@ class World:
 
 
 @lru_cache(maxsize=4)
-def make_world(seed: int) -> World:
+def make_encyclopedia(seed: int) -> Encyclopedia:
     """The world of a suite seed: about 3,300 pages, in a fraction of a second."""
     stream = random.Random(f"hotpotqa/open/{seed}/world")
     names = Names(stream)
@@ -162,7 +162,7 @@ def make_world(seed: int) -> World:
         for thing in listed:
             _write(stream, thing)
     redirects = [(town.facts["former"], town.title) for town in towns if "former" in town.facts]
-    return World(seed, {sort: tuple(listed) for sort, listed in things.items()}, tuple(redirects))
+    return Encyclopedia(seed, {sort: tuple(listed) for sort, listed in things.items()}, tuple(redirects))
 
 
 def _towns(stream: random.Random, names: Names) -> list[Thing]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.wording import SENTENCES
 
 CHECK = "check valid actions"
@@ -64,7 +64,7 @@ def tokens(text: str) -> list[str]:
     return text.split()
 
 
-def resolve(text: str, world: World, state: int) -> Parsed | None:
+def resolve(text: str, world: GroundedProblem, state: int) -> Parsed | None:
     """The first word that names an action which is applicable now to any objects at all, and the first
     object names of the text, as many as that action takes. None when either is missing."""
     words = tokens(text[:LONGEST])

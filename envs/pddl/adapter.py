@@ -8,7 +8,7 @@ from typing import Any
 
 from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
 from evalharness.envs.pddl.actions import CHECK, LOOK, resolve
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.problem import DOMAINS, goal_text
 from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
 from evalharness.envs.pddl.wording import action_text, atom_text
@@ -36,7 +36,7 @@ class PddlTextEnv(TextEnv):
 
     def __init__(self, *, data: Path | None = None) -> None:
         super().__init__(data=data)
-        self._world: World | None = None
+        self._world: GroundedProblem | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -132,7 +132,7 @@ class PddlTextEnv(TextEnv):
         return [*actions, CHECK, LOOK] if self._news_only else [*actions, CHECK]
 
 
-def _world_of(task: Task) -> World:
+def _world_of(task: Task) -> GroundedProblem:
     try:
         if task.family != "pddl" or task.kind not in DOMAINS:
             raise PddlError(f"{task.kind!r} is none of {', '.join(DOMAINS)}")
@@ -142,7 +142,7 @@ def _world_of(task: Task) -> World:
 
 
 @lru_cache(maxsize=32)
-def _grounded(domain_text: str, problem_text: str) -> World:
+def _grounded(domain_text: str, problem_text: str) -> GroundedProblem:
     """Grounding takes 1 to 18 ms; several samples of a task follow one another. A world never changes."""
     domain = parse_domain(domain_text)
-    return World(domain, parse_problem(problem_text, domain))
+    return GroundedProblem(domain, parse_problem(problem_text, domain))

@@ -22,14 +22,14 @@ class GroundAction(NamedTuple):
         return " ".join((self.name, *self.arguments))
 
 
-class World:
+class GroundedProblem:
     """One problem, grounded. Immutable: the state is passed in and out.
 
     Only atoms and actions that are reachable when deletions are ignored exist here, which changes nothing
     that can be seen. As in pddlgym, an action's arguments are pairwise different objects, and an action's
     deletions come before its additions.
 
-    >>> world = World(domain, problem)
+    >>> world = GroundedProblem(domain, problem)
     >>> [str(action) for action in world.applicable(world.initial)]
     ['unstack b2 b3']
     """

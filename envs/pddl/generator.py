@@ -14,7 +14,7 @@ from evalharness.envs.base import MAX_TURNS, SuiteExhaustedError, Task
 from evalharness.envs.difficulty import difficulty, search_bits
 from evalharness.envs.frozen import FROZEN_SEED
 from evalharness.envs.pddl.drafts import DRAFTS, TEMPLATES, Draft
-from evalharness.envs.pddl.engine import GroundAction, World
+from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
 from evalharness.envs.pddl.form import form
 from evalharness.envs.pddl.oracle import bound_of
 from evalharness.envs.pddl.oracle.search import Plan, search
@@ -65,7 +65,7 @@ def generate(suite_seed: int) -> Iterator[Task]:
             index += 1
 
 
-def choices_of(world: World, actions: Sequence[GroundAction]) -> list[int]:
+def choices_of(world: GroundedProblem, actions: Sequence[GroundAction]) -> list[int]:
     """Applicable actions before each action of a plan."""
     state, found = world.initial, []
     for action in actions:
@@ -95,7 +95,7 @@ class Candidate:
         """A shortest plan of about `aim` actions, if this draft has one and is worth playing."""
         if not self.problem.goal or self.problem.initial.intersection(self.problem.goal):
             return None
-        world = self.world = World(self.domain, self.problem)
+        world = self.world = GroundedProblem(self.domain, self.problem)
         first = bound_of(world, self._kind)(world.initial)
         if not aim - TOLERANCE - BOUND_SLACK <= first <= min(aim + TOLERANCE, MAX_TURNS):
             return None
@@ -120,18 +120,18 @@ class Candidate:
 
 def _walked(rng: Random, draft: Draft, domain: Domain) -> Draft:
     text = draft.text("start", domain.name)
-    world = World(domain, parse_problem(text, domain))
+    world = GroundedProblem(domain, parse_problem(text, domain))
     state = world.initial
     for _ in range(draft.walk):
         state = world.result(state, rng.choice(world.applicable(state)))
     return replace(draft, initial=world.decode(state))
 
 
-def shortest_plan(world: World, kind: str) -> Plan | None:
+def shortest_plan(world: GroundedProblem, kind: str) -> Plan | None:
     return search(world, bound_of(world, kind), canonical_key(world), most=MOST_EXPANDED)
 
 
-def _solved_by_chance(world: World, episode: int) -> bool:
+def _solved_by_chance(world: GroundedProblem, episode: int) -> bool:
     rng = Random(episode)
     state = world.initial
     for _ in range(MAX_TURNS):

@@ -13,7 +13,7 @@ from typing import Any
 
 from evalharness.envs.base import Task
 from evalharness.envs.frozen import FROZEN_SEED, write_table
-from evalharness.envs.pddl.engine import GroundAction, World
+from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
 from evalharness.envs.pddl.generator import Candidate, choices_of, frozen, generate, shortest_plan
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 
@@ -37,7 +37,7 @@ def _generated(suite_seed: int) -> tuple[Task, ...]:
 
 def table_row(task: Task) -> dict[str, Any]:
     domain = parse_domain(task.payload["domain"])
-    world = World(domain, parse_problem(task.payload["problem"], domain))
+    world = GroundedProblem(domain, parse_problem(task.payload["problem"], domain))
     plan = shortest_plan(world, task.kind)
     if plan is None:
         raise RuntimeError(f"{task.id} has no plan")

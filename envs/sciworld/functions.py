@@ -32,7 +32,7 @@ REFUSED = "!"
 """Before the parser's answer to what it did not take. What it took is answered by a tuple, which begins with `(`."""
 
 
-class World:
+class JavaWorld:
     """The world that a server (a `PythonInterface`) has loaded: its turns, and its values of the singletons."""
 
     def __init__(self, functions: Functions, server: Any) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 
 from evalharness.envs.sciworld import jvm
-from evalharness.envs.sciworld.functions import REFUSED, Functions, World, functions
+from evalharness.envs.sciworld.functions import REFUSED, Functions, JavaWorld, functions
 
 _STOCK_WORDS = ("help", "objects", "task")
 """Texts that the stock `PythonInterface.step` answers itself, not the world."""
@@ -33,7 +33,7 @@ class Simulator:
     def __init__(self) -> None:
         self._jvm: jvm.Jvm | None = None
         self._server: Any = None
-        self._world: World | None = None
+        self._world: JavaWorld | None = None
         self._simplifications = ""
         self._verdict: tuple[float, bool] | None = None
 
@@ -47,7 +47,7 @@ class Simulator:
         self._jvm = current
         with self._held() as shared:
             self._server = current.type("scienceworld.runtime.pythonapi.PythonInterface")()
-            self._world = World(shared, self._server)
+            self._world = JavaWorld(shared, self._server)
 
     def load(self, task: str, variation: int, simplifications: str, *, gold: bool = False) -> None:
         """Start `task` afresh. With `gold` the simulator also plans its gold path, which can take seconds.

@@ -8,6 +8,7 @@ The environments use this module too, so it imports nothing of ours. YAML is rea
 from __future__ import annotations
 
 import errno
+import hashlib
 import io
 import json
 import math
@@ -57,6 +58,12 @@ def read_bytes(path: Path, most: int = LARGEST_WHOLE) -> bytes:
     """Raises OSError as `open_file` does."""
     with open_file(path, most) as file:
         return file.read()
+
+
+def sha256_of(path: Path) -> str:
+    """Of what the file holds, in hexadecimal. Raises OSError as `open_file` does."""
+    with open_file(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_text(path: Path, encoding: str = "utf-8", most: int = LARGEST_WHOLE) -> str:

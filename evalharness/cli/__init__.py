@@ -1,4 +1,5 @@
-"""The command line. One small module a command; each imports what it needs when it runs, so `--help` is quick."""
+"""The command line. One small module a command (`parser.add_command`); each imports what it needs when it runs, so
+`--help` is quick."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import TextIO
 
 from evalharness.base.errors import DamageWarning, EvalharnessError, InfrastructureError
 from evalharness.base.version import __version__
-from evalharness.cli.parser import CommandParser, complete
+from evalharness.cli.parser import CommandParser, add_command, complete
 
 COMMANDS = (
     "run",
@@ -109,7 +110,7 @@ def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        importlib.import_module(f"evalharness.cli.{name}").register(commands)
+        add_command(commands, name, importlib.import_module(f"evalharness.cli.{name}"))
     if whole:
         complete(parser)
     return parser

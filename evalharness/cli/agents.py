@@ -6,21 +6,18 @@ import argparse
 
 from evalharness.cli.common import add_json_option, write_json
 
-_DESCRIPTION = """\
+HELP = "list agents (ways of acting) and their options"
+DESCRIPTION = """\
 An agent decides what the model reads at each turn and how its reply is read. Play with one: evalharness run --agent
 NAME --agent-option NAME=VALUE ... Your own: --agent FILE.py:Class. docs/agents.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "agents", help="list agents (ways of acting) and their options", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "agent", nargs="?", metavar="AGENT", help="only this one: NAME, module:Class or FILE.py:Class"
     )
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

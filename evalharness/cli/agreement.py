@@ -8,17 +8,15 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_csv_option, add_json_option, titles, write_csv, write_json
 
-_DESCRIPTION = """\
+HELP = "how far a judge, a person and the simulator agree"
+DESCRIPTION = """\
 Compare the first rater with each other one: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's test.
 A rater is `simulator`, `marks` (the errors that a data set marks), a folder RUN/judgements/NAME or RUN/labels/NAME,
 or a CSV file of labels. docs/judges.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "agreement", help="how far a judge, a person and the simulator agree", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "raters", nargs="+", metavar="RATER", help="two raters at least; the first is the reference"
     )
@@ -31,7 +29,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_csv_option(parser, "a row a pair and family")
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,19 +7,15 @@ from pathlib import Path
 
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
 
-_DESCRIPTION = """\
+HELP = "errors, loops, recovery, exploration; of one run or compared"
+DESCRIPTION = """\
 Behaviour of a run: format errors, invalid actions, loops, recovery after errors, exploration, thoughts, with 95 %
 intervals over tasks (not corrected for the number of figures). Further runs are compared with the first, paired by
 task. docs/behaviour.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "analyze",
-        help="errors, loops, recovery, exploration; of one run or compared",
-        description=_DESCRIPTION,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs",
         type=Path,
@@ -30,7 +26,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     parser.add_argument("--family", metavar="NAME", help="only this family, with its intervals")
     add_csv_option(parser, "a row for each run, family and figure, with intervals,")
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

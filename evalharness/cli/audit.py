@@ -20,16 +20,14 @@ from evalharness.cli.common import (
 if TYPE_CHECKING:
     from evalharness.results.task_range import TaskRange
 
-_DESCRIPTION = """\
+HELP = "check labels against simulators; ceilings and floors"
+DESCRIPTION = """\
 Replay the known plans of every task, and a random policy: can a task be solved within the turn limit, do label and
 simulator agree, ceilings and floors. The same command continues.
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "audit", help="check labels against simulators; ceilings and floors", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "selection", nargs="?", default="all", metavar="LIST", help="as for `run --tasks` (default: all)"
     )
@@ -52,7 +50,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_data_option(parser)
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

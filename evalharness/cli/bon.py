@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import add_late, set_short_help
+from evalharness.cli.parser import CommandParser
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
     from evalharness.runs.study import Runs
 
-_DESCRIPTION = """\
+HELP = "best of N samples beside greedy"
+DESCRIPTION = """\
 Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N, pass@k, pass^k,
 and how different the samples are. The same command continues; a larger -n extends. docs/best-of-n.md
 """
@@ -39,13 +40,7 @@ _EXAMPLES = """\
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("bon", help="best of N samples beside greedy", description=_DESCRIPTION)
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     study = parser.add_argument_group("the study")
@@ -65,7 +60,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_dry_run_option(study)
     add_csv_option(study, "the table of greedy, BoN and delta")  # type: ignore[arg-type]
     add_run_options(parser, without=("samples", "temperature"))
-    set_short_help(parser, _USUAL, _EXAMPLES)
+    parser.set_short_help(_USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import add_late, set_short_help
+from evalharness.cli.parser import CommandParser
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
     from evalharness.results.checkpoints import Training
     from evalharness.runs.checkpoints import Found
 
-_DESCRIPTION = """\
+HELP = "all checkpoints of a training run, by step"
+DESCRIPTION = """\
 Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first and
 the best one, and how much of the best one's lead is luck. The same command continues and takes new checkpoints in.
 docs/checkpoints.md
@@ -29,15 +30,7 @@ _EXAMPLES = """\
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "checkpoints", help="all checkpoints of a training run, by step", description=_DESCRIPTION
-    )
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     study = parser.add_argument_group("the study")
@@ -78,7 +71,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_dry_run_option(study)
     add_csv_option(study, "a row for each checkpoint, family and measure")  # type: ignore[arg-type]
     add_run_options(parser, without=("model", "lora", "lora_serve"))
-    set_short_help(parser, _USUAL, _EXAMPLES)
+    parser.set_short_help(_USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import UserError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from evalharness.envs.base import Suite
+    from evalharness.models.asking import Outcome
 
 
 def add_data_option(parser: argparse.ArgumentParser) -> None:
@@ -196,3 +199,18 @@ def titles() -> dict[str, str]:
 def at_least_one(option: str, value: int | None) -> None:
     if value is not None and value < 1:
         raise UserError(f"{option} is at least 1")
+
+
+def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableType, left: str) -> int:
+    """Print and write what came of asking a model; the exit status. `left`: `turns are left to judge`."""
+    from evalharness.base.terminal import make_console, say
+
+    console = make_console(stderr=args.json == "-")
+    console.print(table)
+    console.print(f"folder: {outcome.folder}", soft_wrap=True, highlight=False, markup=False)
+    write_json(args.json, outcome.summary)
+    if outcome.summary["left"]:
+        say(f"evalharness: {outcome.summary['left']} {left}; the same command continues")
+    if outcome.stopped:
+        say(f"evalharness: stopped early: {outcome.stopped}")
+    return outcome.exit_status

@@ -7,17 +7,15 @@ from pathlib import Path
 
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
 
-_DESCRIPTION = """\
+HELP = "paired tests between runs over the same tasks"
+DESCRIPTION = """\
 Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
 Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2); a
 study of seeds is read so. Of another study every run is compared. docs/statistics.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "compare", help="paired tests between runs over the same tasks", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "baseline", metavar="RUN_A", help="run folder, or repeats A1,A2,...: the baseline; or a study"
     )
@@ -26,7 +24,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_csv_option(parser, "a row for each difference")
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,7 +9,9 @@ from dataclasses import dataclass
 
 from evalharness.cli.parser import CommandParser
 
-_DESCRIPTION = """\
+FORMATTER = argparse.RawDescriptionHelpFormatter
+HELP = "print a completion script for your shell"
+DESCRIPTION = """\
 Print a completion script. To keep it (open a new shell afterwards):
 
   bash  evalharness completion bash > ~/.local/share/bash-completion/completions/evalharness
@@ -19,15 +21,8 @@ Print a completion script. To keep it (open a new shell afterwards):
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "completion",
-        help="print a completion script for your shell",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: CommandParser) -> None:
     parser.add_argument("shell", choices=tuple(_SHELLS), help="which shell")
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,14 +16,15 @@ if TYPE_CHECKING:
     from evalharness.checks.conform import FamilyResult, Transcript
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "conform",
-        help="replay recorded transcripts of the original environments and compare",
-        description="Replay recorded transcripts through our environments and compare goal, observations, progress, "
-        "end, success and validity step by step. Exit status 1 when anything differs but what is excepted with a "
-        "reason.",
-    )
+HELP = "replay recorded transcripts of the original environments and compare"
+DESCRIPTION = (
+    "Replay recorded transcripts through our environments and compare goal, observations, progress, "
+    "end, success and validity step by step. Exit status 1 when anything differs but what is excepted with a "
+    "reason."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl", help="recorded transcripts")
     parser.add_argument("--family", metavar="NAME", help="only this family's transcripts")
     parser.add_argument(
@@ -45,7 +46,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     add_data_option(parser)
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,13 +16,14 @@ if TYPE_CHECKING:
 STYLES = {"complete": "green", "changed": "red", "partial": "yellow", "absent": "dim"}
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "data",
-        help="bring the published benchmark data in, check it by hash",
-        description="The published AgentBoard data is supplied by you and checked file by file. "
-        "The open suite needs none of it.",
-    )
+HELP = "bring the published benchmark data in, check it by hash"
+DESCRIPTION = (
+    "The published AgentBoard data is supplied by you and checked file by file. "
+    "The open suite needs none of it."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
     def action(name: str, help_text: str, description: str | None = None) -> argparse.ArgumentParser:

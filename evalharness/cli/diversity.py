@@ -12,7 +12,9 @@ from evalharness.cli.common import add_plots_option
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_DESCRIPTION = """\
+FORMATTER = argparse.RawDescriptionHelpFormatter
+HELP = "maps of thoughts, similarity of instructions"
+DESCRIPTION = """\
 thoughts      a t-SNE map of the thoughts of runs and training files; the mean similarity within each
 instructions  a heatmap of the similarity between the instructions of installed families and training files
 environments  how similar training data is to the test environments
@@ -22,13 +24,7 @@ Needs: pip install 'evalharness[diversity]'. docs/diversity.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "diversity",
-        help="maps of thoughts, similarity of instructions",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", choices=("thoughts", "instructions", "environments"), help="see above")
     parser.add_argument(
         "sources",
@@ -53,7 +49,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default="auto",
         help="default: minilm where installed",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "doctor",
-        help="say what works on this machine, and how to fix the rest",
-        description="Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Every gap "
-        "comes with the command that fixes it. Exit status 1 when a family has no suite that plays.",
-    )
+HELP = "say what works on this machine, and how to fix the rest"
+DESCRIPTION = (
+    "Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Every gap "
+    "comes with the command that fixes it. Exit status 1 when a family has no suite that plays."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
     add_data_option(parser)
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

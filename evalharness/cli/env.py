@@ -14,10 +14,11 @@ docs/trainers/index.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "env", help="serve the environments to a trainer (OpenEnv)", description="Environments for trainers."
-    )
+HELP = "serve the environments to a trainer (OpenEnv)"
+DESCRIPTION = "Environments for trainers."
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     serve = actions.add_parser("serve", help="serve one family or all of them", description=_SERVE)
     serve.add_argument("family", metavar="FAMILY", help="babyai, alfworld, ...; or all")

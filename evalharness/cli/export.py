@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
     from evalharness.results.exports.every_eval_ever import About
 
-_DESCRIPTION = """\
+FORMATTER = argparse.RawDescriptionHelpFormatter
+HELP = "in the formats of other tools, leaderboards and trainers"
+DESCRIPTION = """\
 Write a run in the format of another tool; none of them has to be installed.
 
   inspect      an Inspect log, RUN.eval: open it with `inspect view`, or inspect_ai.analysis
@@ -43,13 +45,7 @@ _OF_EPISODES = ("inspect", "atif", "openai-chat", "openenv-trace")
 """Formats that `--successful` can leave episodes out of."""
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "export",
-        help="in the formats of other tools, leaderboards and trainers",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
     parser.add_argument("--format", required=True, choices=FORMATS, help="see above")
     parser.add_argument(
@@ -74,7 +70,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default="other",
         help="every-eval-ever: of the evaluator to the model: first_party, third_party, collaborative, other (default)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -6,25 +6,17 @@ import argparse
 from pathlib import Path
 
 from evalharness.cli.common import add_json_option, require_writable
-from evalharness.cli.parser import add_late
 
-_DESCRIPTION = """\
+HELP = "a model says which turns of a run or data set were wrong"
+DESCRIPTION = """\
 Ask a model of each turn of a run or data set whether it was right, which kind of error it was, and why. Kept in
 RUN/judgements/NAME (data.judged/judgements). The same command continues; a larger --turns adds turns. docs/judges.md
 """
 _MAX_TOKENS = 256
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "judge", help="a model says which turns of a run or data set were wrong", description=_DESCRIPTION
-    )
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import add_model
+def add_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.options import add_model
 
     parser.add_argument("folder", type=Path, metavar="RUN|DATA", help="run folder, or a data set's file")
     parser.add_argument(
@@ -47,7 +39,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
     """How a judge is asked."""
-    from evalharness.cli.model_options import SERVING, add_fields
+    from evalharness.cli.options import SERVING, add_fields
 
     how = parser.add_argument_group("how to do it")
     add_fields(how, ("max_tokens", *SERVING), max_tokens=max_tokens)
@@ -61,8 +53,8 @@ def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
-    from evalharness.cli.common import at_least_one
-    from evalharness.cli.model_options import attempts_of, policy_of, show_outcome
+    from evalharness.cli.common import at_least_one, show_outcome
+    from evalharness.cli.options import attempts_of, policy_of
     from evalharness.judge import Judging, judge_run, judgement_table
     from evalharness.models.work import watch_work
     from evalharness.training.datasets.as_run import judged

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
-from evalharness.cli.parser import add_late
+from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from evalharness.models.serving.kept import Kept
@@ -21,12 +21,12 @@ listens on loopback only, and ends when nobody has used it for a while.
 _SERVED = ("model_name", "vllm", "vllm_args", "chat_template", "lora")
 
 
-def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
     start = actions.add_parser("start", help="start a vLLM and keep it between runs", description=_START)
     start.add_argument(
         "model", metavar="MODEL", help="a checkpoint directory, a hub id, or demo; as for `run`"
     )
-    add_late(start, _add_served)
+    start.add_late(_add_served)
     start.add_argument(
         "--idle", type=float, default=30.0, metavar="MINUTES", help="end after so long unused (default: 30)"
     )
@@ -43,20 +43,20 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _add_served(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import add_fields
+    from evalharness.cli.options import add_fields
 
     add_fields(parser, _SERVED)
 
 
 def _start(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import say
-    from evalharness.config import PolicyConfig, make_part
+    from evalharness.cli.options import policy_of
     from evalharness.models.own_servers import what_to_serve
     from evalharness.models.serving.keeper import ToKeep, start_kept
 
     if not 0 < args.idle < float("inf"):
         raise UserError("--idle takes minutes above 0")
-    policy = make_part(PolicyConfig, {name: getattr(args, name) for name in ("model", *_SERVED)})
+    policy = policy_of(args)
     if not policy.is_ours:
         raise UserError(f"{args.model} needs no server; give a checkpoint directory, a hub id, or demo")
     last = ""

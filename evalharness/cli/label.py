@@ -7,16 +7,14 @@ from pathlib import Path
 
 from evalharness.cli.common import at_least_one, write_text
 
-_DESCRIPTION = """\
+HELP = "a person says which turns of a run or data set were wrong"
+DESCRIPTION = """\
 Serve a page (loopback) on which a person labels drawn turns by keyboard. Each decision is saved at once; the same
 command continues. With --export or --import nothing is served. docs/judges.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "label", help="a person says which turns of a run or data set were wrong", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="RUN|DATA", help="run folder, or a data set's file")
     parser.add_argument(
         "--rater",
@@ -49,7 +47,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="FILE",
         help="take labels from a CSV file with the columns task_id, sample, turn, label (right or wrong), kind, note",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

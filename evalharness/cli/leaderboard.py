@@ -15,7 +15,8 @@ from evalharness.cli.suites_on_request import add_make_suites_option
 if TYPE_CHECKING:
     from evalharness.results.paper.standings import Leaderboard
 
-_DESCRIPTION = """\
+HELP = "published results and your runs in one table"
+DESCRIPTION = """\
 The main results table of AgentRefine (ICLR 2025) with your runs in it. A dagger marks a part of a family, a double
 dagger own prompts, token limits or sampling. Runs of another suite, turn limit or perturbation stand alone, with
 --no-published. docs/leaderboard.md
@@ -24,10 +25,7 @@ dagger own prompts, token limits or sampling. Runs of another suite, turn limit 
 _FORMATS = ("text", "md", "html", "latex", "csv", "json")
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "leaderboard", help="published results and your runs in one table", description=_DESCRIPTION
-    )
+def add_options(parser: CommandParser) -> None:
     parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="run folders")
     parser.add_argument(
         "--sort", metavar="COLUMN", help="held_out_success, alfworld_progress, ...: best first, not grouped"
@@ -76,9 +74,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_make_suites_option(parser)
     add_data_option(parser)
     add_json_option(parser)
-    parser.set_defaults(run=run)
-    if isinstance(parser, CommandParser):
-        leaderboard_submit.add_options(parser.add_beside("submit", leaderboard_submit.DESCRIPTION))
+    leaderboard_submit.add_options(parser.add_beside("submit", leaderboard_submit.DESCRIPTION))
 
 
 def run(args: argparse.Namespace) -> int:

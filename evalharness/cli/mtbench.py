@@ -8,9 +8,9 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, require_writable
 from evalharness.cli.judge import add_how
-from evalharness.cli.parser import add_late
 
-_DESCRIPTION = """\
+HELP = "two-turn questions, graded by a judge"
+DESCRIPTION = """\
 A model answers two-turn questions, and a judge grades each answer from 1 to 10 (MT-bench's single-answer grading).
 Shows scores of each turn and category with intervals. The same command continues. docs/judges.md
 """
@@ -20,16 +20,8 @@ _FASTCHAT_TOKENS = 2048
 """As FastChat lets its judge write."""
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "mtbench", help="two-turn questions, graded by a judge", description=_DESCRIPTION
-    )
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import add_model
+def add_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.options import add_model
 
     parser.add_argument(
         "--questions",
@@ -64,7 +56,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
-    from evalharness.cli.model_options import attempts_of, policy_of, show_outcome
+    from evalharness.cli.common import show_outcome
+    from evalharness.cli.options import attempts_of, policy_of
     from evalharness.judge import Mtbench, mtbench_table, read_questions, run_mtbench
     from evalharness.models.work import watch_work
 

@@ -1,23 +1,26 @@
-"""The options of every command that evaluates, made from the fields of its parts."""
+"""The options of every command that evaluates or asks a model, made from the fields of the configuration's parts."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import types
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
-from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
-from evalharness.config import OPTIONS, RunConfig, make_config, option_of, options_in
+from evalharness.cli.common import add_data_option, add_json_option, at_least_one, chosen_suite, data_folder
+from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
 from evalharness.config.protocol import stated_options
 
 WHAT = "what to evaluate"
 HOW = "how to do it (results do not depend on these)"
+SERVING = ("concurrency", "vllm", "vllm_args", "timeout", "prices", "attempts")
+"""What a command has of a served model that it asks outside any environment."""
 _METAVARS = {int: "N", float: "X", Path: "DIR", dict: "NAME=VALUE"}
 
 
@@ -155,4 +158,44 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     config = make_config(flags | own, args.config, defaults)
     for line in config.doubts():
         say(f"evalharness: {line}")
-    return with_served_name(config)
+    return replace(config, policy=with_served_name(config.policy))
+
+
+def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> None:
+    """`--model`, `--model-name`, `--api-key-env` as `run` has them; `--judge`, `--judge-name`, `--judge-key-env`."""
+    group = parser.add_argument_group(what)
+    group.add_argument(
+        f"--{name}",
+        required=True,
+        metavar="MODEL",
+        help="a checkpoint directory or hub id (served by a vLLM started for it), http://host:port/v1 (any "
+        "OpenAI-compatible server), or demo",
+    )
+    add_option(group, f"{name}_name", OPTIONS["model_name"])
+    add_option(group, _key_option(name), OPTIONS["api_key_env"])
+
+
+def _key_option(name: str) -> str:
+    """A judge's key is not for the model's server."""
+    return "api_key_env" if name == "model" else f"{name}_key_env"
+
+
+def add_fields(group: argparse._ActionsContainer, names: Iterable[str], **defaults: Any) -> None:
+    """Options as `run` has them; `defaults`: of this command."""
+    for name in names:
+        add_option(group, name, OPTIONS[name], default=defaults.get(name))
+
+
+def policy_of(args: argparse.Namespace, name: str = "model", **own: Any) -> PolicyConfig:
+    """The model that `--NAME` names, with what the command says of its serving; `own` counts more. Raises UserError."""
+    from evalharness.models.api_key import read_key
+
+    flags = {"model": name, "model_name": f"{name}_name", "api_key_env": _key_option(name)}
+    given = {key: getattr(args, flags.get(key, key), None) for key in PolicyConfig.model_fields}
+    read_key("--" + flags["api_key_env"].replace("_", "-"), given["api_key_env"])
+    return make_part(PolicyConfig, given | own)
+
+
+def attempts_of(args: argparse.Namespace) -> int:
+    at_least_one("--attempts", args.attempts)
+    return args.attempts or int(OPTIONS["attempts"].default)

@@ -15,16 +15,14 @@ if TYPE_CHECKING:
     from evalharness.results.paper.given import Given, Measured
     from evalharness.results.report.plots import Style
 
-_DESCRIPTION = """\
+HELP = "the paper's tables and figures with your rows in them"
+DESCRIPTION = """\
 Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025) and what fills each. With one (table2,
 figure5, judge, ...): its published rows, then yours, with 95 % intervals and paired differences. docs/paper.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "paper", help="the paper's tables and figures with your rows in them", description=_DESCRIPTION
-    )
+def add_options(parser: CommandParser) -> None:
     parser.add_argument(
         "named",
         nargs="*",
@@ -53,9 +51,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )  # fmt: skip
     add_csv_option(parser, "the rows")
     add_json_option(parser)
-    parser.set_defaults(run=run)
-    if isinstance(parser, CommandParser):
-        parser.loose = "named"
+    parser.loose = "named"
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import Any, NoReturn
 
 from evalharness.base.errors import close_to
@@ -16,7 +17,7 @@ from evalharness.base.renamed import called_here
 
 _USAGE_LINES = 6
 """A longer usage is not shown before an error."""
-AddOptions = Callable[[argparse.ArgumentParser], None]
+AddOptions = Callable[["CommandParser"], None]
 
 
 class _WholeHelp(argparse.Action):
@@ -135,18 +136,16 @@ class CommandParser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
 
-def add_late(parser: argparse.ArgumentParser, add_options: AddOptions) -> None:
-    """As soon as someone asks, `add_options(parser)`; at once for a parser that is not of ours."""
-    if isinstance(parser, CommandParser):
-        parser.add_late(add_options)
-    else:
-        add_options(parser)
-
-
-def set_short_help(parser: argparse.ArgumentParser, usual: Sequence[str], examples: str) -> None:
-    """`CommandParser.set_short_help`, for a parser of ours."""
-    if isinstance(parser, CommandParser):
-        parser.set_short_help(usual, examples)
+def add_command(commands: argparse._SubParsersAction[CommandParser], name: str, module: ModuleType) -> None:
+    """The command that a module is: its HELP, DESCRIPTION and `add_options`, its FORMATTER where the description keeps
+    its lines, and `run` where it is more than the commands below it."""
+    formatter = getattr(module, "FORMATTER", argparse.HelpFormatter)
+    parser = commands.add_parser(
+        name, help=module.HELP, description=module.DESCRIPTION, formatter_class=formatter
+    )
+    parser.add_late(module.add_options)
+    if hasattr(module, "run"):
+        parser.set_defaults(run=module.run)
 
 
 def complete(parser: argparse.ArgumentParser) -> None:

@@ -11,7 +11,8 @@ from evalharness.cli.common import add_json_option, write_json
 if TYPE_CHECKING:
     from evalharness.envs.base import Perturbation
 
-_DESCRIPTION = """\
+HELP = "list and show perturbations of the action wording"
+DESCRIPTION = """\
 A perturbation words the same actions differently: in the prompt, the worked example, the observations and the parser.
 Run under one with: evalharness run --perturb NAME (or NAME+NAME) ...
 """
@@ -21,10 +22,7 @@ def _recalled(how: Perturbation) -> str:
     return ", recalled: wording not checked" if how.recalled else ""
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "perturb", help="list and show perturbations of the action wording", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = actions.add_parser("list", help="what there is")
     listing.add_argument("family", nargs="?", metavar="FAMILY", help="of this family only")

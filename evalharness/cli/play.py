@@ -7,7 +7,8 @@ from pathlib import Path
 
 from evalharness.cli.common import add_data_option, add_suite_options, data_folder
 
-_DESCRIPTION = """\
+HELP = "play a task in the terminal"
+DESCRIPTION = """\
 Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends, the tab key
 completes, `!oracle` shows the oracle's plan.
 
@@ -17,9 +18,7 @@ gives it, and the run says so) and no plan.
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-
-    parser = commands.add_parser("play", help="play a task in the terminal", description=_DESCRIPTION)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "task",
         metavar="TASK",
@@ -36,7 +35,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_suite_options(parser)
     parser.add_argument("--max-turns", type=int, metavar="N", help="default: as many as in a run")
     add_data_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,16 +13,14 @@ if TYPE_CHECKING:
     from evalharness.results.paper.standings import Leaderboard
     from evalharness.results.scored_run import ScoredRun
 
-_DESCRIPTION = """\
+HELP = "progress by turn, difficulty, families, best of k"
+DESCRIPTION = """\
 Plots of runs or of a study as PNG, SVG and CSV: progress by turn, easy against hard tasks, families, curves over k,
 slopes under perturbation. Needs matplotlib.
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "plot", help="progress by turn, difficulty, families, best of k", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", type=Path, nargs="+", metavar="RUN", help="run folders, or folders of a sweep or bon"
     )
@@ -46,7 +44,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         default="screen",
         help="paper: PDF and SVG in a serif face, without a title inside (default: screen, PNG and SVG)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, require_writable
-from evalharness.cli.parser import add_late
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rich.console import RenderableType
 
-_DESCRIPTION = """\
+HELP = "what a model does right after an error"
+DESCRIPTION = """\
 One reply to each of many prefixes that end in an error: does the model try another action, does the world take it,
 can the task still be solved? The simulators decide. The same command continues. docs/grounded-data.md
 """
@@ -22,16 +22,8 @@ _COUNT = 300
 _MAX_TOKENS = 256
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "probe", help="what a model does right after an error", description=_DESCRIPTION
-    )
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import SERVING, add_fields, add_model
+def add_options(parser: argparse.ArgumentParser) -> None:
+    from evalharness.cli.options import SERVING, add_fields, add_model
 
     parser.add_argument(
         "--prefixes", type=Path, metavar="FILE", help="a data set of refine grounded (default: made once)"
@@ -57,13 +49,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    import hashlib
-
     from evalharness.base.errors import UserError
-    from evalharness.base.reading import open_file
+    from evalharness.base.reading import sha256_of
     from evalharness.base.terminal import make_console
-    from evalharness.cli.common import at_least_one
-    from evalharness.cli.model_options import attempts_of, policy_of, show_outcome
+    from evalharness.cli.common import at_least_one, show_outcome
+    from evalharness.cli.options import attempts_of, policy_of
     from evalharness.models.asking import refuse_scripted
     from evalharness.models.work import watch_work
     from evalharness.training.probe.prefixes import read_prefixes
@@ -79,9 +69,7 @@ def run(args: argparse.Namespace) -> int:
     prefixes = prefixes[: args.n] if args.prefixes else prefixes
     if not prefixes:
         raise UserError(f"--tasks {args.tasks}: {path} has no prefix of these families")
-    with open_file(path) as file:
-        source = hashlib.file_digest(file, "sha256").hexdigest()
-    what = Probe(model, prefixes, source, data_folder(args), args.output, attempts_of(args))
+    what = Probe(model, prefixes, sha256_of(path), data_folder(args), args.output, attempts_of(args))
     probed = run_probe(what, watch=lambda progress: watch_work(progress, make_console(stderr=True)))
     return show_outcome(args, probed, _table(probed.summary), "prefixes are left")
 

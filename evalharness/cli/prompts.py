@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-_DESCRIPTION = """\
+HELP = "show the prompts, or export them to start your own from"
+DESCRIPTION = """\
 What a model is asked comes from one file for each family. `export` writes ours, with a README.md, into a folder;
 `run --prompts DIR` plays with what you change there.
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "prompts", help="show the prompts, or export them to start your own from", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     export = actions.add_parser(

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from evalharness.checks.conform.protocol_runs import ProtocolConformance
     from evalharness.protocol.published import Protocol
 
-_DESCRIPTION = """\
+HELP = "other groups' protocols"
+DESCRIPTION = """\
 A protocol is how a group asks a model, reads its reply, samples, scores and averages. Play one with:
 evalharness run --protocol NAME ...
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("protocol", help="other groups' protocols", description=_DESCRIPTION)
+def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = actions.add_parser("list", help="what there is, and which prompt texts are imported")
     add_json_option(listing)

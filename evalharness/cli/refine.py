@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
+
+from evalharness.cli.parser import CommandParser
 
 GROUPS = ("refine_synthesis", "refine_grounded", "refine_correct", "refine_loop", "refine_data")
 """Modules of this package; each registers its subcommands, in the order in which the help lists them."""
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "refine",
-        help="training data with errors and their refinement",
-        description="Training data in which an agent errs, sees it, and does better.",
-    )
+HELP = "training data with errors and their refinement"
+DESCRIPTION = "Training data in which an agent errs, sees it, and does better."
+
+
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in GROUPS:
         importlib.import_module(f"evalharness.cli.{name}").register(actions)

@@ -196,10 +196,9 @@ def _register_read(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _read(args: argparse.Namespace) -> int:
-    import hashlib
 
     from evalharness.base.errors import UserError
-    from evalharness.base.reading import open_file
+    from evalharness.base.reading import sha256_of
     from evalharness.base.text import printable
     from evalharness.training.datasets.layouts import Unfit, read_any
     from evalharness.training.datasets.order import OrderCheck
@@ -222,12 +221,10 @@ def _read(args: argparse.Namespace) -> int:
             f"{args.file} holds no conversation in a layout that is known here. Its fields: {fields or 'none'}. "
             + "; ".join(unfit.lines())
         )
-    with open_file(args.file) as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     made = {
         "command": "refine read",
         "file": args.file.name,
-        "file_sha256": digest,
+        "file_sha256": sha256_of(args.file),
         "left_out": dict(sorted(unfit.reasons.items())),
         "excluded": exclusion.to_json(),
         "masked_turns": args.masked_turns,

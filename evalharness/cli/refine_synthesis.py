@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, at_least_one, write_json
-from evalharness.cli.parser import add_late
+from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from evalharness.models.asking import Outcome
@@ -30,11 +30,10 @@ Print how many scripts or trajectories of a folder passed at which call, and why
 is trained and what went wrong at each turn.
 """
 _SAMPLING = ("model", "model_name", "temperature", "top_p", "max_tokens", "seed")
-_TEMPERATURE = 1.0
-_MAX_TOKENS = 4096
+_DEFAULTS: dict[str, Any] = {"temperature": 1.0, "max_tokens": 4096}
 
 
-def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
     scripts = actions.add_parser("scripts", help="have a model write scripts of worlds", description=_SCRIPTS)
     scripts.add_argument(
         "--personas",
@@ -49,7 +48,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
     scripts.add_argument(
         "-n", type=int, required=True, metavar="N", help="how many personas, drawn by --seed"
     )
-    add_late(scripts, _add_synthesis_options)
+    scripts.add_late(_add_synthesis_options)
     scripts.set_defaults(run=_scripts)
 
     trajectories = actions.add_parser(
@@ -86,7 +85,7 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
         default="drop",
         help="the last turn of a game without success: algorithm 1 drops it, section 3.1 keeps it (default: drop)",
     )
-    add_late(trajectories, _add_synthesis_options)
+    trajectories.add_late(_add_synthesis_options)
     trajectories.set_defaults(run=_trajectories)
 
     show = actions.add_parser("show", help="print scripts, trajectories, or their table", description=_SHOW)
@@ -108,10 +107,10 @@ def register(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> No
 
 
 def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
-    from evalharness.cli.model_options import SERVING, add_fields
+    from evalharness.cli.options import SERVING, add_fields
 
     what = parser.add_argument_group("the model")
-    add_fields(what, _SAMPLING, temperature=_TEMPERATURE, max_tokens=_MAX_TOKENS)
+    add_fields(what, _SAMPLING, **_DEFAULTS)
     what.add_argument(
         "--calls",
         type=int,
@@ -132,22 +131,15 @@ def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _synthesis(args: argparse.Namespace) -> Synthesis:
-    from evalharness.cli.model_options import SERVING, attempts_of
-    from evalharness.config import PolicyConfig, make_part
+    from evalharness.cli.options import attempts_of, policy_of
     from evalharness.training.synthesis import Synthesis
 
     at_least_one("-n", args.n)
     at_least_one("--calls", args.calls)
-    given = {"temperature": _TEMPERATURE, "max_tokens": _MAX_TOKENS}
-    given |= {
-        name: value
-        for name in (*_SAMPLING, *SERVING, "replicas", "api_key_env")
-        if name in PolicyConfig.model_fields and (value := getattr(args, name)) is not None
-    }
-    if "model" not in given:
+    if args.model is None:
         raise UserError("no model: give --model DIR, --model http://host:port/v1, or --model demo")
     return Synthesis(
-        make_part(PolicyConfig, given),
+        policy_of(args, **{name: value for name, value in _DEFAULTS.items() if getattr(args, name) is None}),
         args.output,
         args.prompts,
         args.calls,
@@ -184,7 +176,7 @@ def _say(line: str) -> None:
 
 def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
     from evalharness.base.terminal import make_console
-    from evalharness.cli.model_options import show_outcome
+    from evalharness.cli.common import show_outcome
     from evalharness.models.work import watch_work
     from evalharness.training.synthesis import verification_table
 

@@ -15,16 +15,14 @@ if TYPE_CHECKING:
     from evalharness.results.scored_run import ScoredRun
     from evalharness.results.viewer.bundle import Chosen, PicturesOf
 
-_DESCRIPTION = """\
+HELP = "write runs as one HTML page to look at"
+DESCRIPTION = """\
 Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
 trajectory turn by turn, two runs side by side. For a run in progress: evalharness view. docs/report.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "report", help="write runs as one HTML page to look at", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
     parser.add_argument(
         "-o",
@@ -40,7 +38,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         help="do not draw the world beside each turn (a smaller page, sooner)",
     )
     add_data_option(parser)
-    parser.set_defaults(run=run)
 
 
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:

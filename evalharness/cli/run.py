@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import data_folder, how_to_go_on, require_writable, stopped_line, write_json
-from evalharness.cli.parser import add_late, set_short_help
+from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from evalharness.runs.dry_run import Plan
 
-_DESCRIPTION = """\
+HELP = "evaluate a model"
+DESCRIPTION = """\
 Evaluate a model: play every task, score it, and keep everything in a run folder.
 The same command continues an interrupted run; episodes that are finished are never played again.
 """
@@ -37,13 +38,7 @@ _EXAMPLES = """\
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("run", help="evaluate a model", description=_DESCRIPTION)
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options, run_options
     from evalharness.cli.seeds import take_several
     from evalharness.cli.studies import add_dry_run_option
@@ -51,7 +46,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_run_options(parser)
     add_dry_run_option(parser)
     take_several(run_options(parser)["seed"])
-    set_short_help(parser, _USUAL, _EXAMPLES)
+    parser.set_short_help(_USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -11,13 +11,13 @@ from evalharness.cli.common import add_json_option, write_json
 from evalharness.cli.parser import CommandParser
 
 RESULTS = Path("results")
-_DESCRIPTION = """\
+HELP = "list, remove and rename run folders"
+DESCRIPTION = """\
 List the run folders below FOLDER: model, suite, how much is done, when, and the held-out score. A study is one line.
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("runs", help="list, remove and rename run folders", description=_DESCRIPTION)
+def add_options(parser: CommandParser) -> None:
     parser.add_argument(
         "folders", type=Path, nargs="*", metavar="FOLDER", help="where to look (default: results/)"
     )
@@ -37,9 +37,7 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("--reverse", action="store_true", help="the other way round")
     add_json_option(parser)
-    parser.set_defaults(run=run)
-    if isinstance(parser, CommandParser):
-        _add_moves(parser)
+    _add_moves(parser)
 
 
 def _add_moves(parser: CommandParser) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.cli import kept_servers
 from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from evalharness.models.serving.find import Candidate
@@ -19,12 +20,11 @@ Install vLLM into an environment of its own in the user's data folder ($EVALHARN
 _PLACE = {"private environment": "the private environment"}
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "server",
-        help="install vLLM, show which one `run` starts, keep one",
-        description="The vLLM server.",
-    )
+HELP = "install vLLM, show which one `run` starts, keep one"
+DESCRIPTION = "The vLLM server."
+
+
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
     install = actions.add_parser("install", help="install a vLLM of its own", description=_INSTALL)

@@ -15,16 +15,14 @@ if TYPE_CHECKING:
 
     from evalharness.records.episode import Episode
 
-_DESCRIPTION = """\
+HELP = "print a run's table, or one of its trajectories"
+DESCRIPTION = """\
 Print a run's scores with 95 % intervals, the floor (random valid action), and the score between floor and best known
 plans. With TASK_ID one trajectory, on a terminal through $PAGER. Of a study its own table.
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "show", help="print a run's table, or one of its trajectories", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="RUN", help="run folder, or folder of a study")
     parser.add_argument("task", nargs="?", metavar="TASK_ID", help="print this task's trajectory")
     parser.add_argument(
@@ -40,7 +38,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         "--raw", action="store_true", help="of a trajectory: the replies as they came, and long texts whole"
     )
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -16,17 +16,15 @@ if TYPE_CHECKING:
     from evalharness.training.study.jobs import Progress
     from evalharness.training.study.plan import Plan
 
-_DESCRIPTION = """\
+HELP = "data, trainings and runs over axes, as one study"
+DESCRIPTION = """\
 Play a study of training: for every combination of the file's axes make the data, tune a model, run it; then show the
 exhibit. The same command continues, tries what failed again, and takes new values in. Without FILE: the studies that
 come along. docs/training-studies.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "study", help="data, trainings and runs over axes, as one study", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "file",
         nargs="?",
@@ -53,7 +51,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     )
     parser.add_argument("--print", action="store_true", help="print the file, to write your own from it")
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,12 +19,11 @@ built in; building it checks it.
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "suite",
-        help="make and check open suites",
-        description="Open suites: built in, and new ones from any seed.",
-    )
+HELP = "make and check open suites"
+DESCRIPTION = "Open suites: built in, and new ones from any seed."
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     build = actions.add_parser(
         "build", help="generate, prove and freeze the suite of a seed", description=_BUILD

@@ -7,17 +7,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import add_late, set_short_help
+from evalharness.cli.parser import CommandParser
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
-    from evalharness.config import RunConfig
+    from evalharness.config import SelectionConfig
     from evalharness.runs.study import Runs
 
 _LONGEST_PLAN = 300
 """Turns: what a plan needs beyond a run's limit is still needed."""
 
-_DESCRIPTION = """\
+HELP = "a family under every perturbation, or under several agents, with paired tests"
+DESCRIPTION = """\
 Evaluate a model on one family unperturbed and under each perturbation: success and progress of each column, then each
 paired with the unperturbed run. The same command continues; --perturb with further names extends.
 docs/perturbations.md
@@ -45,17 +46,7 @@ _EXAMPLES = """\
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "sweep",
-        help="a family under every perturbation, or under several agents, with paired tests",
-        description=_DESCRIPTION,
-    )
-    add_late(parser, _add_options)
-    parser.set_defaults(run=run)
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     sweep = parser.add_argument_group("the study")
@@ -79,7 +70,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     add_dry_run_option(sweep)
     add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
     add_run_options(parser, without=("perturb", "tasks"))
-    set_short_help(parser, _USUAL, _EXAMPLES)
+    parser.set_short_help(_USUAL, _EXAMPLES)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -112,7 +103,7 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     begun = {name: run for name, run in played_runs(folder).items() if name in played.runs}
     if UNPERTURBED in begun:
         if len(runs) > 1 and plain.policy.model != "oracle":
-            _play_plans(args, folder, plain)
+            _play_plans(args, folder, plain.selection, plain.agent.prompts)
         spec = installed_specs()[_family(args)]
         sweep = sweep_result(folder, begun, load_prompt(spec, plain.agent.prompts, plain.adaptation))
         print_sweep(out, sweep)
@@ -121,7 +112,9 @@ def _run_perturbations(args: argparse.Namespace) -> int:
     return end_study(out, folder, played)
 
 
-def _play_plans(args: argparse.Namespace, folder: Path, plain: RunConfig) -> None:
+def _play_plans(
+    args: argparse.Namespace, folder: Path, selection: SelectionConfig, prompts: Path | None
+) -> None:
     """The known plans, once: they tell which tasks each perturbation touches."""
     from evalharness.base.terminal import make_console
     from evalharness.cli.common import data_folder
@@ -131,7 +124,7 @@ def _play_plans(args: argparse.Namespace, folder: Path, plain: RunConfig) -> Non
     from evalharness.runs.live import watch
 
     own = {"model": "oracle", "samples": 1, "max_turns": _LONGEST_PLAN, "output": folder / PLANS}
-    plans = make_config({**plain.selection.model_dump(), "prompts": plain.agent.prompts, **own})
+    plans = make_config({**selection.model_dump(), "prompts": prompts, **own})
     shown = make_console(stderr=True)
     shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
     evaluate(plans, data=data_folder(args), watch=watch)

@@ -11,7 +11,7 @@ from evalharness.cli.common import write_csv, write_json
 from evalharness.cli.studies import dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
-    from evalharness.config import RunConfig
+    from evalharness.config import AgentConfig
     from evalharness.runs.study import Runs
 
 KIND = "agents"
@@ -54,7 +54,7 @@ def _columns(args: argparse.Namespace) -> Runs:
         given = "--perturb" if args.perturb else "--agent"
         raise UserError(f"--over and {given} exclude each other; an agent's options go with it: {EXAMPLE}")
     config = config_of(args, perturb=None)
-    runs = {re.sub(r"[^\w.+=-]+", "-", one): _with_agent(config, one) for one in said}
+    runs = {re.sub(r"[^\w.+=-]+", "-", one): replace(config, agent=_agent(config.agent, one)) for one in said}
     if len(runs) < len(said):
         raise UserError(f"--over {args.over}: two of the agents would share a folder; rename a file")
     return runs
@@ -87,11 +87,10 @@ def _protocols(args: argparse.Namespace, said: list[str]) -> Runs:
     return runs
 
 
-def _with_agent(config: RunConfig, said: str) -> RunConfig:
-    """`NAME+option=value+...` in place of the run's own agent."""
+def _agent(own: AgentConfig, said: str) -> AgentConfig:
+    """`own` with the agent of `NAME+option=value+...`."""
     from evalharness.agents.registry import agent_named
     from evalharness.base.errors import UserError
-    from evalharness.config import AgentConfig
 
     name, *options = said.split("+")
     pairs = dict(option.partition("=")[::2] for option in options)
@@ -99,5 +98,5 @@ def _with_agent(config: RunConfig, said: str) -> RunConfig:
         raise UserError(f"--over {said}: an agent's option is NAME=VALUE: {EXAMPLE}")
     if agent_named(name, pairs).name == "external":
         raise UserError("--over: an agent from outside is started with a run of its own; compare the runs")
-    own = {"agent": name, "agent_option": pairs, "action_interface": "react"}
-    return replace(config, agent=AgentConfig.model_validate(config.agent.model_dump() | own))
+    chosen = {"agent": name, "agent_option": pairs, "action_interface": "react"}
+    return type(own).model_validate(own.model_dump() | chosen)

@@ -14,11 +14,11 @@ from evalharness.cli.common import (
     write_json,
 )
 
+HELP = "list families and tasks"
+DESCRIPTION = "List the families, or the tasks of some."
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "tasks", help="list families and tasks", description="List the families, or the tasks of some."
-    )
+
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "selection",
         nargs="?",
@@ -28,7 +28,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_suite_options(parser)
     add_data_option(parser)
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-_DESCRIPTION = """\
+HELP = "scores to wandb, mlflow or trackio"
+DESCRIPTION = """\
 Send a run's scores and configuration to an experiment tracker. Needs one extra: pip install 'evalharness[wandb]' (or
 mlflow, trackio). The tracker's own variables say where they go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("track", help="scores to wandb, mlflow or trackio", description=_DESCRIPTION)
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
     parser.add_argument("--to", required=True, choices=("mlflow", "trackio", "wandb"), help="which tracker")
     parser.add_argument(
@@ -21,7 +21,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
         metavar="NAME",
         help="project or experiment (default: evalharness)",
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from evalharness.training.tune.plan import Plan
     from evalharness.training.tune.progress import TuningProgress
 
-_DESCRIPTION = """\
+FORMATTER = argparse.RawDescriptionHelpFormatter
+HELP = "train a model on a data set"
+DESCRIPTION = """\
 Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
 trained. The same command continues from the last checkpoint.
 
@@ -29,18 +31,11 @@ the model server's.
 _METHODS = ("lora", "full")
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "tune",
-        help="train a model on a data set",
-        description=_DESCRIPTION,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     _add_what(parser)
     _add_how(parser)
     _add_where(parser)
     add_json_option(parser)
-    parser.set_defaults(run=_tune)
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=False)
     install = actions.add_parser("install", help="make the training environment", description=_INSTALL)
     install.add_argument("--force", action="store_true", help="install again although one is there")
@@ -182,7 +177,7 @@ def _settings(args: argparse.Namespace) -> Any:
     return make_settings(args.preset, {field.name: getattr(args, field.name) for field in fields(Settings)})
 
 
-def _tune(args: argparse.Namespace) -> int:
+def run(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import make_console, say
     from evalharness.training.tune.bars import watch_training

@@ -13,16 +13,14 @@ if TYPE_CHECKING:
     from evalharness.checks.verify.findings import FolderCheck
     from evalharness.suites.temporary import TemporarySuites
 
-_DESCRIPTION = """\
+HELP = "replay a run's actions and compute its numbers again"
+DESCRIPTION = """\
 Replay every recorded action and compute every score again: proof that a run's numbers follow from its actions, not of
 who chose them. Exit status 1 when anything differs. docs/verify.md
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "verify", help="replay a run's actions and compute its numbers again", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "folders", type=Path, nargs="+", metavar="FOLDER", help="run folders, or folders of them"
     )
@@ -36,7 +34,6 @@ def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     add_make_suites_option(parser)
     add_data_option(parser)
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

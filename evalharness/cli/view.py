@@ -6,20 +6,17 @@ import argparse
 
 from evalharness.cli.report import add_page_arguments, chosen
 
-_DESCRIPTION = """\
+HELP = "look at a run in progress in a browser"
+DESCRIPTION = """\
 Serve the page of `evalharness report` for a run in progress, on loopback. Ctrl-C ends it.
 """
 
 
-def register(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "view", help="look at a run in progress in a browser", description=_DESCRIPTION
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
     parser.add_argument(
         "--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)"
     )
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

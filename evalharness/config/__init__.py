@@ -2,11 +2,10 @@
 
 from evalharness.config.agent import AgentConfig
 from evalharness.config.limits import LimitsConfig
-from evalharness.config.option import Option, Part, option_of
+from evalharness.config.option import Option, Part, make_part, option_of
 from evalharness.config.place import PlaceConfig
 from evalharness.config.policy import EXTERNAL, HUMAN, SCRIPTED, PolicyConfig, is_scripted
-from evalharness.config.reading import make_config, make_part, options_in
-from evalharness.config.run import OPTIONS, RunConfig
+from evalharness.config.run import OPTIONS, RunConfig, make_config, options_in
 from evalharness.config.selection import SelectionConfig
 from evalharness.config.values import SAMPLING, endpoint_url
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, ValidationError, field_validator
 from pydantic.fields import FieldInfo
+
+from evalharness.base.errors import UserError
+from evalharness.base.text import printable
 
 
 @dataclass(frozen=True)
@@ -60,3 +64,32 @@ class Part(BaseModel):
         if isinstance(given, str) and "\0" in given:
             raise ValueError("it holds a null character")
         return given
+
+
+P = TypeVar("P", bound=Part)
+
+
+def make_part(kind: type[P], flags: Mapping[str, Any]) -> P:
+    """One part of a configuration, for commands that need no more. Raises UserError naming the option that is wrong."""
+    try:
+        return kind.model_validate({key: value for key, value in flags.items() if value is not None})
+    except ValidationError as error:
+        raise UserError("; ".join(problems(error))) from None
+
+
+_LONGEST_SHOWN = 300
+"""Characters of a value that a message repeats: it may come from a file, and be anything."""
+
+
+def problems(error: ValidationError) -> list[str]:
+    """A line for each thing that is wrong with an option."""
+    lines = []
+    for problem in error.errors():
+        why = problem["msg"].removeprefix("Value error, ")
+        if not problem["loc"]:
+            lines.append(why)
+            continue
+        flag = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
+        given = printable(str(problem.get("input"))[:_LONGEST_SHOWN], single_line=True)
+        lines.append(f"{flag} {given}: {why[0].lower()}{why[1:]}")
+    return lines

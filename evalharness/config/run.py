@@ -15,11 +15,11 @@ from pydantic.fields import FieldInfo
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import folder_name
-from evalharness.base.renamed import called_here
-from evalharness.base.text import printable
+from evalharness.base.renamed import called_here, with_new_names
+from evalharness.base.settings import openai_hint, read_config
 from evalharness.config.agent import AgentConfig
 from evalharness.config.limits import LimitsConfig
-from evalharness.config.option import Part, option_of
+from evalharness.config.option import Part, option_of, problems
 from evalharness.config.outside import OutsideConfig
 from evalharness.config.place import PlaceConfig
 from evalharness.config.policy import EXTERNAL, PolicyConfig
@@ -207,19 +207,27 @@ def _with_policy_of_agent(options: dict[str, Any]) -> dict[str, Any]:
     return {"model": f"{EXTERNAL}{name}"} | options
 
 
-_LONGEST_SHOWN = 300
-"""Characters of a value that a message repeats: it may come from a file, and be anything."""
+def make_config(
+    flags: dict[str, Any], config_file: Path | None = None, defaults: Mapping[str, Any] | None = None
+) -> RunConfig:
+    """Flags over file over what their protocol says over `defaults` over those of the fields. Raises UserError naming
+    the option that is wrong."""
+    given = options_in(config_file)
+    given |= {key: value for key, value in flags.items() if value is not None}
+    values = with_protocol(given, defaults)
+    if values.get("agent") == EXTERNAL_AGENT and flags.get("model") is None:
+        values.pop("model", None)  # one that stands in a file is for other agents
+    elif "model" not in values:
+        raise UserError(
+            "no model: give --model DIR, --model http://host:port/v1, --model demo or --model oracle"
+            + openai_hint()
+        )
+    return RunConfig.of(**values)
 
 
-def problems(error: ValidationError) -> list[str]:
-    """A line for each thing that is wrong with an option."""
-    lines = []
-    for problem in error.errors():
-        why = problem["msg"].removeprefix("Value error, ")
-        if not problem["loc"]:
-            lines.append(why)
-            continue
-        flag = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
-        given = printable(str(problem.get("input"))[:_LONGEST_SHOWN], single_line=True)
-        lines.append(f"{flag} {given}: {why[0].lower()}{why[1:]}")
-    return lines
+def options_in(path: Path | None) -> dict[str, Any]:
+    """Of a configuration file; the one that a run folder keeps may be older than an option's name."""
+    if path is None:
+        return {}
+    given = read_config(path)
+    return with_new_names(given) if (path.parent / "manifest.json").exists() else given

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from evalharness.base.reading import open_file
-from evalharness.data.table import PublishedFamily, sha256_of
+from evalharness.base.reading import open_file, sha256_of
+from evalharness.data.table import PublishedFamily
 
 State = Literal["complete", "changed", "partial", "absent"]
 

@@ -17,10 +17,11 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.base.locks import locked
 from evalharness.base.paths import real_path
+from evalharness.base.reading import sha256_of
 from evalharness.data.check import FamilyCheck, check
 from evalharness.data.literals import literals_as_json
 from evalharness.data.source import Entry, is_archive, walk
-from evalharness.data.table import PublishedFamily, sha256_of
+from evalharness.data.table import PublishedFamily
 
 
 @dataclass(frozen=True)

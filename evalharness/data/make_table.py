@@ -11,7 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from evalharness.data.table import published, sha256_of
+from evalharness.base.reading import sha256_of
+from evalharness.data.table import published
 
 
 def make_tables(data: Path) -> None:

@@ -6,14 +6,12 @@ The hashes are facts about files that the user supplies; the files themselves ar
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from evalharness.base.reading import open_file
 from evalharness.data.families import family_folders
 
 TABLE = "published.json"
@@ -104,8 +102,3 @@ def published() -> dict[str, PublishedFamily]:
             source=path,
         )
     return found
-
-
-def sha256_of(path: Path) -> str:
-    with open_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

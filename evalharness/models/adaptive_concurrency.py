@@ -85,13 +85,13 @@ class AutoLimit:
         self.limit = min(start, self.ceiling)
         self._before: tuple[int, float] | None = None
         """(limit, rate) before the last growth, while that is on trial."""
-        self._patience = _PROBE_AFTER
-        self._quiet = self._patience
+        self._probe_after = _PROBE_AFTER
+        self._quiet = self._probe_after
         """Windows since something spoke against more; starts as if nothing ever had."""
 
     @property
     def state(self) -> str:
-        if self._before is not None or self._quiet >= self._patience:
+        if self._before is not None or self._quiet >= self._probe_after:
             return "at its ceiling" if self.limit == self.ceiling else "growing"
         return "holding"
 
@@ -104,10 +104,10 @@ class AutoLimit:
             if seen.rate < rate * _GAIN:
                 # No gain: what more there is in flight only waits in the server's queue.
                 self._retreat(smaller)
-                self._patience *= 2
+                self._probe_after *= 2
                 return
             self._grow(seen.rate)
-        elif self._quiet >= self._patience:
+        elif self._quiet >= self._probe_after:
             self._grow(seen.rate)
         else:
             self._quiet += 1

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 TURN_FORM = RequestForm(stop=STOP_SEQUENCES)
 """Of a turn in an episode."""
-START_PATIENCE = 60.0
+START_WAIT = 60.0
 """Seconds for which a server may be too busy for the first request of all, before anything is played."""
 _LOOK_EVERY = 60.0
 """Seconds between two looks at which model is served, while nothing gives reason to doubt it."""
@@ -160,7 +160,7 @@ class ChatEndpoint:
         self._on_status = on_status
         self._on_overload = on_overload
         self._on_retry = on_retry
-        self._patience = RetryPolicy(timeout, on_status)
+        self._retry_policy = RetryPolicy(timeout, on_status)
 
     async def start(self) -> None:
         """Connect, ask for the model and then for one real reply.
@@ -171,11 +171,11 @@ class ChatEndpoint:
         from evalharness.models.transport import Transport  # aiohttp: a fifth of a second of CPU
 
         self._opened = Transport(self._api_key, connections=self._connections, timeout=self._timeout)
-        limit = min(START_PATIENCE, self._timeout)
+        limit = min(START_WAIT, self._timeout)
         self._looked = time.monotonic()
         try:
             self._served = await describe(
-                self._transport, self.base_url, self.model, patience_s=limit, on_status=self._on_status
+                self._transport, self.base_url, self.model, wait_s=limit, on_status=self._on_status
             )
         except UnreadableListError:
             if self._expected is not None:
@@ -186,7 +186,7 @@ class ChatEndpoint:
         self._expected = self._served  # also after a restart
         self._made = self._transport.made
         self.max_model_len = self._served.max_model_len if self._served else None
-        self._patience = RetryPolicy(limit, self._on_status)
+        self._retry_policy = RetryPolicy(limit, self._on_status)
         try:
             await self._say_ok()
         except ContextOverflowError as error:
@@ -194,7 +194,7 @@ class ChatEndpoint:
                 f"{self.base_url} refuses even a request of a few words as too long: {error}; serve the model with a "
                 "longer context (vLLM: --max-model-len 8192)"
             ) from None
-        self._patience = RetryPolicy(self._timeout, self._on_status)
+        self._retry_policy = RetryPolicy(self._timeout, self._on_status)
 
     @property
     def _transport(self) -> Transport:
@@ -357,7 +357,7 @@ class ChatEndpoint:
             try:
                 result = await once()
             except ContextOverflowError:
-                self._patience.answered()
+                self._retry_policy.answered()
                 raise
             except TryFailedError as failure:
                 pause = pause_before_retry(failure, len(failed))
@@ -366,8 +366,8 @@ class ChatEndpoint:
                     self._connected = now
                 else:
                     self._doubted = now
-                self._patience.failed()
-                refused = failure.kind == "busy" and self._patience.is_spent
+                self._retry_policy.failed()
+                refused = failure.kind == "busy" and self._retry_policy.is_spent
                 over = now + pause > started + 2 * self._timeout
                 broken = sum(earlier.kind != "busy" for earlier in failed) + (failure.kind != "busy")
                 last = refused or over or broken >= self._tries
@@ -384,11 +384,11 @@ class ChatEndpoint:
                         ),
                         tuple(failed),
                     ) from None
-                self._patience.retried(self.base_url, failure, pause)
+                self._retry_policy.retried(self.base_url, failure, pause)
                 self._on_retry()
                 await asyncio.sleep(pause)
             else:
-                self._patience.answered()
+                self._retry_policy.answered()
                 return result, tuple(failed)
 
     async def _post(self, body: bytes, headers: dict[str, str]) -> Reply:

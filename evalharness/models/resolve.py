@@ -26,7 +26,7 @@ from evalharness.models.connections import (
     told_of,
     turn_form,
 )
-from evalharness.models.endpoint import START_PATIENCE
+from evalharness.models.endpoint import START_WAIT
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.own_servers import own_servers
@@ -119,13 +119,13 @@ async def _ask_servers(
     """What each endpoint says of the model, by URL."""
     from evalharness.models.transport import Transport
 
-    patience = min(START_PATIENCE, config.timeout)
+    wait = min(START_WAIT, config.timeout)
     urls = [url.rstrip("/") for url in config.endpoints]
     transport = Transport(key, connections=len(urls), timeout=config.timeout)
 
     async def said_by(url: str) -> ServedModel | None:
         try:
-            return await describe(transport, url, name, patience_s=patience, on_status=on_status)
+            return await describe(transport, url, name, wait_s=wait, on_status=on_status)
         except UnreadableListError as error:
             _LOG.warning(f"{error}: only its URL tells this model from another one that is served there")
             return None

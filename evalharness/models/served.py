@@ -91,12 +91,12 @@ async def describe(
     base_url: str,
     name: str,
     *,
-    patience_s: float = 0.0,
+    wait_s: float = 0.0,
     on_status: Callable[[str], None] = lambda text: None,
 ) -> ServedModel | None:
     """What the server says of the model `name`; None where it has no list of models.
 
-    A server that is busy is asked again for `patience_s`. Raises UserError when the server is down, refuses the key,
+    A server that is busy is asked again for `wait_s`. Raises UserError when the server is down, refuses the key,
     or serves no such model; UnreadableListError when its list cannot be read.
     """
     began = time.monotonic()
@@ -115,11 +115,11 @@ async def describe(
                     f"no answer from {base_url} ({failure}); is the server up, and does the URL end in /v1?"
                 ) from None
             # Busy or being loaded. It may have a list, so it must not pass for a server that has none.
-            if time.monotonic() - began + _PAUSE > patience_s:
+            if time.monotonic() - began + _PAUSE > wait_s:
                 raise NoAnswerError(
                     f"{base_url}/models does not say which model is served: {failure}; try again later"
                 ) from None
-            on_status(f"{base_url}/models: {failure}; asked again for {patience_s:.0f} s")
+            on_status(f"{base_url}/models: {failure}; asked again for {wait_s:.0f} s")
             await asyncio.sleep(_PAUSE)
 
 

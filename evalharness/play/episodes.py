@@ -29,7 +29,7 @@ from evalharness.records.tokens import TurnTokens
 
 
 @dataclass
-class SeatedPlayer(Player):
+class SlotPlayer(Player):
     """A player that waits for a slot at the model before each turn, and notes how long all took."""
 
     player: Player
@@ -113,7 +113,7 @@ class Episodes:
             players.append(own)
             if self.scripted:
                 return own
-            return SeatedPlayer(own, self.slots, times, self._latencies, job, self.budget)
+            return SlotPlayer(own, self.slots, times, self._latencies, job, self.budget)
 
         players: list[Player] = []
         key, whole = job.key, False

@@ -12,7 +12,7 @@ from evalharness.agents.react import ReactAgent
 from evalharness.envs.base import MAX_TURNS, Task
 from evalharness.models.base import Environment, Player, PolicyStoppedError, Reply
 from evalharness.play.dialogue import Dialogue, Heard
-from evalharness.play.spoken_world import SpokenWorld, Step
+from evalharness.play.worded import Step, WordedEnvironment
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.protocol.react import STOP_SEQUENCES
@@ -38,7 +38,7 @@ async def play(
 
     Infrastructure errors pass through: the caller starts the episode over. Raises AgentFaultError."""
     started, clock = time.time(), time.perf_counter()
-    world, guarded = SpokenWorld(environment, surface, {}), Guarded(agent or ReactAgent())
+    world, guarded = WordedEnvironment(environment, surface, {}), Guarded(agent or ReactAgent())
     dialogue: Dialogue | None = None
     earlier: list[Trial] = []
     environment_s = worker_s = 0.0
@@ -109,7 +109,7 @@ async def play(
 
 
 async def _trial(
-    world: SpokenWorld,
+    world: WordedEnvironment,
     dialogue: Dialogue,
     max_turns: int,
     on_turn: Callable[[Turn], None],
@@ -137,7 +137,7 @@ async def _trial(
     return turns, "turn_limit"
 
 
-async def _valid_actions(world: SpokenWorld, agent: Guarded) -> tuple[str, ...] | None:
+async def _valid_actions(world: WordedEnvironment, agent: Guarded) -> tuple[str, ...] | None:
     return tuple(await world.valid_actions()) if agent.wants_valid_actions else None
 
 

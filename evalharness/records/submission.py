@@ -11,7 +11,6 @@ verification counts for nothing.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import open_file
+from evalharness.base.reading import sha256_of
 from evalharness.base.yaml_lines import read_yaml, syntax_problem
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
 from evalharness.records.stored import why
@@ -120,11 +119,6 @@ class Submission:
         return self.folder / run.folder
 
 
-def sha256(path: Path) -> str:
-    with open_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def write_metadata(folder: Path, metadata: Metadata) -> None:
     """Raises OSError."""
     data = metadata.model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -160,7 +154,7 @@ def _check_files(folder: Path, run: SubmittedRun) -> None:
         path = place / name
         _require_plain(folder, path)
         try:
-            found = sha256(path)
+            found = sha256_of(path)
         except OSError as error:
             raise UserError(f"{path} is not readable: {error.strerror}") from None
         if found != expected:

@@ -116,23 +116,39 @@ def _estimate(
     return np.asarray(values)
 
 
+def curve_point(
+    series: str,
+    run: str,
+    axis: str,
+    x: float,
+    family: str,
+    measure: str,
+    rate: float,
+    ends: tuple[float, float],
+) -> Row:
+    """Of a curve over a number."""
+    return {
+        "series": series,
+        "run": run,
+        "axis": axis,
+        "x": x,
+        "family": family,
+        "measure": measure,
+        "rate": rate,
+        "ci95_low": ends[0],
+        "ci95_high": ends[1],
+    }
+
+
 def by_checkpoint(training: Training) -> Iterator[Row]:
     """Each family and the score of a training run's checkpoints, by step."""
     for point in training.points:
         for column, rates in point.rates.items():
             for measure, rate in rates.items():
-                low, high = point.ci95[column][measure]
-                yield {
-                    "series": training.model,
-                    "run": point.name,
-                    "axis": training.axis,
-                    "x": point.x,
-                    "family": column,
-                    "measure": measure,
-                    "rate": rate,
-                    "ci95_low": low,
-                    "ci95_high": high,
-                }
+                ends = point.ci95[column][measure]
+                yield curve_point(
+                    training.model, point.name, training.axis, point.x, column, measure, rate, ends
+                )
 
 
 def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Row]:
@@ -158,18 +174,8 @@ def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iter
             )
         for (family, measure), (rate, interval) in found.items():
             ends = interval["ci95_low"], interval["ci95_high"]
-            low, high = interval_of(run, family, measure, rate, ends)
-            yield {
-                "series": series,
-                "run": label,
-                "axis": axis,
-                "x": x,
-                "family": family,
-                "measure": measure,
-                "rate": rate,
-                "ci95_low": low,
-                "ci95_high": high,
-            }
+            ends = interval_of(run, family, measure, rate, ends)
+            yield curve_point(series, label, axis, x, family, measure, rate, ends)
 
 
 UNPERTURBED = "unperturbed"

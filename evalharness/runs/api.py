@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -151,7 +151,8 @@ def run(model: str, *, data: str | Path | None = None, show_progress: bool = Fal
     folder = data_folder() if data is None else Path(data)
     if "suite" not in options:
         options["suite"] = "agentboard" if (folder / "agentboard").is_dir() else "open"
-    config = with_served_name(make_config({"model": model, **options}))
+    config = make_config({"model": model, **options})
+    config = replace(config, policy=with_served_name(config.policy))
     outcome = evaluate(config, data=folder, watch=watch if show_progress else unwatched)
     if outcome.stopped or not outcome.summary.is_complete:
         why = outcome.stopped or "some episodes could not be played; see errors.jsonl"

@@ -25,7 +25,7 @@ def test_trouble_is_told_now_and_then_and_ends_with_an_answer() -> None:
     assert told[3:] == [""]
 
 
-def test_patience_ends_only_where_nobody_is_answered() -> None:
+def test_retrying_ends_only_where_nobody_is_answered() -> None:
     now = [0.0]
     policy = RetryPolicy(limit_s=10.0, clock=lambda: now[0])
     for second in (1.0, 9.0):

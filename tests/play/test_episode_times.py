@@ -20,7 +20,7 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.adaptive_concurrency import AdaptiveConcurrency
 from evalharness.models.base import Player, Reply, RequestForm
 from evalharness.play.efficiency import report
-from evalharness.play.episodes import SeatedPlayer
+from evalharness.play.episodes import SlotPlayer
 from evalharness.play.loop import play
 from evalharness.play.workers.process import RemoteEnvironment, WorkerProcess
 from evalharness.protocol.perturb import PlayedSurface
@@ -114,7 +114,7 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
 
     times = FamilyTimes()
     (job,) = jobs_of("compass", [30.0])
-    player: Player = SeatedPlayer(Failing(), AdaptiveConcurrency(1), times, Latencies(), job)
+    player: Player = SlotPlayer(Failing(), AdaptiveConcurrency(1), times, Latencies(), job)
     with pytest.raises(InfrastructureError):
         await player.reply([], turn=1)
     assert times.model_s > 0

@@ -5,14 +5,14 @@ from __future__ import annotations
 from itertools import pairwise
 
 from evalharness.envs.base import Task
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.problem import domain_text, make_task
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 
 
-def world(kind: str, problem: str) -> World:
+def world(kind: str, problem: str) -> GroundedProblem:
     domain = parse_domain(domain_text(kind))
-    return World(domain, parse_problem(problem, domain))
+    return GroundedProblem(domain, parse_problem(problem, domain))
 
 
 def task(kind: str, problem: str) -> Task:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.oracle import barman, blockworld, gripper, tyreworld
 from evalharness.envs.pddl.oracle.search import Bound, Plan, search
 from evalharness.envs.pddl.oracle.symmetry import canonical_key
@@ -17,11 +17,11 @@ _BOUNDS = {
 }
 
 
-def bound_of(world: World, kind: str) -> Bound:
+def bound_of(world: GroundedProblem, kind: str) -> Bound:
     return _BOUNDS[kind](world)
 
 
-def plan(world: World, kind: str) -> Plan | None:
+def plan(world: GroundedProblem, kind: str) -> Plan | None:
     """A shortest plan; after `MOST_EXPANDED` states a plan of at most three times that; else None."""
     bound, key = bound_of(world, kind), canonical_key(world)
     return search(world, bound, key, most=MOST_EXPANDED) or search(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.oracle.facts import among, naming
 from evalharness.envs.pddl.oracle.search import DEAD, Bound
 from evalharness.envs.pddl.syntax import Atom
@@ -19,7 +19,7 @@ class _Vessel:
     shaked: bool
 
 
-def bound(world: World) -> Bound:
+def bound(world: GroundedProblem) -> Bound:
     """Counts, for goals not yet reached, the pourings, fillings, shakings and cleanings that no plan can
     do without, and the grasps and leaves between them: filling and shot cleaning take one hand for the
     shot and the other empty, shaking and shaker cleaning one hand for the shaker and the other empty.
@@ -115,7 +115,7 @@ def _last_moves(shots: dict[str, _Vessel], shaker: _Vessel, plain: list[str], po
     return moves + (pour and not shaker.held)
 
 
-def _atoms_of(world: World, name: str) -> list[Atom]:
+def _atoms_of(world: GroundedProblem, name: str) -> list[Atom]:
     about = naming(world, {"contains", "clean", "used", "shaked"}, 0, name)
     return about + naming(world, {"holding"}, 1, name)
 

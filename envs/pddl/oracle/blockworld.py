@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.oracle.facts import among, naming
 from evalharness.envs.pddl.oracle.search import Bound
 from evalharness.envs.pddl.syntax import Atom
@@ -11,7 +11,7 @@ TABLE = ""
 HAND = "hand"
 
 
-def bound(world: World) -> Bound:
+def bound(world: GroundedProblem) -> Bound:
     """A block must move when it is not where the goal wants it, stands on one that must move, or covers
     one that the goal wants clear or under another; each move is two actions. It must move twice when it
     stands above a block that must move and that the goal wants somewhere below it."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.syntax import Atom
 
 T = TypeVar("T")
 
 
-def among(world: World, atoms: list[Atom], read: Callable[[list[Atom]], T]) -> Callable[[int], T]:
+def among(world: GroundedProblem, atoms: list[Atom], read: Callable[[list[Atom]], T]) -> Callable[[int], T]:
     """`read` of those of `atoms` that are true, as a function of the state; each answer is worked out once."""
     pairs = [(world.bit[atom], atom) for atom in sorted(atoms)]
     mask = sum(bit for bit, _ in pairs)
@@ -26,7 +26,7 @@ def among(world: World, atoms: list[Atom], read: Callable[[list[Atom]], T]) -> C
     return lookup
 
 
-def naming(world: World, predicates: set[str], position: int, name: str) -> list[Atom]:
+def naming(world: GroundedProblem, predicates: set[str], position: int, name: str) -> list[Atom]:
     """The world's atoms of these predicates whose argument at `position` is `name`."""
     return [
         atom

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.oracle.facts import among, naming
 from evalharness.envs.pddl.oracle.search import Bound
 from evalharness.envs.pddl.syntax import Atom
 
 
-def bound(world: World) -> Bound:
+def bound(world: GroundedProblem) -> Bound:
     """Every misplaced ball must be picked and dropped. Counting what has to leave and enter each room in
     loads of as many balls as there are grippers gives the moves: leaving and entering alternate, so a
     room is left as often as it is entered, plus one where the walk starts, minus one where it ends."""

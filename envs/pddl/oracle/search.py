@@ -6,7 +6,7 @@ import heapq
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from evalharness.envs.pddl.engine import GroundAction, World
+from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
 
 DEAD = 1_000_000
 """A bound this large says that the goal is out of reach."""
@@ -25,7 +25,7 @@ class Plan:
 
 
 def search(
-    world: World, bound: Bound, key: Callable[[int], Hashable], *, most: int, weight: int = 1
+    world: GroundedProblem, bound: Bound, key: Callable[[int], Hashable], *, most: int, weight: int = 1
 ) -> Plan | None:
     """The cheapest plan, or None when there is none or `most` states were expanded in vain.
 

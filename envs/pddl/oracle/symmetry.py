@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from itertools import permutations
 
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.syntax import Atom
 
 MOST_PERMUTED = 3
 """Classes up to this size may be renamed by trying every order; a larger one only by sorting."""
 
 
-def interchangeable(world: World) -> list[tuple[str, ...]]:
+def interchangeable(world: GroundedProblem) -> list[tuple[str, ...]]:
     """Classes of objects that can be swapped without changing the goal, the constants or any fixed fact."""
     fluent = 0
     for action in world.actions:
@@ -36,7 +36,7 @@ def interchangeable(world: World) -> list[tuple[str, ...]]:
     return [tuple(group) for group in classes if len(group) > 1]
 
 
-def canonical_key(world: World) -> Callable[[int], Hashable]:
+def canonical_key(world: GroundedProblem) -> Callable[[int], Hashable]:
     """A function of the state, equal for states that a renaming of interchangeable objects maps onto
     each other. It may miss some such pairs, but it never joins two states that are really different."""
     classes = interchangeable(world)
@@ -64,7 +64,7 @@ class _View:
 
     def __init__(
         self,
-        world: World,
+        world: GroundedProblem,
         classes: list[tuple[str, ...]],
         renaming: dict[str, str],
         numbers: dict[Atom, int],
@@ -115,11 +115,11 @@ def _rename(atom: Atom, names: dict[str, str]) -> Atom:
     return (atom[0], *(names.get(name, name) for name in atom[1:]))
 
 
-def _shares_itself(world: World, group: tuple[str, ...]) -> bool:
+def _shares_itself(world: GroundedProblem, group: tuple[str, ...]) -> bool:
     return any(len(set(group).intersection(atom[1:])) > 1 for atom in world.atoms)
 
 
-def _share(world: World, group: tuple[str, ...], other: tuple[str, ...]) -> bool:
+def _share(world: GroundedProblem, group: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Some atom names objects of both classes (two of them, where the classes are one)."""
     if group == other:
         return _shares_itself(world, group)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.oracle.search import Bound
 from evalharness.envs.pddl.syntax import Atom
 
 
-def bound(world: World) -> Bound:
+def bound(world: GroundedProblem) -> Bound:
     """The set of ground actions (some with an open choice of object) that every plan must contain, worked
     back from the goal: a wheel comes off only a raised, unfastened hub; to unfasten takes a loose nut and
     the wrench; there is one jack, so between two raised hubs one is let down; things come out of an open

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalharness.checks.conform.rules import FieldName, Tolerance, items
@@ -221,14 +221,7 @@ class FamilyResult:
             "transcripts": {"total": len(self.checks), "matched": self.transcripts_matched},
             "steps": {"total": self.steps, "replayed": self.steps_replayed, "matched": self.steps_matched},
             "fields": {
-                name: {
-                    "compared": tally.compared,
-                    "equal": tally.equal,
-                    "different": tally.different,
-                    "excepted": tally.excepted,
-                    "not_compared": tally.not_compared,
-                }
-                for name, tally in self.tallies.items()
+                name: {"compared": tally.compared, **asdict(tally)} for name, tally in self.tallies.items()
             },
             "exceptions": [
                 {"field": name, "because": because, "count": count}

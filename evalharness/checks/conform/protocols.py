@@ -3,7 +3,7 @@ without a model; pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from evalharness.agents.base import ContextFullError, EpisodeStart, Request, Said
@@ -24,15 +24,6 @@ class ProtocolMismatch:
     check: str
     recorded: Any
     ours: Any
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "source": self.source,
-            "step": self.step,
-            "check": self.check,
-            "recorded": self.recorded,
-            "ours": self.ours,
-        }
 
 
 @dataclass
@@ -57,7 +48,7 @@ class ProtocolResult:
                 for check in CHECKS
                 if self.compared[check]
             },
-            "differences": [mismatch.to_json() for mismatch in self.mismatches],
+            "differences": [asdict(mismatch) for mismatch in self.mismatches],
         }
 
 

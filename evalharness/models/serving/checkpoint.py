@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import open_file, parse_json, read_text
+from evalharness.base.reading import open_file, parse_json, read_text, sha256_of
 
 FULL_HASH_BYTES = 2_000_000_000
 """Weights up to this total are hashed whole (seconds); above, name and size stand for them."""
@@ -95,10 +95,10 @@ class CheckpointInfo:
         names += [entry.name for entry in self.path.glob("*.tiktoken")]
         digest = hashlib.sha256()
         for name in sorted(names):
-            digest.update(f"{name}\0{file_sha256(self.path / name)}\n".encode())
+            digest.update(f"{name}\0{sha256_of(self.path / name)}\n".encode())
         for name in sorted(self.weight_files):
             path = self.path / name
-            content = file_sha256(path) if self.weights_hashed else _sampled_sha256(path)
+            content = sha256_of(path) if self.weights_hashed else _sampled_sha256(path)
             digest.update(f"{name}\0{path.stat().st_size}\0{content}\n".encode())
         return digest.hexdigest()
 
@@ -311,8 +311,3 @@ def _sampled_sha256(path: Path, pieces: int = 256, piece_bytes: int = 65_536) ->
             file.seek(last * number // (pieces - 1))
             digest.update(file.read(piece_bytes))
     return digest.hexdigest()
-
-
-def file_sha256(path: Path) -> str:
-    with open_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

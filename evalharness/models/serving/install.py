@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import shutil
 import sys
 import time
-import uuid
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.locks import exclusive
 from evalharness.base.paths import server_folder
 from evalharness.base.stream import STEP, ToolError, run_streaming
-from evalharness.models.serving.private import Kind, ServerInstall, python_of, read_install, write_install
+from evalharness.models.serving.private import (
+    RECORD,
+    Kind,
+    ServerInstall,
+    answer_of,
+    installing,
+    python_of,
+    read_install,
+    replace_install,
+    require_space,
+    uninstall,
+)
 
 # One version for both: the flags, log lines and failures that the tests know are those of 0.32.0.
 DEFAULT_VERSION: dict[Kind, str] = {"cpu": "0.32.0", "gpu": "0.32.0"}
@@ -67,24 +75,17 @@ def install_server(
     kind: Kind = "cpu" if cpu else "gpu"
     root = root or server_folder()
     _check_python()
-    with exclusive(
-        root / "install.lock", lambda: on_line(f"{STEP}another installation is running; waiting for it")
-    ):
+    with installing(root, on_line):
         there = read_install(root)
         if there is not None and not force and there.kind == kind and version in (None, there.vllm):
             _add_missing(there, on_line)
             return there
-        _remove_unused(root, there)
-        _check_disk(root, kind)
-        environment = root / f"env-{uuid.uuid4().hex[:12]}"
-        try:
-            install = _build(environment, kind, version or DEFAULT_VERSION[kind], on_line)
-        except BaseException:
-            shutil.rmtree(environment, ignore_errors=True)
-            raise
-        write_install(root, install)
-        _remove_unused(root, install)
-        return install
+        return replace_install(
+            root / RECORD,
+            there,
+            lambda environment: _build(environment, kind, version or DEFAULT_VERSION[kind], on_line),
+            needs=lambda: require_space(root, DISK_BYTES[kind], "the server", ServerInstallError),
+        )
 
 
 def _add_missing(install: ServerInstall, on_line: Callable[[str], None]) -> None:
@@ -98,20 +99,7 @@ def _add_missing(install: ServerInstall, on_line: Callable[[str], None]) -> None
 
 def uninstall_server(root: Path | None = None) -> bool:
     """Remove the private environment; False when there was none."""
-    root = root or server_folder()
-    if not root.exists():
-        return False
-    with exclusive(root / "install.lock"):
-        (root / "server.json").unlink(missing_ok=True)
-        _remove_unused(root, None)
-    shutil.rmtree(root)
-    return True
-
-
-def _remove_unused(root: Path, install: ServerInstall | None) -> None:
-    for folder in root.glob("env-*"):
-        if install is None or folder != install.environment:
-            shutil.rmtree(folder, ignore_errors=True)
+    return uninstall((root or server_folder()) / RECORD)
 
 
 def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str], None]) -> ServerInstall:
@@ -128,7 +116,7 @@ def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str],
     on_line(f"{STEP}verifying: importing vLLM")
     target: list[str | Path] = ["env", "VLLM_TARGET_DEVICE=cpu"] if kind == "cpu" else []
     output = _run([*target, python, "-I", "-c", _VERIFY], on_line)
-    found = json.loads(next(line for line in reversed(output) if line.startswith("evalharness: "))[13:])
+    found = answer_of(output)
     return ServerInstall(
         kind=kind,
         vllm=version,
@@ -137,7 +125,6 @@ def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str],
         environment=environment,
         installed_at=datetime.now(UTC).isoformat(timespec="seconds"),
         seconds=round(time.monotonic() - began, 1),
-        fresh=True,
     )
 
 
@@ -197,13 +184,4 @@ def _check_python() -> None:
     if not first <= sys.version_info[:2] <= last:
         raise ServerInstallError(
             f"vLLM wants Python {first[0]}.{first[1]} to {last[0]}.{last[1]}, not {platform.python_version()}"
-        )
-
-
-def _check_disk(root: Path, kind: Kind) -> None:
-    free = shutil.disk_usage(root).free
-    if free < DISK_BYTES[kind]:
-        raise ServerInstallError(
-            f"the server needs {DISK_BYTES[kind] / 1e9:.0f} GB in {root}, {free / 1e9:.1f} GB are free; "
-            "free some space, or set EVALHARNESS_HOME to a folder on a bigger disk"
         )

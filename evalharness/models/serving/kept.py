@@ -121,11 +121,11 @@ def all_kept() -> list[Kept]:
     return sorted((kept for kept in found if kept is not None), key=lambda kept: kept.started)
 
 
-def stop_kept(kept: Kept, patience_s: float = 60.0) -> bool:
+def stop_kept(kept: Kept, wait_s: float = 60.0) -> bool:
     """End the server and its keeper. False where it does not end in time."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(kept.keeper_pid, signal.SIGTERM)
-    until = time.monotonic() + patience_s
+    until = time.monotonic() + wait_s
     while kept.alive():
         if time.monotonic() > until:
             return False

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.paths import real_path
-from evalharness.base.reading import open_file, parse_json, read_bytes
+from evalharness.base.reading import open_file, parse_json, read_bytes, sha256_of
 from evalharness.models.serving.checkpoint import (
     TOKENIZER_FILES,
     CheckpointError,
     CheckpointInfo,
     cached_snapshot,
     check_weight_file,
-    file_sha256,
     is_local,
     read_json,
 )
@@ -59,7 +58,7 @@ class Adapter:
         counted = {key: value for key, value in self.settings.items() if key not in unimportant}
         digest = hashlib.sha256(json.dumps(counted, sort_keys=True).encode())
         for name in sorted((WEIGHTS, *self.own_files)):
-            digest.update(f"{name}\0{file_sha256(self.path / name)}\n".encode())
+            digest.update(f"{name}\0{sha256_of(self.path / name)}\n".encode())
         return digest.hexdigest()
 
     @property

@@ -1,35 +1,38 @@
-"""The private environment's record: `server.json`, written last, so that it alone says "complete".
+"""Virtual environments of our own, for what cannot share one with the simulators: the model server, the trainer.
 
-Layout of the root: `server.json` names the folder of the environment in use (`env-...`). An environment is
-built under a new name and the record replaced in one step: an interrupted installation leaves a folder
-nobody names, which the next installation removes. (Virtual environments cannot be moved once made.)
+Each has a folder with a record, written last, so that it alone says "complete", and the folder of the environment in
+use (`env-...`), which the record names. An environment is built under a new name and the record replaced in one step:
+an interrupted installation leaves a folder nobody names, which the next one removes. (Virtual environments cannot be
+moved once made.)
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
-from dataclasses import asdict, dataclass
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
+from evalharness.base.errors import UserError
+from evalharness.base.locks import exclusive
 from evalharness.base.paths import write_whole
+from evalharness.base.stream import STEP
 
 Kind = Literal["cpu", "gpu"]
 
 RECORD = "server.json"
+_LOCK = "install.lock"
 
 
-@dataclass(frozen=True)
-class ServerInstall:
+@dataclass(frozen=True, kw_only=True)
+class Install:
     """A complete private environment."""
 
-    kind: Kind
-    vllm: str
-    """Version of vLLM."""
-    torch: str
-    python: str
-    """Version of the environment's Python."""
     environment: Path
     """The virtual environment's folder."""
     installed_at: str
@@ -41,7 +44,21 @@ class ServerInstall:
 
     @property
     def executable(self) -> Path:
+        """Its Python."""
         return python_of(self.environment)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerInstall(Install):
+    kind: Kind
+    vllm: str
+    """Version of vLLM."""
+    torch: str
+    python: str
+    """Version of the environment's Python."""
+
+
+I = TypeVar("I", bound=Install)  # noqa: E741
 
 
 def python_of(environment: Path) -> Path:
@@ -51,24 +68,90 @@ def python_of(environment: Path) -> Path:
 
 def read_install(root: Path) -> ServerInstall | None:
     """The installation that `root` holds; None when there is none or it was never completed."""
+    return read_record(root / RECORD, ServerInstall)
+
+
+def write_install(root: Path, install: ServerInstall) -> None:
+    write_record(root / RECORD, install)
+
+
+def read_record(path: Path, kind: type[I]) -> I | None:
+    """The installation that `path` records; None where it is damaged, or its environment is gone."""
+    from pydantic import TypeAdapter
+
     try:
-        record = json.loads((root / RECORD).read_text(encoding="utf-8"))
-        install = ServerInstall(
-            kind="cpu" if record["kind"] == "cpu" else "gpu",
-            vllm=str(record["vllm"]),
-            torch=str(record["torch"]),
-            python=str(record["python"]),
-            environment=root / Path(record["environment"]).name,
-            installed_at=str(record["installed_at"]),
-            seconds=float(record["seconds"]),
-        )
+        record = json.loads(path.read_text(encoding="utf-8"))
+        there = {"environment": path.parent / Path(record["environment"]).name}
+        install = TypeAdapter(kind).validate_python(record | there)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return install if install.executable.exists() else None
 
 
-def write_install(root: Path, install: ServerInstall) -> None:
+def write_record(path: Path, install: Install) -> None:
     """Make `install` the one in use, in one step and durably."""
     record = asdict(install) | {"environment": install.environment.name}
     del record["fresh"]
-    write_whole(root / RECORD, json.dumps(record, indent=2) + "\n")
+    write_whole(path, json.dumps(record, indent=2, default=str) + "\n")
+
+
+@contextmanager
+def installing(root: Path, on_line: Callable[[str], None]) -> Iterator[None]:
+    """One at a time."""
+    waiting = f"{STEP}another installation is running; waiting for it"
+    with exclusive(root / _LOCK, lambda: on_line(waiting)):
+        yield
+
+
+def replace_install(
+    path: Path, there: I | None, build: Callable[[Path], I], *, needs: Callable[[], None]
+) -> I:
+    """What `build` makes of a new environment's folder, in the place of `there`, which stays in use until it is whole.
+    `needs` is asked once what nobody uses is gone: it raises where there is too little space."""
+    root = path.parent
+    _remove_unused(root, there)
+    needs()
+    environment = root / f"env-{uuid.uuid4().hex[:12]}"
+    try:
+        install = build(environment)
+    except BaseException:
+        shutil.rmtree(environment, ignore_errors=True)
+        raise
+    write_record(path, install)
+    _remove_unused(root, install)
+    return replace(install, fresh=True)
+
+
+def uninstall(path: Path) -> bool:
+    """Remove the environment that `path` records, and its folder; False when there was none."""
+    root = path.parent
+    if not root.exists():
+        return False
+    with exclusive(root / _LOCK):
+        path.unlink(missing_ok=True)
+        _remove_unused(root, None)
+    shutil.rmtree(root)
+    return True
+
+
+def require_space(root: Path, wanted: int, what: str, error: type[UserError]) -> None:
+    """Raises `error` where fewer than `wanted` bytes are free."""
+    free = shutil.disk_usage(root).free
+    if free < wanted:
+        size = f"{wanted / 1e9:.1f}".removesuffix(".0")
+        raise error(
+            f"{what} needs {size} GB in {root}, {free / 1e9:.1f} GB are free; "
+            "free some space, or set EVALHARNESS_HOME to a folder on a bigger disk"
+        )
+
+
+def answer_of(output: Sequence[str]) -> Any:
+    """What a script of ours printed behind `evalharness: `, as JSON."""
+    line = next(line for line in reversed(output) if line.startswith("evalharness: "))
+    return json.loads(line.removeprefix("evalharness: "))
+
+
+def _remove_unused(root: Path, install: Install | None) -> None:
+    for folder in root.glob("env-*"):
+        if install is None or folder != install.environment:
+            shutil.rmtree(folder, ignore_errors=True)

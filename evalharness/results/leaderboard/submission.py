@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import folder_name
+from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
 from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest, Session
@@ -24,7 +25,6 @@ from evalharness.records.submission import (
     RUNS,
     Metadata,
     SubmittedRun,
-    sha256,
     write_metadata,
 )
 from evalharness.results.summary import summarize
@@ -106,7 +106,7 @@ def _write_run(run: Path, target: Path, manifest: Manifest, *, text: bool) -> di
                 file.write(json.dumps(kept) + "\n")
     summary = summarize(target).to_json() | {"run": target.name}
     (target / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    return {name: sha256(target / name) for name in FILES if (target / name).exists()}
+    return {name: sha256_of(target / name) for name in FILES if (target / name).exists()}
 
 
 def _session(session: Session) -> dict[str, Any]:

@@ -9,30 +9,26 @@ from evalharness.base.errors import UserError, nearest
 from evalharness.results.paper import (
     figure1,
     figure3,
-    figure5,
     figure6,
     figure7,
-    figure9,
     figure11,
     hotpotqa,
     judge,
     mtbench,
-    table1,
-    table2,
     table3,
     table4,
     table5,
     table6,
-    table7,
 )
 from evalharness.results.paper.exhibit import Exhibit
+from evalharness.results.paper.family_exhibits import FIGURE5, FIGURE9, TABLE1, TABLE2, TABLE7
 
-_MODULES = (
-    *(table1, table2, table3, table4, table5, table6, table7),
-    *(figure1, figure3, figure5, figure6, figure7, figure9, figure11),
-    *(judge, mtbench, hotpotqa),
+_LISTED = (
+    *(TABLE1, TABLE2, table3.EXHIBIT, table4.EXHIBIT, table5.EXHIBIT, table6.EXHIBIT, TABLE7),
+    *(figure1.EXHIBIT, figure3.EXHIBIT, FIGURE5, figure6.EXHIBIT, figure7.EXHIBIT, FIGURE9, figure11.EXHIBIT),
+    *(judge.EXHIBIT, mtbench.EXHIBIT, hotpotqa.EXHIBIT),
 )
-EXHIBITS: Mapping[str, Exhibit] = {module.EXHIBIT.name: module.EXHIBIT for module in _MODULES}
+EXHIBITS: Mapping[str, Exhibit] = {exhibit.name: exhibit for exhibit in _LISTED}
 """Name -> exhibit."""
 
 

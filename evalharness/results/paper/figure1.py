@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evalharness.results.curves import Row as Point
-from evalharness.results.paper import table1
 from evalharness.results.paper.exhibit import Exhibit, Filled
+from evalharness.results.paper.family_exhibits import TABLE1
 from evalharness.results.paper.family_table import OWN_LABELS, PART
 from evalharness.results.paper.given import Given
 from evalharness.results.paper.table import Column, Row, Table
@@ -44,7 +44,7 @@ def points(rows: Iterable[Row], columns: Sequence[Column]) -> list[Point]:
 
 
 def _fill(given: Given) -> Filled:
-    filled = table1.EXHIBIT.fill(given)
+    filled = TABLE1.fill(given)
     whole = filled.tables[0]
     rows = tuple(row for row in whole.rows if row.ours or row.group in (_SERIES, "other papers"))
     notes = ("the published numbers are those of table 1, LLaMA-3-8B", *whole.notes)
@@ -61,7 +61,7 @@ EXHIBIT = Exhibit(
     "figure1",
     TITLE,
     "the rows of table 1 with LLaMA-3-8B as bars",
-    table1.EXHIBIT.command,
-    table1.EXHIBIT.takes,
+    TABLE1.command,
+    TABLE1.takes,
     _fill,
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
 from evalharness.results.curves import Row as Point
-from evalharness.results.curves import over_x
+from evalharness.results.curves import curve_point, over_x
 from evalharness.results.paper.exhibit import Filled
 from evalharness.results.paper.family_table import (
     columns_of,
@@ -121,10 +121,5 @@ def _points(row: Row, columns: Sequence[str], axis: str, x: float) -> list[Point
         value = row.cell(Column(column, measure)).value
         if value is not None:
             rate = value / 100
-            found.append(
-                {
-                    "series": PUBLISHED, "run": row.name, "axis": axis, "x": x, "family": family,
-                    "measure": measure, "rate": rate, "ci95_low": rate, "ci95_high": rate,
-                }
-            )  # fmt: skip
+            found.append(curve_point(PUBLISHED, row.name, axis, x, family, measure, rate, (rate, rate)))
     return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import shutil
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import open_file
+from evalharness.base.reading import sha256_of
 from evalharness.base.terminal import say
 from evalharness.config import make_config
 from evalharness.envs import specs
@@ -77,7 +76,7 @@ def _beside(path: Path, broken: list[BrokenLine]) -> Path:
             made = Path(name, "run")
             write_run(path, made, broken)
             shutil.move(made, folder)
-    elif read_run_manifest(folder).identity.model.get("sha256") != _sha256(path):
+    elif read_run_manifest(folder).identity.model.get("sha256") != sha256_of(path):
         raise UserError(f"{folder} is of another content of {path}; move the folder away to judge this one")
     return folder
 
@@ -86,11 +85,6 @@ def _writable(folder: Path) -> Path:
     if not os.access(folder, os.W_OK):
         raise UserError(f"{folder} cannot be written: what raters say of a data set lies beside it")
     return folder
-
-
-def _sha256(path: Path) -> str:
-    with open_file(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
@@ -124,7 +118,7 @@ def write_run(path: Path, folder: Path, broken: list[BrokenLine]) -> None:
 def _identity(path: Path, samples: Sequence[Sample]) -> dict[str, Any]:
     """`simulated`: a simulator answered every turn, so its verdict counts."""
     simulated = all(isinstance(sample.metadata.get("valid"), list) for sample in samples)
-    return {"kind": TRAINING_DATA, "sha256": _sha256(path), "simulated": simulated}
+    return {"kind": TRAINING_DATA, "sha256": sha256_of(path), "simulated": simulated}
 
 
 def _apart(episodes: Iterable[Episode]) -> Iterator[Episode]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import replacing
-from evalharness.base.reading import open_file
+from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
 from evalharness.training.datasets import formats
 from evalharness.training.datasets.modes import Mode, ModeCheck
@@ -138,12 +137,8 @@ def _beside(folder: Path, name: str, done: Exported) -> None:
 
 
 def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done: Exported) -> None:
-    digests = {}
-    for path in sources:
-        with open_file(path) as file:
-            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    with done.files[0].open("rb") as file:
-        written = hashlib.file_digest(file, "sha256").hexdigest()
+    digests = {path.name: sha256_of(path) for path in sources}
+    written = sha256_of(done.files[0])
     text = json.dumps(
         {
             "format": name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from random import Random
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import open_file
+from evalharness.base.reading import sha256_of
 from evalharness.training.datasets.layouts import MaskedTurns, Unfit, read_any
 from evalharness.training.datasets.order import BadOrder, OrderCheck
 from evalharness.training.datasets.overlap import Exclusion
@@ -86,12 +85,10 @@ def mix(
         drawn = Random(f"mix/{seed}/{number}").sample(pool, amount)
         # Ids name a sample within its set; here they must do so among several.
         chosen += [replace(sample, id=f"{number}:{sample.id}") for sample in drawn]
-        with open_file(part.path) as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         table.append(
             {
                 "file": part.path.name,
-                "sha256": sha256,
+                "sha256": sha256_of(part.path),
                 "share": None if whole else part.share,
                 "drawn": amount,
                 "of": len(pool),

@@ -232,16 +232,9 @@ class Counts:
         self.worlds[sample.world] += 1
 
     def to_json(self) -> dict[str, Any]:
-        tables = {name: dict(sorted(getattr(self, name).items())) for name in ("errors", "sources", "worlds")}
         return {
-            "samples": self.samples,
-            "messages": self.messages,
-            "player_turns": self.player_turns,
-            "trained_turns": self.trained_turns,
-            "trained_characters": self.trained_characters,
-            "error_turns": self.error_turns,
-            "refine_turns": self.refine_turns,
-            **tables,
+            name: dict(sorted(count.items())) if isinstance(count, Counter) else count
+            for name, count in vars(self).items()
         }
 
 

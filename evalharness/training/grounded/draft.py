@@ -225,8 +225,8 @@ class _Trial:
                 and terminated == expected
             ):
                 raise _NotAnErrorError(self._suspects(turns))
-            slipped = made and not made[-1].takes_back
-            after = tuple(turn.injected for turn in made if turn.injected is not None) if slipped else ()
+            erred = made and not made[-1].takes_back
+            after = tuple(turn.injected for turn in made if turn.injected is not None) if erred else ()
             turns.append(
                 DraftedTurn(
                     scene, said, info["valid"], info["progress"], after=after, observation=observation

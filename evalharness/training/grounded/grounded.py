@@ -8,7 +8,6 @@ bytes whatever the number of workers. What is done is in a journal: the same com
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -18,7 +17,7 @@ from typing import Any
 
 from evalharness.base.errors import InfrastructureError, UserError, first_error
 from evalharness.base.machine import usable_cores
-from evalharness.base.reading import open_file
+from evalharness.base.reading import sha256_of
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task, teaching_of
 from evalharness.envs.teaching import Teaching
 from evalharness.models.base import Environment
@@ -171,9 +170,8 @@ def is_made(order: Order, output: Path) -> bool:
     manifest = read_manifest(output) or {}
     made = manifest.get("made")
     if isinstance(made, dict) and made.get("order") == json.loads(json.dumps(asdict(order))):
-        with open_file(output) as file:
-            if hashlib.file_digest(file, "sha256").hexdigest() == manifest.get("sha256"):
-                return True
+        if sha256_of(output) == manifest.get("sha256"):
+            return True
         raise UserError(f"{output} was changed after it was made; give another -o, or --force")
     raise UserError(
         f"{output} is there already and was made otherwise (see {manifest_path(output).name}); "

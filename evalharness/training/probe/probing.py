@@ -38,12 +38,12 @@ from evalharness.records.store import write_atomically
 from evalharness.stats.intervals import wilson
 from evalharness.suites.selection import family_tasks
 from evalharness.training.probe.prefixes import Prefix
-from evalharness.training.probe.verdicts import Judge, Verdict
+from evalharness.training.probe.recovery import Recovery, RecoveryCheck
 
 KIND = "probe"
 REPLIES = "replies.jsonl"
 FIGURES = ("another", "valid", "solvable")
-"""Fields of a Verdict that the table counts."""
+"""Fields of a Recovery that the table counts."""
 _EPISODES_PER_WORKER = 8
 
 
@@ -54,8 +54,8 @@ class ProbeFolder(AnswerFolder):
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
-        self.verdicts: dict[str, Verdict] = {}
-        self.floor: dict[str, Verdict] = {}
+        self.verdicts: dict[str, Recovery] = {}
+        self.floor: dict[str, Recovery] = {}
 
     def load(self) -> None:
         for _ in read_lines(self.folder / REPLIES, "its prefix is asked anew", self._take):
@@ -64,9 +64,9 @@ class ProbeFolder(AnswerFolder):
     def _take(self, raw: bytes) -> None:
         line = read_object(raw)
         key = str(line["key"])
-        self.verdicts[key], self.floor[key] = Verdict(**line["verdict"]), Verdict(**line["floor"])
+        self.verdicts[key], self.floor[key] = Recovery(**line["verdict"]), Recovery(**line["floor"])
 
-    def add(self, prefix: Prefix, answer: Answer, verdict: Verdict, floor: Verdict) -> None:
+    def add(self, prefix: Prefix, answer: Answer, verdict: Recovery, floor: Recovery) -> None:
         self.append_line(
             REPLIES,
             {
@@ -161,14 +161,14 @@ class _Simulators:
             )
         return self.pools[family]
 
-    async def judge(self, prefix: Prefix, task: Task, action: str | None) -> tuple[Verdict, Verdict]:
+    async def judge(self, prefix: Prefix, task: Task, action: str | None) -> tuple[Recovery, Recovery]:
         """Of the action, and of a random valid action. Raises UserError, InfrastructureError."""
         async with self.of(prefix.family).environment() as environment:
-            judge = Judge(environment, task, teaching_of(self.known[prefix.family]), prefix)
-            await judge.begin()
+            check = RecoveryCheck(environment, task, teaching_of(self.known[prefix.family]), prefix)
+            await check.begin()
             valid = await environment.valid_actions()
             floor = Random(f"probe/{prefix.key}").choice(valid) if valid else None
-            return await judge.of(action), await judge.of(floor)
+            return await check.of(action), await check.of(floor)
 
     async def close(self) -> None:
         await asyncio.gather(*(pool.close() for pool in self.pools.values()))
@@ -215,7 +215,7 @@ async def _ask(
 
 
 def summarize(
-    prefixes: Sequence[Prefix], verdicts: Mapping[str, Verdict], floor: Mapping[str, Verdict]
+    prefixes: Sequence[Prefix], verdicts: Mapping[str, Recovery], floor: Mapping[str, Recovery]
 ) -> dict[str, Any]:
     """Counts and rates with Wilson's intervals, by family and over all; `left`: prefixes without a reply."""
     rows: dict[str, Any] = {}

@@ -20,7 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from evalharness.base.reading import read_object
+from evalharness.base.reading import read_object, sha256_of
 from evalharness.base.text import printable
 from evalharness.play.workers.child import die_with_parent
 from evalharness.records.lines import LineFile, read_lines
@@ -86,8 +86,7 @@ def _content(path: Path) -> str:
 
 @cache
 def _hashed(path: Path, changed: int, size: int) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    return sha256_of(path)
 
 
 def log_of(job: Job, folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.reading import open_file
+from evalharness.base.reading import sha256_of
 from evalharness.training.datasets import formats
 from evalharness.training.datasets.modes import Mode, ModeCheck
 from evalharness.training.datasets.order import BadOrder, OrderCheck
@@ -102,8 +101,7 @@ def make_rows(
 def data_sha256(path: Path) -> str:
     """Raises UserError."""
     try:
-        with open_file(path) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return sha256_of(path)
     except OSError as error:
         raise UserError(f"cannot read --data {path}: {error.strerror}") from None
 

@@ -6,21 +6,25 @@ environment is laid over it with a `.pth` file, and nothing of the first is chan
 
 from __future__ import annotations
 
-import json
-import shutil
 import time
-import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.locks import exclusive
-from evalharness.base.paths import home_folder, write_whole
+from evalharness.base.paths import home_folder
 from evalharness.base.stream import STEP, ToolError, run_streaming
-from evalharness.models.serving.private import python_of
+from evalharness.models.serving.private import (
+    Install,
+    answer_of,
+    installing,
+    python_of,
+    read_record,
+    replace_install,
+    require_space,
+    uninstall,
+)
 from evalharness.training.datasets.tokens import model_python
 
 RECORD = "tune.json"
@@ -51,25 +55,18 @@ class TuneInstallError(UserError):
     """There is no training environment, or it cannot be made; the message says what to do."""
 
 
-@dataclass(frozen=True)
-class TuneInstall:
+@dataclass(frozen=True, kw_only=True)
+class TuneInstall(Install):
     """A complete training environment."""
 
-    environment: Path
-    """The virtual environment's folder."""
     server: Path
     """The interpreter whose packages it sees."""
     versions: Mapping[str, str]
     """Of the packages that training depends on, and of Python."""
-    installed_at: str
-    """ISO 8601, UTC."""
-    seconds: float
-    fresh: bool = False
-    """Made by this very call (not stored)."""
 
     @property
     def python(self) -> Path:
-        return python_of(self.environment)
+        return self.executable
 
 
 def tune_folder() -> Path:
@@ -79,19 +76,8 @@ def tune_folder() -> Path:
 
 def read_tune_install(root: Path | None = None) -> TuneInstall | None:
     """The training environment that is there; None where there is none, or the server's below it is gone."""
-    root = root or tune_folder()
-    try:
-        record = json.loads((root / RECORD).read_text(encoding="utf-8"))
-        install = TuneInstall(
-            environment=root / Path(record["environment"]).name,
-            server=Path(record["server"]),
-            versions={str(name): str(version) for name, version in record["versions"].items()},
-            installed_at=str(record["installed_at"]),
-            seconds=float(record["seconds"]),
-        )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return install if install.python.exists() and install.server.exists() else None
+    install = read_record((root or tune_folder()) / RECORD, TuneInstall)
+    return install if install is not None and install.server.exists() else None
 
 
 def require_tune_install() -> TuneInstall:
@@ -114,58 +100,31 @@ def install_tune(
     """
     root = root or tune_folder()
     server = model_python()
-    with exclusive(
-        root / "install.lock", lambda: on_line(f"{STEP}another installation is running; waiting for it")
-    ):
+    with installing(root, on_line):
         there = read_tune_install(root)
         if there is not None and not force and there.server == server:
             return there
-        _remove_unused(root, there)
-        free = shutil.disk_usage(root).free
-        if free < DISK_BYTES:
-            raise TuneInstallError(
-                f"the training environment needs {DISK_BYTES / 1e9:.1f} GB in {root}, {free / 1e9:.1f} GB are free; "
-                "free some space, or set EVALHARNESS_HOME to a folder on a bigger disk"
-            )
-        environment = root / f"env-{uuid.uuid4().hex[:12]}"
-        try:
-            install = _build(environment, server, on_line)
-        except BaseException:
-            shutil.rmtree(environment, ignore_errors=True)
-            raise
-        record = asdict(install) | {"environment": environment.name, "server": str(server)}
-        del record["fresh"]
-        write_whole(root / RECORD, json.dumps(record, indent=2) + "\n")
-        _remove_unused(root, install)
-        return replace(install, fresh=True)
+        return replace_install(
+            root / RECORD,
+            there,
+            lambda environment: _build(environment, server, on_line),
+            needs=lambda: require_space(root, DISK_BYTES, "the training environment", TuneInstallError),
+        )
 
 
 def uninstall_tune(root: Path | None = None) -> bool:
     """Remove the training environment; False when there was none."""
-    root = root or tune_folder()
-    if not root.exists():
-        return False
-    with exclusive(root / "install.lock"):
-        (root / RECORD).unlink(missing_ok=True)
-        _remove_unused(root, None)
-    shutil.rmtree(root)
-    return True
-
-
-def _remove_unused(root: Path, install: TuneInstall | None) -> None:
-    for folder in root.glob("env-*"):
-        if install is None or folder != install.environment:
-            shutil.rmtree(folder, ignore_errors=True)
+    return uninstall((root or tune_folder()) / RECORD)
 
 
 def _build(environment: Path, server: Path, on_line: Callable[[str], None]) -> TuneInstall:
     began = time.monotonic()
-    below = _answer(_run([server, "-I", "-c", _ASK], lambda line: None))
+    below = answer_of(_run([server, "-I", "-c", _ASK], lambda line: None))
     on_line(f"{STEP}creating {environment} over {server}")
     # Without a pip of its own: the server's is seen too, and its setuptools is the one that vLLM pins.
     _run([server, "-I", "-m", "venv", "--without-pip", environment], on_line)
     python = python_of(environment)
-    own = _answer(_run([python, "-I", "-c", _ASK], lambda line: None))["folders"]
+    own = answer_of(_run([python, "-I", "-c", _ASK], lambda line: None))["folders"]
     Path(own[0], "evalharness_server.pth").write_text("\n".join(below["folders"]) + "\n", encoding="utf-8")
     constraints = environment / "server-constraints.txt"
     constraints.write_text(
@@ -177,7 +136,7 @@ def _build(environment: Path, server: Path, on_line: Callable[[str], None]) -> T
     pip: list[str | Path] = [python, "-I", "-m", "pip", "install", "--progress-bar", "off"]
     _run([*pip, "--constraint", constraints, *wanted], on_line)
     on_line(f"{STEP}verifying: importing trl, peft and datasets")
-    versions = _answer(_run([python, "-I", "-c", _VERIFY], on_line))
+    versions = answer_of(_run([python, "-I", "-c", _VERIFY], on_line))
     return TuneInstall(
         environment=environment,
         server=server,
@@ -197,8 +156,3 @@ def _run(argv: list[str | Path], on_line: Callable[[str], None]) -> list[str]:
         raise TuneInstallError(
             f"the installation failed: {reason[:500]}. Run the same command again to start over"
         ) from failed
-
-
-def _answer(output: list[str]) -> Any:
-    line = next(line for line in reversed(output) if line.startswith("evalharness: "))
-    return json.loads(line.removeprefix("evalharness: "))

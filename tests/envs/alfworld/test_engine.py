@@ -15,7 +15,7 @@ from evalharness.envs.alfworld import SPEC
 from evalharness.envs.alfworld.adapter import ALFWorldEnv
 from evalharness.envs.alfworld.households import Household, build_game
 from evalharness.envs.alfworld.tasks import read_game
-from evalharness.envs.alfworld.textworld_world import TextWorldWorld
+from evalharness.envs.alfworld.textworld_world import TextWorldGame
 from evalharness.envs.alfworld.world import World
 from evalharness.envs.base import InvalidTaskError, Task
 
@@ -26,7 +26,7 @@ reference = pytest.mark.skipif(
 
 
 def walk_both(game: Mapping[str, Any], seed: str, steps: int) -> None:
-    ours, theirs, rng = World(game), TextWorldWorld(game), random.Random(seed)
+    ours, theirs, rng = World(game), TextWorldGame(game), random.Random(seed)
     assert ours.reset() == theirs.reset()
     for _ in range(steps):
         commands = sorted(ours.commands())

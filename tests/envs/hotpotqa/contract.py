@@ -7,7 +7,7 @@ import re
 from hypothesis import strategies as st
 
 from evalharness.envs.base import Task, TextEnv
-from evalharness.envs.hotpotqa.world import make_world
+from evalharness.envs.hotpotqa.world import make_encyclopedia
 from tests.support.contracts import Contract
 
 
@@ -22,7 +22,7 @@ def goal_template(task: Task) -> str:
 
 def things(task: Task, environment: TextEnv, first_observation: str) -> int:
     """Pages that can be opened."""
-    return len(make_world(task.payload["world"]).by_title)
+    return len(make_encyclopedia(task.payload["world"]).by_title)
 
 
 CONTRACT = Contract(

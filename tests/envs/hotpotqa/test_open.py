@@ -18,7 +18,7 @@ from evalharness.envs.hotpotqa.actions import SHOWN_SENTENCES, parse
 from evalharness.envs.hotpotqa.generator import generate
 from evalharness.envs.hotpotqa.questions import BRIDGES, CLOSED, COMPARISONS, make_questions
 from evalharness.envs.hotpotqa.score import exact_match, normal
-from evalharness.envs.hotpotqa.world import make_world
+from evalharness.envs.hotpotqa.world import make_encyclopedia
 from evalharness.suites.open import check_frozen, frozen_proofs, plan_hash, prove
 
 SPEC = specs()["hotpotqa"]
@@ -105,7 +105,7 @@ def test_a_guesser_who_knows_the_commonest_answers_is_right_on_less_than_one_in_
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_world_has_namesakes_and_facts_further_down(seed: int) -> None:
-    world = make_world(seed)
+    world = make_encyclopedia(seed)
     assert 3_000 <= len(world.by_title) <= 4_000
     names = Counter(thing.name for sort in ("person", "work") for thing in world.things[sort])
     assert sum(count for count in names.values() if count > 1) > 300
@@ -118,7 +118,7 @@ def test_the_world_has_namesakes_and_facts_further_down(seed: int) -> None:
 
 def test_worlds_of_other_seeds_have_other_facts() -> None:
     """Some names come again, being put together from the same syllables; what is said of them is another thing."""
-    titles = [set(make_world(seed).by_title) for seed in SEEDS]
+    titles = [set(make_encyclopedia(seed).by_title) for seed in SEEDS]
     assert len(titles[0] & titles[1]) < len(titles[0]) / 8
     answers = [{(task.goal, task.payload["answer"]) for task in suite(seed)} for seed in SEEDS]
     assert not answers[0] & answers[1]

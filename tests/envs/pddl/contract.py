@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from evalharness.envs.base import Task, TextEnv
 from evalharness.envs.pddl.adapter import UNCLEAR
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.form import form
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 from tests.support.contracts import Contract
@@ -26,7 +26,7 @@ def goal_template(task: Task) -> str:
 def none_is_done_in_two_turns(tasks: Sequence[Task]) -> None:
     for task in tasks:
         domain = parse_domain(task.payload["domain"])
-        world = World(domain, parse_problem(task.payload["problem"], domain))
+        world = GroundedProblem(domain, parse_problem(task.payload["problem"], domain))
         states = {world.initial}
         for _ in range(3):
             assert not any(map(world.solved, states)), task.id

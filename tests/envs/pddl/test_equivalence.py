@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evalharness.envs.pddl.engine import GroundAction, World
+from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
 from evalharness.envs.pddl.problem import DOMAINS, domain_text
 from evalharness.envs.pddl.syntax import Atom, parse_domain, parse_problem
 
@@ -101,7 +101,7 @@ def _atom(literal: Any) -> Atom:
 def _same_walk(domain: str, problem: str, folder: Path, seed: int) -> None:
     theirs = Pddlgym(domain, problem, folder)
     parsed = parse_domain(domain)
-    world = World(parsed, parse_problem(problem, parsed))
+    world = GroundedProblem(parsed, parse_problem(problem, parsed))
     state = world.initial
     rng = random.Random(seed)
     for _ in range(STEPS):
@@ -117,7 +117,9 @@ def _same_walk(domain: str, problem: str, folder: Path, seed: int) -> None:
         assert world.solved(state) == theirs.done, (name, arguments)
 
 
-def _any_action(world: World, valid: list[GroundAction], rng: random.Random) -> tuple[str, tuple[str, ...]]:
+def _any_action(
+    world: GroundedProblem, valid: list[GroundAction], rng: random.Random
+) -> tuple[str, tuple[str, ...]]:
     """Two times in three a valid action, else any objects of the right number, which mostly do not fit."""
     if valid and rng.random() < 2 / 3:
         chosen = rng.choice(valid)

@@ -10,7 +10,7 @@ import pytest
 from pddl_worlds import barman, blockworld, gripper, tyreworld, world
 
 from evalharness.envs.pddl import SPEC
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.oracle import bound_of, plan
 from evalharness.envs.pddl.oracle.search import DEAD
 from evalharness.envs.pddl.oracle.symmetry import canonical_key, interchangeable
@@ -48,7 +48,7 @@ SMALL = {
 }
 
 
-def distances(of: World) -> tuple[set[int], dict[int, int]]:
+def distances(of: GroundedProblem) -> tuple[set[int], dict[int, int]]:
     """Every reachable state, and the exact number of actions to the goal of those that can reach it."""
     before: dict[int, list[int]] = defaultdict(list)
     states = {of.initial}

@@ -7,7 +7,7 @@ import re
 import pytest
 from pddl_worlds import EXAMPLES
 
-from evalharness.envs.pddl.engine import World
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.problem import DOMAINS, domain_text
 from evalharness.envs.pddl.syntax import PddlError, parse_domain, parse_problem
 
@@ -39,7 +39,7 @@ def test_reads_types_constants_comments_and_case() -> None:
 
 def test_types_and_constants_bind_actions() -> None:
     domain = parse_domain(DOMAIN)
-    world = World(domain, parse_problem(PROBLEM, domain))
+    world = GroundedProblem(domain, parse_problem(PROBLEM, domain))
     assert [str(action) for action in world.applicable(world.initial)] == ["call rex tom"]
     after = world.result(world.initial, world.applicable(world.initial)[0])
     assert world.solved(after)
@@ -49,7 +49,7 @@ def test_types_and_constants_bind_actions() -> None:
 @pytest.mark.parametrize("kind", DOMAINS)
 def test_our_domain_files_and_examples_are_readable(kind: str) -> None:
     domain = parse_domain(domain_text(kind))
-    assert World(domain, parse_problem(EXAMPLES[kind], domain)).actions
+    assert GroundedProblem(domain, parse_problem(EXAMPLES[kind], domain)).actions
 
 
 @pytest.mark.parametrize(
@@ -93,4 +93,6 @@ def test_what_is_no_strips_problem_is_refused(old: str, new: str, says: str) -> 
 def test_a_problem_of_another_domain_is_refused() -> None:
     domain = parse_domain(DOMAIN)
     with pytest.raises(PddlError, match="of domain elsewhere"):
-        World(domain, parse_problem(PROBLEM.replace("(:domain tiny)", "(:domain elsewhere)"), domain))
+        GroundedProblem(
+            domain, parse_problem(PROBLEM.replace("(:domain tiny)", "(:domain elsewhere)"), domain)
+        )

@@ -22,7 +22,16 @@ def make_private(environment: Path) -> None:
     root.mkdir(parents=True)
     (root / "env-1").symlink_to(environment)
     write_install(
-        root, ServerInstall("cpu", "0.32.0", "2.13.0+cpu", "3.11", root / "env-1", "2026-01-01", 1.0)
+        root,
+        ServerInstall(
+            kind="cpu",
+            vllm="0.32.0",
+            torch="2.13.0+cpu",
+            python="3.11",
+            environment=root / "env-1",
+            installed_at="2026-01-01",
+            seconds=1.0,
+        ),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from evalharness.cli import server as command
 from evalharness.cli.install_progress import InstallProgress, condense
+from evalharness.cli.parser import CommandParser, add_command
 from evalharness.models.serving import install as installing
 from evalharness.models.serving.private import ServerInstall, write_install
 
@@ -18,8 +18,8 @@ from .environments import make_server_wheels
 
 
 def run(*words: str) -> int:
-    parser = argparse.ArgumentParser()
-    command.register(parser.add_subparsers(required=True))
+    parser = CommandParser()
+    add_command(parser.add_subparsers(required=True), "server", command)
     args = parser.parse_args(["server", *words])
     status: int = args.run(args)
     return status
@@ -30,7 +30,16 @@ def make_private(home: Path, environment: Path) -> None:
     root.mkdir(parents=True)
     (root / "env-1").symlink_to(environment)
     write_install(
-        root, ServerInstall("cpu", "0.32.0", "2.13.0+cpu", "3.11", root / "env-1", "2026-01-01", 1.0)
+        root,
+        ServerInstall(
+            kind="cpu",
+            vllm="0.32.0",
+            torch="2.13.0+cpu",
+            python="3.11",
+            environment=root / "env-1",
+            installed_at="2026-01-01",
+            seconds=1.0,
+        ),
     )
 
 

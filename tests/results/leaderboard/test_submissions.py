@@ -14,10 +14,11 @@ import yaml
 from made_runs import make_run
 
 from evalharness.base.errors import UserError
+from evalharness.base.reading import sha256_of
 from evalharness.checks.verify import verify
 from evalharness.checks.verify.remembered import content_key, remember, was_verified
 from evalharness.cli import main
-from evalharness.records.submission import read_submission, sha256
+from evalharness.records.submission import read_submission
 
 SOLVED, NOTHING = (True, 1.0), (False, 0.0)
 HOSTILE = '<img src=x onerror="alert(1)">'
@@ -200,7 +201,7 @@ def test_submissions_stand_in_the_table_marked_as_declared_and_as_not_verified(
         file.write("\n")
     edit(
         submission,
-        lambda data: data["runs"][0]["files"].update({"episodes.jsonl": sha256(run / "episodes.jsonl")}),
+        lambda data: data["runs"][0]["files"].update({"episodes.jsonl": sha256_of(run / "episodes.jsonl")}),
     )
     assert main(["leaderboard", "--from", str(submission)]) == 2
 

@@ -107,7 +107,7 @@ def test_another_training_is_not_gone_on_with(base: Path, tmp_path: Path) -> Non
     data.write_text("")
     out = tmp_path / "out"
     out.mkdir()
-    install = TuneInstall(tmp_path, tmp_path, {}, "", 0.0)
+    install = TuneInstall(environment=tmp_path, server=tmp_path, versions={}, installed_at="", seconds=0.0)
     manifest = {
         "kind": "evalharness tuning", "status": "started",
         "identity": {"base_sha256": "", "data_sha256": [], "dtype": "float32", "settings": {"lr": 1e-9}},

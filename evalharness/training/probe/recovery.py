@@ -15,7 +15,7 @@ from evalharness.training.probe.prefixes import Prefix
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Recovery:
     """Of one reply."""
 
     action: str | None
@@ -33,7 +33,7 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Judge:
+class RecoveryCheck:
     """The simulator, at one prefix."""
 
     environment: Environment
@@ -41,17 +41,17 @@ class Judge:
     world: Teaching
     prefix: Prefix
 
-    async def of(self, action: str | None) -> Verdict:
+    async def of(self, action: str | None) -> Recovery:
         """Raises UserError, InfrastructureError."""
         if action is None:
-            return Verdict(None)
+            return Recovery(None)
         another = plain(action) not in map(plain, self.prefix.errors)
         await self.begin()
         _, _, info = await self.environment.step(action)
         if not another or not info["valid"]:
-            return Verdict(action, another, info["valid"])
+            return Recovery(action, another, info["valid"])
         solved = info["success"] or await self._by_plan(action) or await self._by_agent(action)
-        return Verdict(action, another, True, solved)
+        return Recovery(action, another, True, solved)
 
     async def begin(self) -> str:
         """Play the prefix; the last observation. Raises UserError where the world says something else."""

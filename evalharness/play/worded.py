@@ -28,7 +28,7 @@ class Step:
 
 
 @dataclass
-class SpokenWorld:
+class WordedEnvironment:
     """What it suggests is worded as the policy has to say it."""
 
     world: Environment
