@@ -21,6 +21,7 @@ COMMANDS = (
     "sweep",
     "bon",
     "checkpoints",
+    "watch-training",
     "show",
     "runs",
     "verify",
@@ -109,7 +110,7 @@ def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        importlib.import_module(f"evalharness.cli.{name}").register(commands)
+        importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}").register(commands)
     if whole:
         complete(parser)
     return parser

@@ -14,6 +14,7 @@ from evalharness.records.store import read_episodes
 from evalharness.results.checkpoints import Training
 from evalharness.results.score import group_by_family, held_out_score
 from evalharness.results.scored_run import ScoredRun
+from evalharness.results.training_log import REWARD
 from evalharness.results.trainings import interval_of
 
 Row = dict[str, Any]
@@ -117,7 +118,7 @@ def _estimate(
 
 
 def by_checkpoint(training: Training) -> Iterator[Row]:
-    """Each family and the score of a training run's checkpoints, by step."""
+    """Each family and the score of a training run's checkpoints, by step, and the training's own reward."""
     for point in training.points:
         for column, rates in point.rates.items():
             for measure, rate in rates.items():
@@ -133,6 +134,18 @@ def by_checkpoint(training: Training) -> Iterator[Row]:
                     "ci95_low": low,
                     "ci95_high": high,
                 }
+    for window in training.windows:
+        yield {
+            "series": training.model,
+            "run": "training",
+            "axis": training.axis,
+            "x": window.x,
+            "family": REWARD,
+            "measure": REWARD,
+            "rate": window.reward,
+            "ci95_low": None,
+            "ci95_high": None,
+        }
 
 
 def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Row]:

@@ -5,6 +5,7 @@
 | `study.json` | which kind of study, and its runs: name -> folder, below this one unless it lies elsewhere |
 | NAME/ | a run folder (docs/run-folder.md) |
 | `server.log` | what the model server printed |
+| `training.jsonl` | of a training: its own reward, and when each evaluation was (`results/training_log.py`) |
 """
 
 from __future__ import annotations
@@ -22,13 +23,16 @@ from evalharness.models.resolve import prepare
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
-from evalharness.runs.evaluation import Outcome, Watch, evaluate, unwatched
+from evalharness.results.training_log import TRAINING_LOG
+from evalharness.runs.evaluation import Outcome, TrainingPoint, Watch, evaluate, unwatched
 
 Runs = Mapping[str, RunConfig]
 """Name -> run, in the order in which they are played."""
 SCHEMA = 1
 TRAININGS = "trainings"
 """Kind of a study whose runs are of models that it trained (`evalharness study`)."""
+WATCHED = "training"
+"""Kind of a study whose runs are of the policy that a trainer served at several steps (`evalharness watch-training`)."""
 SELECT = ".select"
 """At the end of the name of a run that only chooses the best of a study; no result of its own."""
 
@@ -75,16 +79,18 @@ def play(
     *,
     elsewhere: Mapping[str, Path] | None = None,
     data: Path | None = None,
+    training: TrainingPoint | None = None,
     watch: Watch = unwatched,
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Played:
     """Play every run in `folder`/NAME, or continue it, in order. `elsewhere`: runs of the study that exist already.
+    `training`: whose policy the runs' endpoint serves.
 
     `on_run` gets (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
     stay. Raises UserError.
     """
-    require_own_folder(folder, STUDY, expected=(MANIFEST, *runs))
+    require_own_folder(folder, STUDY, expected=(MANIFEST, TRAINING_LOG, *runs))
     if (folder / MANIFEST).exists():
         raise UserError(f"{folder} is a run folder; choose another for the study with -o DIR")
     known = read_study(folder)
@@ -97,6 +103,7 @@ def play(
             outcomes[name] = evaluate(
                 config.changed(output=folder / name),
                 data=data,
+                training=training,
                 watch=watch,
                 serve=serve,
                 on_folder=on_folder,

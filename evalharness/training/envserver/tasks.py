@@ -12,7 +12,7 @@ from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec, Suite, Task, teaching_of
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.suites.selection import family_tasks
-from evalharness.training.datasets.overlap import PUBLISHED, Excluded, excluded
+from evalharness.training.datasets.overlap import PUBLISHED, Excluded, excluded, task_forms
 
 Split = Literal["train", "validation"]
 SPLITS: tuple[Split, ...] = ("train", "validation")
@@ -30,6 +30,8 @@ class Served:
     task: Task
     suite_seed: int | None
     """None for a suite that is not made from a seed."""
+    forms: Sequence[str] = ()
+    """What it is known by again under another name."""
 
     @property
     def id(self) -> str:
@@ -139,8 +141,8 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
             for seed in wanted.train_seeds:
                 splits["train"] += _fresh(spec, seed, barred, data)
         else:
-            tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
-            splits["train"] += [Served(task, None) for task in tasks]
+            tasks, world = family_tasks(spec, wanted.suite, data, FROZEN_SEED), teaching_of(spec)
+            splits["train"] += [Served(task, None, task_forms(world, task)) for task in tasks]
         counts = ", ".join(
             f"{sum(served.task.family == spec.family for served in tasks)} for {split}"
             for split, tasks in splits.items()
@@ -160,5 +162,9 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
 
 
 def _fresh(spec: EnvSpec, seed: int, barred: Excluded | None, data: Path | None) -> list[Served]:
-    tasks = family_tasks(spec, "open", data, seed)
-    return [Served(task, seed) for task in tasks if barred is None or barred.why_not(task) is None]
+    world, found = teaching_of(spec), []
+    for task in family_tasks(spec, "open", data, seed):
+        forms = task_forms(world, task)
+        if barred is None or barred.why_not(task, forms) is None:
+            found.append(Served(task, seed, forms))
+    return found
