@@ -35,7 +35,10 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
     study = parser.add_argument_group("the training")
     study.add_argument(
-        "--server", required=True, metavar="URL", help="where the policy is served: http://host:port/v1 (vLLM)"
+        "--server",
+        required=True,
+        metavar="URL",
+        help="where the policy is served: http://host:port/v1 (vLLM)",
     )
     study.add_argument(
         "--env", required=True, metavar="URL", help="the `evalharness env serve` that the trainer plays in"
@@ -105,7 +108,7 @@ def run(args: argparse.Namespace) -> int:
                 point = TrainingPoint(curve.axis, position, disjoint)
                 played = play_study(WATCHED, folder, {name: labelled}, args, training=point)
                 if played.exit_status == 0:
-                    curve.complete(position, curve.look())
+                    curve.complete(position)
                 show_training(args, folder / WATCHED, training_result(folder))
                 if played.stopped:
                     return end_study(out, folder, played)

@@ -126,4 +126,6 @@ class EvaluateServed(TrainerCallback):  # type: ignore[misc, unused-ignore]
             _LOG.warning("evalharness: the policy is not evaluated: %s", error)
             return
         if done.returncode:
-            _LOG.warning("evalharness: evaluating the policy ended with status %d: %s", done.returncode, folder / LOG)
+            _LOG.warning(
+                "evalharness: evaluating the policy ended with status %d: %s", done.returncode, folder / LOG
+            )

@@ -286,19 +286,21 @@ def _with_tests(point: Point, tested: Mapping[tuple[str, str, str], Difference])
 
 
 def _with_log(points: Sequence[Point], log: TrainingLog) -> Iterator[Point]:
-    ended = {each.run: float(each.ended) for each in log.evaluated}
+    ended = {each.run: float(each.ended) for each in log.evaluated if each.ended is not None}
     before: float | None = None
     for point in points:
-        yield replace(
-            point, until=ended.get(point.name), training_reward=log.reward(before, point.x)
-        )
+        yield replace(point, until=ended.get(point.name), training_reward=log.reward(before, point.x))
         before = point.x
 
 
 def _mixed(axis: str, log: TrainingLog) -> list[str]:
     """A note where the trained weights changed under an evaluation."""
-    moved = [f"{e.run} until {axis} {e.ended}" for e in log.evaluated if e.ended > e.began]
-    return [f"the training went on during evaluations, which are of several policies: {', '.join(moved)}"] if moved else []
+    moved = [f"{e.run} until {axis} {e.ended}" for e in log.evaluated if (e.ended or 0) > e.began]
+    return (
+        [f"the training went on during evaluations, which are of several policies: {', '.join(moved)}"]
+        if moved
+        else []
+    )
 
 
 def _notes(

@@ -63,7 +63,8 @@ class Evaluated(Stored):
     run: str
     began: Step
     """Step, or episodes served, when it began."""
-    ended: Step
+    ended: Step | None
+    """None where the training's server was gone by then."""
 
 
 @dataclass(frozen=True)

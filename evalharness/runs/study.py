@@ -23,7 +23,6 @@ from evalharness.models.resolve import prepare
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
-from evalharness.results.training_log import TRAINING_LOG
 from evalharness.runs.evaluation import Outcome, TrainingPoint, Watch, evaluate, unwatched
 
 Runs = Mapping[str, RunConfig]
@@ -90,7 +89,7 @@ def play(
     `on_run` gets (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
     stay. Raises UserError.
     """
-    require_own_folder(folder, STUDY, expected=(MANIFEST, TRAINING_LOG, *runs))
+    require_own_folder(folder, STUDY, expected=(MANIFEST, *runs))
     if (folder / MANIFEST).exists():
         raise UserError(f"{folder} is a run folder; choose another for the study with -o DIR")
     known = read_study(folder)
@@ -108,13 +107,13 @@ def play(
                 serve=serve,
                 on_folder=on_folder,
             )
-            _note(kind, folder, {name: name, **{n: str(path) for n, path in (elsewhere or {}).items()}})
+            add_runs(kind, folder, {name: name, **{n: str(path) for n, path in (elsewhere or {}).items()}})
             if outcomes[name].stopped:
                 break
     return Played(outcomes, tuple(name for name in runs if name not in outcomes))
 
 
-def _note(kind: str, folder: Path, runs: Mapping[str, str]) -> None:
+def add_runs(kind: str, folder: Path, runs: Mapping[str, str]) -> None:
     """Add runs to `study.json`."""
     known = read_study(folder)
     listed = {**(known[1] if known else {}), **runs}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from evalharness.records.lines import LineFile
 from evalharness.records.store import require_own_folder
 from evalharness.results.training_log import TRAINING_LOG, Evaluated, TrainingLog, read_training_log
 from evalharness.runs.checkpoints import axis_and_number, is_named
-from evalharness.runs.study import WATCHED, read_study
+from evalharness.runs.study import WATCHED, add_runs, read_study
 from evalharness.training.heldout.trainer import EnvServer, step_of
 
 _LOOK_EVERY = 20.0
@@ -28,14 +29,18 @@ class HeldOutCurve:
         self.folder, self.env, self.log, self.every = folder, env, log, every
         self.axis = "episode" if log is None else "step"
         study = read_study(folder)
-        require_own_folder(folder, STUDY, expected=(TRAINING_LOG,))
+        require_own_folder(folder, STUDY)
         if study is not None and study[0] != WATCHED:
             raise UserError(f"{folder} holds a {study[0]} study; choose another folder with -o DIR")
         others = {axis_and_number(name)[0] for name in self._begun()} - {self.axis}
         if others:
             with_log = "with" if "step" in others else "without"
-            raise UserError(f"{folder} goes by {others.pop()}: give the command {with_log} --log, or another -o DIR")
+            raise UserError(
+                f"{folder} goes by {others.pop()}: give the command {with_log} --log, or another -o DIR"
+            )
         folder.mkdir(parents=True, exist_ok=True)
+        if study is None:  # before the first run is complete: a kill leaves a folder that goes on
+            add_runs(WATCHED, folder, {})
         self._file = LineFile(folder / TRAINING_LOG)
         self._file.drop_torn_line()
 
@@ -58,9 +63,12 @@ class HeldOutCurve:
     def name(self, position: int) -> str:
         return f"{self.axis}-{position}"
 
-    def complete(self, position: int, ended: int) -> None:
+    def complete(self, position: int) -> None:
         """The evaluation that began at `position` has all its episodes."""
-        line = Evaluated(run=self.name(position), began=position, ended=max(position, ended))
+        ended: int | None = None
+        with contextlib.suppress(UserError):  # the training is over, and its server gone
+            ended = max(position, self.look())
+        line = Evaluated(run=self.name(position), began=position, ended=ended)
         self._file.append(line.to_json())
 
     def unfinished(self, position: int) -> Sequence[str]:
@@ -70,7 +78,9 @@ class HeldOutCurve:
 
     def _begun(self) -> list[str]:
         """Names of the run folders, also of one that a kill has kept out of `study.json`."""
-        return sorted(path.parent.name for path in self.folder.glob(f"*/{MANIFEST}") if is_named(path.parent.name))
+        return sorted(
+            path.parent.name for path in self.folder.glob(f"*/{MANIFEST}") if is_named(path.parent.name)
+        )
 
     def wait(
         self,

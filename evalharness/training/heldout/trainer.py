@@ -45,7 +45,9 @@ class EnvServer:
                 }
             )
         except (ValueError, KeyError, TypeError) as error:
-            raise UserError(f"--env {self.url}: its /status is none of `evalharness env serve` ({error})") from None
+            raise UserError(
+                f"--env {self.url}: its /status is none of `evalharness env serve` ({error})"
+            ) from None
 
     def train_tasks(self) -> list[dict[str, Any]]:
         """The split `train`, each with `id`, `family`, `suite_seed`, `task_hash`, `task_forms`. Raises UserError."""
