@@ -29,7 +29,7 @@ def _generate(seed: int) -> Iterable[Task]:
 
 
 def _distract(task: Task, count: int) -> Task | None:
-    from evalharness.envs.babyai.distractors import distract
+    from evalharness.envs.babyai.world import distract
 
     return distract(task, count)
 

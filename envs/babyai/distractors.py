@@ -7,11 +7,10 @@ room is joined at the east end of a row of rooms, behind a door that the mission
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from random import Random
 from typing import Any
 
-from evalharness.envs.base import Task, distractor_rooms
+from evalharness.envs.base import distractor_rooms
 
 Cell = tuple[int, int]
 _ROUND = ((1, 0), (0, 1), (-1, 0), (0, -1))
@@ -19,20 +18,6 @@ _ROUND = ((1, 0), (0, 1), (-1, 0), (0, -1))
 
 class NoRoomError(Exception):
     """The level has no place for so many, or its mission speaks of everything that could be added."""
-
-
-def distract(task: Task, count: int) -> Task | None:
-    """`count` objects more, and rooms unless the mission speaks of any door; None where they do not fit."""
-    from evalharness.envs.babyai.world import World
-
-    made = replace(task, payload={**task.payload, "distractors": count})
-    if task.suite != "open":
-        return None
-    try:
-        World(made.payload["level"], made.payload["seed"], made.payload.get("parameters"), count)
-    except NoRoomError:
-        return None
-    return made
 
 
 def scatter(simulator: Any, descriptions: list[Any], count: int, random: Random) -> None:

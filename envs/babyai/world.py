@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
 
 from evalharness.envs.babyai.actions import Moves
-from evalharness.envs.babyai.distractors import scatter
+from evalharness.envs.babyai.distractors import NoRoomError, scatter
 from evalharness.envs.babyai.levels import make_level
 from evalharness.envs.babyai.view import View, look
+from evalharness.envs.base import Task
 
 
 def clauses(instruction: Any) -> list[Any]:
@@ -137,3 +138,15 @@ def _remember(clause: Any, memory: tuple[Any, ...]) -> None:
         clause.desc.obj_poss, clause.preCarrying = list(memory[0]), memory[1]
     else:
         clause.a_done, clause.b_done = memory
+
+
+def distract(task: Task, count: int) -> Task | None:
+    """`count` objects more, and rooms unless the mission speaks of any door; None where they do not fit."""
+    made = replace(task, payload={**task.payload, "distractors": count})
+    if task.suite != "open":
+        return None
+    try:
+        World(made.payload["level"], made.payload["seed"], made.payload.get("parameters"), count)
+    except NoRoomError:
+        return None
+    return made

@@ -22,6 +22,7 @@ COMMANDS = (
     "sweep",
     "bon",
     "checkpoints",
+    "watch-training",
     "show",
     "runs",
     "verify",
@@ -110,7 +111,8 @@ def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
     parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
-        add_command(commands, name, importlib.import_module(f"evalharness.cli.{name}"))
+        module = importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}")
+        add_command(commands, name, module)
     if whole:
         complete(parser)
     return parser

@@ -6,12 +6,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_csv_option, write_csv, write_json
+from evalharness.cli.common import add_csv_option
 from evalharness.cli.parser import CommandParser
-from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
+from evalharness.cli.studies import (
+    add_dry_run_option,
+    dry_run_study,
+    end_study,
+    play_study,
+    show_training,
+)
 
 if TYPE_CHECKING:
-    from evalharness.results.checkpoints import Training
     from evalharness.runs.checkpoints import Found
 
 HELP = "all checkpoints of a training run, by step"
@@ -78,8 +83,11 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import make_console, say
     from evalharness.cli.options import config_of
+    from evalharness.results.x_values import read_x
     from evalharness.runs.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
     from evalharness.runs.study import study_folder
+    from evalharness.runs.study_results import training_result
+    from evalharness.training.heldout.trainer import keep_rewards
 
     if args.watch is not None and not args.watch >= 0:  # NaN is not, either
         raise UserError(f"--watch {args.watch:g} is no number of minutes, 0 or more")
@@ -108,7 +116,10 @@ def run(args: argparse.Namespace) -> int:
             return dry_run_study(out, folder, runs, args)
         played = play_study(KIND, folder, runs, args)
         known |= {checkpoint.name for checkpoint in new}
-        _show(args, config.policy.display_name, folder)
+        keep_rewards(folder, [checkpoint.path for checkpoint in found.checkpoints])
+        x = None if args.x is None else read_x(args.x)
+        training = training_result(folder, args.by, x, choose_elsewhere=bool(args.select_on))
+        show_training(args, folder / KIND, training)
         if played.stopped or not watching:
             return end_study(out, folder, played)
         say(f"evalharness: waiting for new checkpoints in {source}; Ctrl-C ends the watch")
@@ -117,70 +128,3 @@ def run(args: argparse.Namespace) -> int:
                 return end_study(out, folder, played)
         except KeyboardInterrupt:
             return end_study(out, folder, played)
-
-
-def _show(args: argparse.Namespace, model: str, folder: Path) -> None:
-    """The table, and the files, of all that the study holds, of earlier times too."""
-    from evalharness.base.terminal import make_console
-    from evalharness.results.report.checkpoints import print_training
-
-    training = _training(args, model, folder)
-    if training is None:
-        return
-    print_training(make_console(stderr="-" in (args.json, args.csv)), training)
-    write_csv(args.csv, training.rows())
-    write_json(args.json, training.to_json())
-    _draw(folder, training)
-
-
-def _training(args: argparse.Namespace, model: str, folder: Path) -> Training | None:
-    from evalharness.base.errors import UserError
-    from evalharness.records.store import EPISODES
-    from evalharness.results.checkpoints import training_of
-    from evalharness.results.scored_run import ScoredRun, load_scored_run
-    from evalharness.results.x_values import read_x
-    from evalharness.runs.checkpoints import axis_and_number
-    from evalharness.runs.study import SELECT, read_study
-
-    study = read_study(folder)
-    scored: dict[str, ScoredRun] = {}
-    for name, where in (study[1] if study else {}).items():
-        episodes = folder / where / EPISODES
-        if episodes.exists() and episodes.stat().st_size:
-            scored[name] = load_scored_run(folder / where)
-    runs = {name: run for name, run in scored.items() if not name.endswith(SELECT)}
-    select = {name.removesuffix(SELECT): run for name, run in scored.items() if name.endswith(SELECT)}
-    if not runs or (args.select_on and not select.keys() & runs.keys()):
-        return None
-    axis, _ = axis_and_number(next(iter(runs)))
-    values = {name: float(axis_and_number(name)[1]) for name in runs}
-    if args.x is not None:
-        axis, given = read_x(args.x)
-        missing = sorted(runs.keys() - given.keys())
-        if missing:
-            raise UserError(f"--x {args.x} says nothing of {', '.join(missing)}")
-        values = {name: given[name] for name in runs}
-    return training_of(
-        {name: (values[name], run) for name, run in runs.items()},
-        model=model,
-        axis=axis,
-        by=args.by,
-        select=select if args.select_on else None,
-    )
-
-
-def _draw(folder: Path, training: Training) -> None:
-    """`checkpoints.png`, `.svg` and `.csv` beside the runs."""
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import say
-    from evalharness.cli.common import csv_text, write_text
-    from evalharness.results.curves import by_checkpoint
-    from evalharness.results.report import plots
-
-    rows = list(by_checkpoint(training))
-    write_text("--csv", str(folder / "checkpoints.csv"), csv_text(rows))
-    try:
-        with plots.style():
-            plots.save_figure(plots.draw_over(rows, training.titles), folder / "checkpoints")
-    except UserError as error:
-        say(f"evalharness: no plot: {error}")

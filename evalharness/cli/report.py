@@ -82,6 +82,24 @@ def _exhibits(runs: Sequence[ScoredRun], paths: Sequence[Path]) -> list[dict[str
     return exhibits_for_page(Given(specs(), tuple(entries), data, measured=measured()))
 
 
+def _trainings(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The curves of the studies of checkpoints and of watched trainings among `paths`."""
+    from evalharness.records.store import read_manifest
+    from evalharness.results.viewer.training import training_for_page
+    from evalharness.runs.checkpoints import KIND
+    from evalharness.runs.study import WATCHED, read_study
+    from evalharness.runs.study_results import training_result
+
+    found = []
+    for path in paths:
+        study = read_study(path)
+        training = training_result(path) if study and study[0] in (KIND, WATCHED) else None
+        if training is not None:
+            last = read_manifest(Path(training.points[-1].folder))
+            found.append(training_for_page(training, last.disjoint))
+    return found
+
+
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import say
     from evalharness.judge import judgements_of
@@ -111,6 +129,7 @@ def run(args: argparse.Namespace) -> int:
             chosen=chosen(args),
             pictures=pictures,
             exhibits=lambda scored: _exhibits([run for run in scored if run.folder in runs], runs),
+            trainings=_trainings(args.runs),
         )
     if differing := sum(each.differing for each in drawn):
         say(f"evalharness: {differing} episodes have no pictures: their actions give other observations here")

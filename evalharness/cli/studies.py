@@ -12,6 +12,8 @@ from evalharness.cli.common import data_folder, how_to_go_on, require_writable, 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from evalharness.results.checkpoints import Training
+    from evalharness.runs.evaluation import TrainingPoint
     from evalharness.runs.study import Played, Runs
 
 
@@ -22,6 +24,7 @@ def play_study(
     args: argparse.Namespace,
     *,
     elsewhere: Mapping[str, Path] | None = None,
+    training: TrainingPoint | None = None,
 ) -> Played:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
     from evalharness.base.terminal import make_console, say
@@ -39,6 +42,7 @@ def play_study(
             runs,
             elsewhere=elsewhere,
             data=data_folder(args),
+            training=training,
             watch=watch,
             on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
             on_folder=kept.append,
@@ -48,6 +52,29 @@ def play_study(
     except SystemExit:
         say(f"evalharness: {stopped_line(kept, args)}")
         raise
+
+
+def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:
+    """The table, the files that were asked for, and `stem`.png, .svg and .csv."""
+    from evalharness.base.errors import UserError
+    from evalharness.base.terminal import make_console, say
+    from evalharness.cli.common import csv_text, write_csv, write_json, write_text
+    from evalharness.results.curves import by_checkpoint
+    from evalharness.results.report import plots
+    from evalharness.results.report.checkpoints import print_training
+
+    if training is None:
+        return
+    print_training(make_console(stderr="-" in (args.json, args.csv)), training)
+    write_csv(args.csv, training.rows())
+    write_json(args.json, training.to_json())
+    rows = list(by_checkpoint(training))
+    write_text("--csv", str(stem.with_suffix(".csv")), csv_text(rows))
+    try:
+        with plots.style():
+            plots.save_figure(plots.draw_over(rows, training.titles), stem)
+    except UserError as error:
+        say(f"evalharness: no plot: {error}")
 
 
 def end_study(out: Console, folder: Path, played: Played) -> int:

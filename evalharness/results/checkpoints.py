@@ -3,8 +3,8 @@ Numbers only; `report` draws them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -15,6 +15,7 @@ from evalharness.results.comparison import require_comparable
 from evalharness.results.difference import Difference, adjusted, difference_of
 from evalharness.results.score import HELD_OUT, MEASURES, group_by_family, held_out_estimate, held_out_score
 from evalharness.results.scored_run import ScoredRun, TaskScore
+from evalharness.results.training_log import REWARD, TrainingLog, Window
 
 SCHEMA = 1
 ALL = "all"
@@ -39,6 +40,10 @@ class Point:
     against_first: Mapping[str, Difference] = field(default_factory=dict)
     """Measure -> this checkpoint against the first, paired by task, of the `score` column."""
     against_best: Mapping[str, Difference] = field(default_factory=dict)
+    until: float | None = None
+    """Where the training was when the evaluation ended, of one that did not wait for it."""
+    training_reward: float | None = None
+    """Mean reward of the training's episodes since the point before; None where it is not known."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,10 @@ class Training:
     chance: stats.LeadByChance | None
     """Of the scores that it was chosen by; None where there are too few of them."""
     notes: tuple[str, ...]
+    windows: tuple[Window, ...] = ()
+    """The training's own reward."""
+    trained: tuple[str, ...] = ()
+    """Families that were trained on, where they are known."""
 
     @property
     def winner(self) -> Point:
@@ -86,6 +95,8 @@ class Training:
                 **_tests("first", point.against_first.get(measure) if column == self.score else None),
                 **_tests("best", point.against_best.get(measure) if column == self.score else None),
                 "best": point.name == self.best,
+                "until": point.until,
+                "training_reward": point.training_reward,
             }
             for point in self.points
             for column in point.rates
@@ -105,12 +116,14 @@ def training_of(
     axis: str,
     by: str = "progress",
     select: Mapping[str, ScoredRun] | None = None,
+    log: TrainingLog | None = None,
 ) -> Training:
     """`runs`: checkpoint -> its place on the axis and its run; `select`: checkpoint -> its run on the suite that the
-    best is chosen on, where that is another. Holm's correction is over all tests, both measures.
+    best is chosen on, where that is another; `log`: how the training itself went. Holm's correction is over all tests, both measures.
 
     Raises UserError where the runs are not of one protocol or not over the same tasks.
     """
+    log = log or TrainingLog()
     ordered = dict(sorted(runs.items(), key=lambda item: (item[1][0], item[0])))
     scored = {name: run for name, (_, run) in ordered.items()}
     first = next(iter(scored.values()))
@@ -128,20 +141,32 @@ def training_of(
         axis=axis,
         suite=first.suite,
         max_turns=first.max_turns,
-        titles={**first.titles, HELD_OUT: "held-out", ALL: _title_of_all(list(scored.values()))},
+        titles={
+            **first.titles,
+            HELD_OUT: "held-out",
+            ALL: _title_of_all(list(scored.values())),
+            REWARD: _title_of_reward(log, first.titles),
+        },
         score=score,
         by=by,
-        points=tuple(_with_tests(point, tested) for point in points),
+        points=tuple(_with_log([_with_tests(point, tested) for point in points], log)),
         best=best,
         selected_on=next(iter(choosing.values())).suite,
         chance=chance,
-        notes=tuple(_notes(points, scored, choosing)),
+        notes=tuple([*_notes(points, scored, choosing), *_mixed(axis, log)]),
+        windows=log.windows,
+        trained=log.families,
     )
 
 
 def _title_of_all(runs: Sequence[ScoredRun]) -> str:
     estimates = all(_estimate(run) is not None for run in runs)
     return "held-out, estimated" if estimates else "all tasks"
+
+
+def _title_of_reward(log: TrainingLog, titles: Mapping[str, str]) -> str:
+    families = ", ".join(titles.get(family, family) for family in log.families)
+    return f"training reward ({families})" if families else "training reward"
 
 
 def _estimate(run: ScoredRun) -> Estimate | None:
@@ -257,7 +282,25 @@ def _with_tests(point: Point, tested: Mapping[tuple[str, str, str], Difference])
         against: {m: tested[against, point.name, m] for m in MEASURES if (against, point.name, m) in tested}
         for against in ("first", "best")
     }
-    return Point(**{**vars(point), "against_first": of["first"], "against_best": of["best"]})
+    return replace(point, against_first=of["first"], against_best=of["best"])
+
+
+def _with_log(points: Sequence[Point], log: TrainingLog) -> Iterator[Point]:
+    ended = {each.run: float(each.ended) for each in log.evaluated if each.ended is not None}
+    before: float | None = None
+    for point in points:
+        yield replace(point, until=ended.get(point.name), training_reward=log.reward(before, point.x))
+        before = point.x
+
+
+def _mixed(axis: str, log: TrainingLog) -> list[str]:
+    """A note where the trained weights changed under an evaluation."""
+    moved = [f"{e.run} until {axis} {e.ended}" for e in log.evaluated if (e.ended or 0) > e.began]
+    return (
+        [f"the training went on during evaluations, which are of several policies: {', '.join(moved)}"]
+        if moved
+        else []
+    )
 
 
 def _notes(

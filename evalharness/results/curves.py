@@ -14,6 +14,7 @@ from evalharness.records.store import read_episodes
 from evalharness.results.checkpoints import Training
 from evalharness.results.score import group_by_family, held_out_score
 from evalharness.results.scored_run import ScoredRun
+from evalharness.results.training_log import REWARD
 from evalharness.results.trainings import interval_of
 
 Row = dict[str, Any]
@@ -141,7 +142,7 @@ def curve_point(
 
 
 def by_checkpoint(training: Training) -> Iterator[Row]:
-    """Each family and the score of a training run's checkpoints, by step."""
+    """Each family and the score of a training run's checkpoints, by step, and the training's own reward."""
     for point in training.points:
         for column, rates in point.rates.items():
             for measure, rate in rates.items():
@@ -149,6 +150,18 @@ def by_checkpoint(training: Training) -> Iterator[Row]:
                 yield curve_point(
                     training.model, point.name, training.axis, point.x, column, measure, rate, ends
                 )
+    for window in training.windows:
+        yield {
+            "series": training.model,
+            "run": "training",
+            "axis": training.axis,
+            "x": window.x,
+            "family": REWARD,
+            "measure": REWARD,
+            "rate": window.reward,
+            "ci95_low": None,
+            "ci95_high": None,
+        }
 
 
 def over_x(axis: str, runs: Sequence[tuple[str, float, str, ScoredRun]]) -> Iterator[Row]:

@@ -16,7 +16,7 @@ from evalharness.models.serving.lora import check_adapter, is_adapter
 from evalharness.runs.study import SELECT
 
 KIND = "checkpoints"
-_NAME = re.compile(r"(checkpoint|step|epoch)[-_](\d{1,18})")
+_NAME = re.compile(r"(checkpoint|step|epoch|episode)[-_](\d{1,18})")
 _LOOK_EVERY = 20.0
 
 
@@ -24,7 +24,7 @@ _LOOK_EVERY = 20.0
 class Checkpoint:
     name: str
     axis: str
-    """`step` or `epoch`."""
+    """`step`, `epoch` or `episode`."""
     number: int
     path: Path
     is_adapter: bool
@@ -73,12 +73,16 @@ def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = 
     return Found(tuple(whole), incomplete)
 
 
+def is_named(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
 def axis_and_number(name: str) -> tuple[str, int]:
     """(axis, number) of a checkpoint's name: `checkpoint-500` is step 500."""
     match = _NAME.fullmatch(name)
     if match is None:
         raise UserError(f"{name!r} is no checkpoint-N, step_N or epoch_N")
-    return "epoch" if match[1] == "epoch" else "step", int(match[2])
+    return "step" if match[1] == "checkpoint" else match[1], int(match[2])
 
 
 def runs_of(

@@ -5,6 +5,7 @@
 | `study.json` | which kind of study, and its runs: name -> folder, below this one unless it lies elsewhere |
 | NAME/ | a run folder (docs/run-folder.md) |
 | `server.log` | what the model server printed |
+| `training.jsonl` | of a training: its own reward, and when each evaluation was (`results/training_log.py`) |
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from evalharness.models.resolve import prepare
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
-from evalharness.runs.evaluation import Outcome, Watch, evaluate, unwatched
+from evalharness.runs.evaluation import Outcome, TrainingPoint, Watch, evaluate, unwatched
 
 Runs = Mapping[str, RunConfig]
 """Name -> run, in the order in which they are played."""
@@ -33,6 +34,8 @@ LOOP = "loop"
 """Kind of one whose models each go on from the one before (`evalharness refine loop`)."""
 OF_TRAINING = frozenset({TRAININGS, LOOP})
 """Studies whose runs are listed before they are there: a training may fail."""
+WATCHED = "training"
+"""Kind of a study whose runs are of a policy that a trainer serves, by step (`evalharness watch-training`)."""
 SELECT = ".select"
 """At the end of the name of a run that only chooses the best of a study; no result of its own."""
 
@@ -79,11 +82,13 @@ def play(
     *,
     elsewhere: Mapping[str, Path] | None = None,
     data: Path | None = None,
+    training: TrainingPoint | None = None,
     watch: Watch = unwatched,
     on_run: Callable[[str, int, int], None] = lambda name, number, of: None,
     on_folder: Callable[[Path], None] = lambda folder: None,
 ) -> Played:
     """Play every run in `folder`/NAME, or continue it, in order. `elsewhere`: runs of the study that exist already.
+    `training`: whose policy the runs' endpoint serves.
 
     `on_run` gets (name, number from 1, how many) before each, `on_folder` each run's folder once it is there to
     stay. Raises UserError.
@@ -101,17 +106,18 @@ def play(
             outcomes[name] = evaluate(
                 config.changed(output=folder / name),
                 data=data,
+                training=training,
                 watch=watch,
                 serve=serve,
                 on_folder=on_folder,
             )
-            _note(kind, folder, {name: name, **{n: str(path) for n, path in (elsewhere or {}).items()}})
+            add_runs(kind, folder, {name: name, **{n: str(path) for n, path in (elsewhere or {}).items()}})
             if outcomes[name].stopped:
                 break
     return Played(outcomes, tuple(name for name in runs if name not in outcomes))
 
 
-def _note(kind: str, folder: Path, runs: Mapping[str, str]) -> None:
+def add_runs(kind: str, folder: Path, runs: Mapping[str, str]) -> None:
     """Add runs to `study.json`."""
     known = read_study(folder)
     listed = {**(known[1] if known else {}), **runs}

@@ -15,7 +15,7 @@ from evalharness.protocol.prompt import PromptFile, load_prompt
 from evalharness.records.store import EPISODES, read_episodes
 from evalharness.results.agent_study import agent_study
 from evalharness.results.best_of_n import best_of_n
-from evalharness.results.checkpoints import training_of
+from evalharness.results.checkpoints import Training, training_of
 from evalharness.results.paper.print_best_of_n import print_best_of_n
 from evalharness.results.paper.print_sweep import print_sweep
 from evalharness.results.report.agent_study import print_agent_study
@@ -25,8 +25,10 @@ from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.seeds import seed_study
 from evalharness.results.sweep import PLANS, UNPERTURBED, Sweep, sweep_of
 from evalharness.results.touched import Touched, touched_tasks
+from evalharness.results.training_log import read_training_log
+from evalharness.runs.checkpoints import KIND as CHECKPOINTS
 from evalharness.runs.checkpoints import axis_and_number
-from evalharness.runs.study import SELECT, read_study
+from evalharness.runs.study import SELECT, WATCHED, read_study
 
 GREEDY, SAMPLES = "greedy", "samples"
 """The runs of a Best-of-N."""
@@ -123,19 +125,42 @@ def _agents(console: Console, folder: Path, runs: Runs) -> Result | None:
     return result
 
 
-def _checkpoints(console: Console, folder: Path, runs: Runs) -> Result | None:
-    shown = {name: run for name, run in runs.items() if not name.endswith(SELECT)}
-    if not shown:
+def training_result(
+    folder: Path,
+    by: str = "progress",
+    x: tuple[str, Mapping[str, float]] | None = None,
+    *,
+    choose_elsewhere: bool | None = None,
+) -> Training | None:
+    """The curve of a study of checkpoints, or of a training that was watched: of the latter the evaluations that are
+    complete. `x`: an axis and each name's place on it, in place of the steps. `choose_elsewhere`: choose the best by
+    its runs on another suite; None: where there are such runs. None where there is nothing to show yet. Raises
+    UserError."""
+    study, log, runs = read_study(folder), read_training_log(folder), played_runs(folder)
+    complete = {each.run for each in log.evaluated} if study and study[0] == WATCHED else runs.keys()
+    shown = {name: run for name, run in runs.items() if name in complete and not name.endswith(SELECT)}
+    select = {name.removesuffix(SELECT): run for name, run in runs.items() if name.endswith(SELECT)}
+    if not shown or (choose_elsewhere and not select.keys() & shown.keys()):
         return None
     first, axis = next(iter(shown.values())), axis_and_number(next(iter(shown)))[0]
-    select = {name.removesuffix(SELECT): run for name, run in runs.items() if name.endswith(SELECT)}
-    result = training_of(
-        {name: (float(axis_and_number(name)[1]), run) for name, run in shown.items()},
+    places = {name: float(axis_and_number(name)[1]) for name in shown}
+    if x is not None:
+        axis, places = x[0], dict(x[1])
+        if missing := sorted(shown.keys() - places.keys()):
+            raise UserError(f"--x {axis} says nothing of {', '.join(missing)}")
+    return training_of(
+        {name: (places[name], run) for name, run in shown.items()},
         model=first.name.rpartition("/")[0] or first.name,
         axis=axis,
-        select=select or None,
+        by=by,
+        select=None if choose_elsewhere is False else select or None,
+        log=log if x is None else None,
     )
-    print_training(console, result)
+
+
+def _training(console: Console, folder: Path, runs: Runs) -> Result | None:
+    if (result := training_result(folder)) is not None:
+        print_training(console, result)
     return result
 
 
@@ -144,5 +169,6 @@ _SHOWN: Mapping[str, Callable[[Console, Path, Runs], Result | None]] = {
     "bon": _best_of_n,
     "seeds": _seeds,
     "agents": _agents,
-    "checkpoints": _checkpoints,
+    CHECKPOINTS: _training,
+    WATCHED: _training,
 }

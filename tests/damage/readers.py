@@ -61,6 +61,16 @@ def _tune() -> int:
     return 0
 
 
+def _trainers_log() -> int:
+    """What `watch-training` and `checkpoints` read of a trainer's own files."""
+    from evalharness.training.heldout.trainer import keep_rewards, step_of
+
+    step_of(Path("metrics.jsonl"))
+    step_of(Path("checkpoint-1/trainer_state.json"))
+    keep_rewards(Path("kept"), [Path("checkpoint-1")])
+    return 0
+
+
 def _view() -> int:
     """`evalharness view` up to where it listens."""
     from evalharness.results.viewer.prompts import Prompts
@@ -90,6 +100,13 @@ _PLAYED = ["--suite", "open", "--tasks", "babyai:0", "--dry-run"]
 READERS: Mapping[str, Reader] = {
     "show": _command("show", "run", files=_RUN),
     "show task": _command("show", "run", "babyai/open/000", files=_RUN),
+    "show training": _command(
+        "show", "trained", files="trained/training.jsonl trained/study.json trained/step-5/*.json*"
+    ),
+    "report training": _command(
+        "report", "trained", "-o", "t.html", files="trained/training.jsonl trained/step-5/manifest.json"
+    ),
+    "trainer's log": Reader(_trainers_log, ("metrics.jsonl", "checkpoint-1/trainer_state.json")),
     "plot study": _command("plot", "study", "-o", "plots", files="study/study.json study/one/*.json*"),
     "runs": _command("runs", ".", files=f"{_RUN} study/study.json tuned/manifest.json submission/metadata.yaml"),
     "report": _command("report", "run", "other", "-o", "page.html", files=f"{_RUN} {_JUDGED}"),
@@ -274,6 +291,22 @@ def _make_runs(folder: Path) -> None:
     _lines(loop / "models" / "round-1" / "manifest.json", trained)
     (folder / "loop.yaml").write_text(
         "rounds: 2\ndata: data.jsonl\nplay: {tasks: babyai}\ntune: {lr: 1e-4}\n"
+    )
+    make_run(folder / "trained" / "step-5", OUTCOMES, suite="open", samples=2, temperature=1.0)
+    _lines(folder / "trained" / "study.json", {"schema": 1, "kind": "training", "runs": {"step-5": "step-5"}})
+    sums = {"episodes": 4, "turns": 9, "reward": 1.0, "success": 1, "progress": 1.5}
+    _lines(
+        folder / "trained" / "training.jsonl",
+        {"time": 1.0, "started": 1.0, "step": 5, "counts": {"pddl": sums}},
+        {"run": "step-5", "began": 5, "ended": 6},
+        {"step": 5, "reward": 0.25},
+    )
+    _lines(folder / "metrics.jsonl", {"step": 1, "data": {"critic/score/mean": 0.5}}, {"step": 2, "data": {}})
+    (folder / "kept").mkdir()
+    (folder / "checkpoint-1").mkdir()
+    _lines(
+        folder / "checkpoint-1" / "trainer_state.json",
+        {"global_step": 1, "log_history": [{"step": 1, "reward": 0.5}]},
     )
     failure = {"time": 1.0, "task_id": "pddl/open/000", "sample": 1, "attempt": 1, "kind": "K", "error": "e"}
     _lines(folder / "run" / "errors.jsonl", {**failure, "final": True})

@@ -20,16 +20,26 @@ def scores_table(training: Training) -> Table:
     table = plain_table("", training.axis, "n")
     for measure in MEASURES:
         table.add_column(f"{measure} % [95 % CI]", no_wrap=True)
+    rewards = any(point.training_reward is not None for point in training.points)
+    if rewards:
+        table.add_column("training reward", no_wrap=True)
     for point in training.points:
         cells = [_with_interval(point, training.score, measure) for measure in MEASURES]
         style = "bold" if point.name == training.best else None
         mark = " *" if point.name == training.best else ""
-        table.add_row(_name(point) + mark, f"{point.x:g}", str(point.n), *cells, style=style)
+        if rewards:
+            cells.append("" if point.training_reward is None else f"{point.training_reward:.3f}")
+        table.add_row(_name(point) + mark, _place(point), str(point.n), *cells, style=style)
     return table
 
 
 def _name(point: Point) -> str:
     return printable(point.name, single_line=True)
+
+
+def _place(point: Point) -> str:
+    """Where on the axis; of an evaluation that the training did not wait for, from where to where."""
+    return f"{point.x:.15g}" if point.until in (None, point.x) else f"{point.x:.15g}-{point.until:.15g}"
 
 
 def _with_interval(point: Point, column: str, measure: str) -> str:

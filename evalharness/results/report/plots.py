@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from evalharness.base.errors import UserError
 from evalharness.base.text import printable
 from evalharness.results.curves import CURVE_NAMES, DIFFICULTIES, UNPERTURBED, Row
+from evalharness.results.training_log import REWARD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -376,15 +377,22 @@ def draw_over(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
     axis = str(rows[0]["axis"])
     figure, panels = _family_panels(rows, titles, f"By {_label(axis)} (bars: 95 %)", "rate (%)")
     series, measures = _values(rows, "series"), _values(rows, "measure")
-    xs = sorted({float(row["x"]) for row in rows})
+    xs = sorted({float(row["x"]) for row in rows if row["measure"] != REWARD})
     for family, axes in panels.items():
         for i, name in enumerate(series):
             for j, measure in enumerate(measures):
                 own = _select(rows, family=family, series=name, measure=measure)
+                if measure == REWARD:  # of the training: no rate, and no interval
+                    if own:
+                        axes.plot([row["x"] for row in own], [row["rate"] for row in own], color=_colour(2))
+                        axes.set_ylim(auto=True)
+                        axes.autoscale_view()
+                        axes.set_ylabel("mean reward")
+                    continue
                 label = f"{_label(name)}: {measure}" if len(series) > 1 else measure
                 _points(axes, own, [float(row["x"]) for row in own], len(measures) * i + j, label)
         axes.set_xlabel(_label(axis))
-        if xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # sizes of data double; steps do not
+        if REWARD not in measures and xs[0] > 0 and xs[-1] >= 8 * xs[0]:  # sizes of data double; steps do not
             axes.set_xscale("log", base=2)
             axes.set_xticks(xs, [f"{x:g}" for x in xs], rotation=45 if len(xs) > 5 else 0)
             axes.minorticks_off()

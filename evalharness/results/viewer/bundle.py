@@ -274,8 +274,9 @@ def make_index(
     compared: Comparisons,
     chosen: Chosen,
     exhibits: Sequence[Mapping[str, Any]] = (),
+    trainings: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """`exhibits`: the paper's, as `results.paper.for_page` gives them."""
+    """`exhibits`: the paper's, as `results.paper.for_page` gives them; `trainings`: as `viewer.training` does."""
     return {
         "schema": SCHEMA,
         "titles": titles,
@@ -292,6 +293,7 @@ def make_index(
         "only_failures": chosen.only_failures,
         "exhibits": list(exhibits),
         "published_suite": PUBLISHED_SUITE,
+        "trainings": list(trainings),
     }
 
 
@@ -313,6 +315,7 @@ def load_bundle(
     chosen: Chosen | None = None,
     pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
     exhibits: Callable[[Sequence[ScoredRun]], Sequence[Mapping[str, Any]]] = lambda runs: (),
+    trainings: Sequence[Mapping[str, Any]] = (),
 ) -> Bundle:
     """`pictures`: how the episodes of a run are drawn.
 
@@ -339,7 +342,8 @@ def load_bundle(
     labels = labels_of(runs)
     entries = [each.entry(label, chosen.family) for each, label in zip(read, labels, strict=True)]
     compared, shown = comparisons(runs), exhibits([each.scored for each in read])
-    return Bundle(make_index(entries, records, tasks, titles, compared, chosen, shown), records, worded)
+    index = make_index(entries, records, tasks, titles, compared, chosen, shown, trainings)
+    return Bundle(index, records, worded)
 
 
 def require_family(family: str, manifests: Sequence[Manifest]) -> None:

@@ -42,16 +42,17 @@ class Excluded:
         found = self.hashes.get(content_hash or "")
         return found or next((self.forms[form] for form in sorted(forms) if form in self.forms), None)
 
-    def why_not(self, task: Task) -> str | None:
-        """The reason why a task is refused, counted; None when it may be used, and is then taken."""
-        forms = {*self.world.forms(task), *content_form(task), *_of_the_base(task)}
-        reason = self.reason(task.content_hash, forms)
-        if reason is None and forms & self.taken:
+    def why_not(self, task: Task, forms: Sequence[str] | None = None) -> str | None:
+        """The reason why a task is refused, counted; None when it may be used, and is then taken. `forms`: of
+        `task_forms`, where they are known already."""
+        known = set(task_forms(self.world, task) if forms is None else forms)
+        reason = self.reason(task.content_hash, known)
+        if reason is None and known & self.taken:
             reason = "taken already"
         if reason is not None:
             self.refused[reason] = self.refused.get(reason, 0) + 1
             return reason
-        self.taken |= forms
+        self.taken |= known
         return None
 
 

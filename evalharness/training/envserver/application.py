@@ -128,6 +128,9 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
     async def metadata(request: web.Request) -> web.Response:
         return web.json_response({**service.metadata(), "version": __version__})
 
+    async def status(request: web.Request) -> web.Response:
+        return web.json_response(service.status())
+
     async def schema(request: web.Request) -> web.Response:
         return web.json_response(messages.schemas())
 
@@ -176,6 +179,7 @@ def application(service: Service, door: Door, gate: Gate) -> web.Application:
             web.post("/mcp", mcp),
             web.get("/health", health),
             web.get("/metadata", metadata),
+            web.get("/status", status),
             web.get("/schema", schema),
             web.get("/openapi.json", openapi),
             web.get("/list_environments", environments),

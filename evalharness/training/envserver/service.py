@@ -8,6 +8,7 @@ from typing import Any
 
 from evalharness.models.base import Reply
 from evalharness.protocol.drawn import words_of
+from evalharness.training.envserver.counts import Counts
 from evalharness.training.envserver.messages import (
     EpisodeState,
     ResetRequest,
@@ -28,6 +29,7 @@ class Service:
         self.name = name
         """The environment's name in the paths of the task API."""
         self.table, self.pools, self.rules, self.reward = table, pools, rules, reward
+        self.counts = Counts()
 
     def open(self) -> ClientSession:
         return ClientSession(self)
@@ -52,6 +54,14 @@ class Service:
             "description": f"{families} as evalharness evaluates them: {counts}.{warning}",
         }
 
+    def status(self) -> dict[str, Any]:
+        """How far clients are: sums over the episodes that have ended, by split and family."""
+        return {
+            "started": self.counts.started,
+            "evaluation_tasks": self.table.evaluated,
+            "splits": {split: self.counts.of(split) for split in self.table.splits},
+        }
+
     def _described(self, split: str, index: int) -> dict[str, Any]:
         served = self.table.at(split, index)
         task = served.task
@@ -67,6 +77,8 @@ class Service:
             "goal": surface.names(task.goal),
             "system_prompt": prompt.system.strip(),
             "max_turns": self.rules.turn_limits[task.family],
+            "task_hash": task.content_hash,
+            "task_forms": list(served.forms),
         }
 
 
@@ -76,6 +88,9 @@ class ClientSession:
     def __init__(self, service: Service) -> None:
         self.service = service
         self._session = EnvSession(service.pools, service.rules)
+        self._split: str | None = None
+        self._reward = 0.0
+        """Of the episode so far."""
 
     async def reset(self, asked: ResetRequest) -> dict[str, Any]:
         served = self._chosen(asked)
@@ -83,12 +98,14 @@ class ClientSession:
             raise UnknownTaskError(
                 f"{served.id}: its engine has no words of its own, which a bare episode needs"
             )
+        self._count_unfinished()
         answer = await self._session.reset(
             served,
             asked.reward or self.service.reward,
             asked.episode_id or uuid.uuid4().hex,
             bare=asked.bare,
         )
+        self._split, self._reward = asked.split, 0.0
         return _observation(answer, reward=None)
 
     async def step(self, action: TextAction) -> dict[str, Any]:
@@ -99,6 +116,9 @@ class ClientSession:
             stopped_by=action.stopped_by,
         )
         answer = await self._session.step(reply)
+        self._reward += answer.reward
+        if answer.done:
+            self._count()
         return _observation(answer, reward=answer.reward)
 
     def state(self) -> dict[str, Any]:
@@ -130,7 +150,27 @@ class ClientSession:
         ).model_dump()
 
     async def close(self) -> None:
+        self._count_unfinished()
         await self._session.close()
+
+    def _count_unfinished(self) -> None:
+        """A trainer's context was full, or it went away."""
+        episode = self._session.episode
+        if episode is not None and not episode.over and episode.turns:
+            self._count()
+
+    def _count(self) -> None:
+        episode = self._session.episode
+        assert episode is not None
+        assert self._split is not None
+        self.service.counts.add(
+            self._split,
+            episode.served.task.family,
+            turns=len(episode.turns),
+            reward=self._reward,
+            success=episode.result is not None and episode.result.success,
+            progress=episode.progress,
+        )
 
     def _chosen(self, asked: ResetRequest) -> Served:
         table = self.service.table

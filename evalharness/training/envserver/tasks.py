@@ -13,7 +13,7 @@ from evalharness.envs.base import EnvSpec, Suite, Task, teaching_of
 from evalharness.suites.open import FROZEN_SEED
 from evalharness.suites.selection import family_tasks
 from evalharness.training.datasets.distractors import LEFT_OUT, check_distractors, with_distractors
-from evalharness.training.datasets.overlap import PUBLISHED, Excluded, excluded
+from evalharness.training.datasets.overlap import PUBLISHED, Excluded, excluded, task_forms
 
 Split = Literal["train", "validation"]
 SPLITS: tuple[Split, ...] = ("train", "validation")
@@ -32,6 +32,8 @@ class Served:
     suite_seed: int | None
     """None for a suite that is not made from a seed."""
     split: Split = "train"
+    forms: Sequence[str] = ()
+    """What it is known by again under another name."""
 
     @property
     def id(self) -> str:
@@ -141,18 +143,19 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
                 "only those of suite seed 0 are kept out (give its folder with --data DIR)"
             )
         for seed in wanted.validation_seeds:
-            tasks = _fresh(family_tasks(spec, "open", data, seed), barred)
-            splits["validation"] += [Served(task, seed, "validation") for task in tasks]
+            splits["validation"] += _fresh(
+                spec, seed, "validation", family_tasks(spec, "open", data, seed), barred
+            )
         if wanted.suite == "open":
             for seed in wanted.train_seeds:
                 tasks = family_tasks(spec, "open", data, seed)
                 varied = with_distractors(spec, seed, tasks, wanted.distractors, note)
                 if barred is not None and (lost := len(tasks) - len(varied)):
                     barred.refused[LEFT_OUT] = barred.refused.get(LEFT_OUT, 0) + lost
-                splits["train"] += [Served(task, seed) for task in _fresh(varied, barred)]
+                splits["train"] += _fresh(spec, seed, "train", varied, barred)
         else:
-            tasks = family_tasks(spec, wanted.suite, data, FROZEN_SEED)
-            splits["train"] += [Served(task, None) for task in tasks]
+            tasks, world = family_tasks(spec, wanted.suite, data, FROZEN_SEED), teaching_of(spec)
+            splits["train"] += [Served(task, None, "train", task_forms(world, task)) for task in tasks]
         counts = ", ".join(
             f"{sum(served.task.family == spec.family for served in tasks)} for {split}"
             for split, tasks in splits.items()
@@ -171,5 +174,12 @@ def load_table(wanted: Wanted, data: Path | None, note: Note) -> TaskTable:
     return TaskTable(splits, bool(evaluated))
 
 
-def _fresh(tasks: Sequence[Task], barred: Excluded | None) -> list[Task]:
-    return [task for task in tasks if barred is None or barred.why_not(task) is None]
+def _fresh(
+    spec: EnvSpec, seed: int, split: Split, tasks: Sequence[Task], barred: Excluded | None
+) -> list[Served]:
+    world, found = teaching_of(spec), []
+    for task in tasks:
+        forms = task_forms(world, task)
+        if barred is None or barred.why_not(task, forms) is None:
+            found.append(Served(task, seed, split, forms))
+    return found

@@ -40,6 +40,7 @@ class App {
   async route() {
     const values = this.values();
     this.view = values.compare ? new SideBySide(this, values) : values.task ? new Trajectory(this, values)
+      : values.training ? { element: trainings(this), start: () => scrollTo(0, 0), key: () => false }
       : values.paper ? { element: paper(this, values.paper), start: () => scrollTo(0, 0), key: () => false }
       : values.family ? new List(this, values) : { element: overview(this), start: () => scrollTo(0, 0), key: () => false };
     document.body.classList.toggle('fixed', Boolean(values.family && !values.task && !values.compare));
@@ -56,7 +57,8 @@ class App {
     const task = values.task || values.compare, family = values.family || (task && task.split('/')[0]);
     const link = (to, name, current) => h('a', { href: to, 'aria-current': current ? 'page' : null }, name);
     const kept = { run: values.run };
-    replace(this.bar, h('nav', { 'aria-label': 'pages' }, link('#', 'Overview', !family && !values.paper),
+    replace(this.bar, h('nav', { 'aria-label': 'pages' }, link('#', 'Overview', !family && !values.paper && !values.training),
+      this.data.index.trainings.length > 0 && link(address({ training: 'all' }), 'Training', values.training),
       this.data.index.exhibits.some(each => each.tables.length) && link(address({ paper: 'table1' }), 'Paper', values.paper),
       this.data.families.length > 1 && link(address({ family: 'all', ...kept }), 'All', family === 'all'),
       this.data.families.map(name => link(address({ family: name, ...kept }), this.data.title(name), family === name))),
