@@ -2,7 +2,7 @@
 
 | a line with | says |
 |---|---|
-| `counts` | a look at the environment server: its sums by family since it began, and the trainer's step where it is known |
+| `counts` | a look at the environment server: its sums by family since it began, and the trainer's step where known |
 | `reward` | what the trainer itself logged at a step |
 | `run` | an evaluation that is complete, and where the training was when it began and when it ended |
 """
