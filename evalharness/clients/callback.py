@@ -4,8 +4,8 @@
     trainer.add_callback(EvaluateServed("--server", URL, "--env", URL, "--suite", "open", "--subset", "80", every=50))
 
 `EvaluateCheckpoints`: each save starts `evalharness checkpoints OUTPUT_DIR ...` in a process of its own, one at a
-time; it takes in every checkpoint that is there. When the training ends, the rest is played and waited for. What goes wrong in it is said in
-one line and never ends the training.
+time; it takes in every checkpoint that is there. When the training ends, the rest is played and waited for. What goes
+wrong in it is said in one line and never ends the training.
 
 `EvaluateServed`: every so many steps the training waits for `evalharness watch-training`, so that an evaluation is of
 one policy: the one that the server has then.

@@ -119,8 +119,8 @@ def training_of(
     log: TrainingLog | None = None,
 ) -> Training:
     """`runs`: checkpoint -> its place on the axis and its run; `select`: checkpoint -> its run on the suite that the
-    best is chosen on, where that is another; `log`: how the training itself went. Holm's correction is over all tests, both
-    measures.
+    best is chosen on, where that is another; `log`: how the training itself went. Holm's correction is over all tests,
+    both measures.
 
     Raises UserError where the runs are not of one protocol or not over the same tasks.
     """
