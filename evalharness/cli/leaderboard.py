@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
 HELP = "published results and your runs in one table"
 DESCRIPTION = """\
-The main results table of AgentRefine (ICLR 2025) with your runs in it. A dagger marks a part of a family, a double
-dagger own prompts, token limits or sampling. Runs of another suite, turn limit or perturbation stand alone, with
---no-published. docs/leaderboard.md
+The main results table of AgentRefine (ICLR 2025) with your runs in it. Runs of another suite, turn limit or
+perturbation stand alone, with --no-published. docs/leaderboard.md
 """
 
 _FORMATS = ("text", "md", "html", "latex", "csv", "json")

@@ -12,9 +12,8 @@ DESCRIPTION = """\
 Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends, the tab key
 completes, `!oracle` shows the oracle's plan.
 
-With --as NAME the tasks are recorded as a run of the policy human:NAME, a row in `show`, `report`, `compare` and the
-leaderboard; the same command continues it. You then read what a model reads: no list of valid actions (--list-actions
-gives it, and the run says so) and no plan.
+With --as NAME the tasks are recorded as a run of the policy human:NAME; the same command continues it. You then read
+what a model reads: no list of valid actions (--list-actions gives it, and the run says so) and no plan.
 """
 
 

@@ -21,8 +21,7 @@ from evalharness.config import OPTIONS, option_of
 _HEAD = """\
 # Command line
 
-Made from the commands' own help by `make docs`; the test suite checks that it is up to date.
-`evalharness COMMAND --help` says the same.
+Made by `make docs` from what `evalharness COMMAND --help` says.
 """
 _OPTIONS = """\
 ## Options of a run

@@ -11,10 +11,8 @@ from evalharness.cli.refine_common import Commands, make_console, say_on
 
 _DESCRIPTION = """\
 Rounds in which a model learns from its own play (DAgger): play tasks of a suite that is new in every round, correct the
-errors (refine correct), join them with the data so far, train the model further, play the validation suite. Each step
-is a command of this package, done once; the same command continues, and a larger --rounds adds some. With --rejection N
-the good ones of N samples are kept instead (bon, refine from-runs). FILE has the options of every step; without one
-they are the commands' own, on all tasks. docs/training-studies.md
+errors (refine correct), join them with the data so far, train the model further, play the validation suite. The same
+command continues, and a larger --rounds adds some. FILE has the options of every step. docs/training-studies.md
 """
 
 

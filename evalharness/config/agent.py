@@ -32,8 +32,7 @@ class AgentConfig(Part):
     )
     """an option of the agent: --agent-option history=2"""
     action_interface: Annotated[Literal["react", "tools"], Option(model_only=True)] = "react"
-    """react: the action is a line of the reply; tools: the model calls its one tool, act(command); the same as --agent
-    react and --agent tools"""
+    """react: the action is a line of the reply; tools: the model calls its one tool, act(command)"""
     max_turns: int | None = Field(default=None, ge=1, le=1_000_000)
     """turns of an episode (default: 30, or less where the family has less)"""
     perturb: Annotated[str | None, Option("NAME[+NAME]")] = None
