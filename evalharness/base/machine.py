@@ -15,3 +15,12 @@ def core_numbers() -> list[int]:
 def usable_cores() -> int:
     """How many cores this process may run on."""
     return len(core_numbers())
+
+
+def share_in_use(cores: list[int], seconds: float = 0.5) -> float:
+    """Of these cores' time, from 0 to 1, measured over `seconds`."""
+    import psutil
+
+    percent = psutil.cpu_percent(interval=seconds, percpu=True)
+    used = [percent[core] for core in cores if core < len(percent)]
+    return sum(used) / len(used) / 100 if used else 0.0

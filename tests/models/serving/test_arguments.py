@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from evalharness.base.errors import UserError
+from evalharness.base.machine import core_numbers, share_in_use
 from evalharness.models.serving.arguments import (
     check_extra_arguments,
     cpu_cache_gib,
@@ -149,6 +150,24 @@ def test_on_few_cores_a_server_on_the_cpu_computes_on_all_of_them_in_one_process
     assert stated([0, 1], **auto) == auto
     assert stated(list(range(16))) == {}
     assert stated([0, 1], GPU) == {}
+
+
+def test_beside_other_work_a_server_on_the_cpu_waits_asleep(monkeypatch: pytest.MonkeyPatch) -> None:
+    def waits(used: float, command: ServerCommand = CPU, **base: str) -> dict[str, str]:
+        monkeypatch.setattr("evalharness.models.serving.arguments.core_numbers", lambda: [0, 1])
+        monkeypatch.setattr("evalharness.models.serving.arguments.share_in_use", lambda cores: used)
+        env = server_environment(command, local_model=True, base=base)
+        return {name: env[name] for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT") if name in env}
+
+    assert waits(0.1) == {}
+    assert waits(0.5) == {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "0"}
+    assert waits(0.5, OMP_WAIT_POLICY="ACTIVE") == {"OMP_WAIT_POLICY": "ACTIVE"}
+    assert waits(0.5, GPU) == {}
+
+
+def test_the_share_of_cores_in_use_is_a_share() -> None:
+    assert 0 <= share_in_use(core_numbers(), 0.05) <= 1
+    assert share_in_use([10_000], 0.05) == 0  # a core that is not shown
 
 
 def test_what_the_user_set_in_the_environment_stays() -> None:
