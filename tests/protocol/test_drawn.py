@@ -188,7 +188,7 @@ def test_the_environment_lists_actions_in_the_drawn_order() -> None:
 def test_an_evaluation_refuses_drawn_words(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     for command in (
         "run --model oracle --suite open --tasks alfworld:0 --perturb",
-        "sweep --model oracle --suite open --family alfworld --perturb",
+        "sweep --model oracle --suite open --tasks alfworld --perturb",
         "bon --model oracle --suite open --tasks alfworld:0 -n 2 --perturb",
         "checkpoints . --suite open --tasks alfworld:0 --perturb",
         "prompts show alfworld --perturb",

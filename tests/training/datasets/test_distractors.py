@@ -295,7 +295,7 @@ def test_they_are_refused_with_tasks_of_evaluations(clean_home: Path) -> None:
     "command",
     [
         "run --model oracle --suite open --tasks alfworld:0",
-        "sweep --model oracle --suite open --family alfworld",
+        "sweep --model oracle --suite open --tasks alfworld",
         "bon --model oracle --suite open --tasks alfworld:0 -n 2",
         "suite build --suite-seed 3 --tasks alfworld",
         "play alfworld:0 --suite open",
