@@ -104,11 +104,11 @@ def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
 
 
 def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespace) -> int:
-    """The first run's plan whole, and of the others where they go and what they have left."""
+    """The first run's plan whole, of the others where they go and what they have left, and the estimate of all."""
     from evalharness.base.terminal import say
     from evalharness.cli.common import titles, write_json
     from evalharness.runs.dry_run import dry_run
-    from evalharness.runs.dry_run_table import folder_line, print_plan
+    from evalharness.runs.dry_run_table import estimate_line, folder_line, print_plan
 
     require_writable("--json", args.json)
     plans = {
@@ -125,6 +125,7 @@ def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespa
         highlight=False, soft_wrap=True)  # fmt: skip
     for plan in others:
         out.print(folder_line(plan), highlight=False, soft_wrap=True)
+    out.print(f"all {len(plans)} runs: {estimate_line(*plans.values())}", highlight=False, soft_wrap=True)
     write_json(
         args.json, {"folder": str(folder), "runs": {name: plan.to_json() for name, plan in plans.items()}}
     )

@@ -11,6 +11,7 @@ from evalharness.cli.common import add_json_option, write_json
 from evalharness.cli.refine_common import add_bad_order, add_mode
 
 if TYPE_CHECKING:
+    from evalharness.training.tune.data import Made
     from evalharness.training.tune.plan import Plan
     from evalharness.training.tune.progress import TuningProgress
 
@@ -132,12 +133,13 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
     )
     where.add_argument(
         "--dry-run", action="store_true",
-        help="state the memory of each process, from the model's config, and train nothing; without --data for "
-        "conversations of --max-length",
+        help="state tokens and steps of --data, and the memory of each process from the model's config; train nothing. "
+        "Without --data for conversations of --max-length",
     )  # fmt: skip
     where.add_argument(
-        "--gpu-memory", type=float, metavar="GB", help="of each GPU, for --dry-run without one (default: 80)"
-    )
+        "--gpu-memory", type=float, metavar="GB",
+        help="--dry-run for GPUs of so much memory, here or not (default: 80 with a GPU, else this machine's memory)",
+    )  # fmt: skip
     where.add_argument(
         "--prepare",
         action="store_true",
@@ -254,6 +256,8 @@ def _dry_run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     use = found.use
     out = make_console(stderr=args.json == "-")
+    if found.made:
+        _say(out, f"{_size(found.made)}; {found.steps:,} steps of {use.settings.batch}")
     _say(
         out,
         f"{found.shape.parameters / 1e6:,.0f} million parameters, {use.processes} {'GPU' if use.gpu else 'process'}"
@@ -272,6 +276,13 @@ def _say(out: Any, text: str) -> None:
     out.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
+def _size(made: Made) -> str:
+    return (
+        f"{made.rows:,} conversations, {made.tokens:,} tokens, {made.trained_tokens:,} of them trained "
+        f"({made.trained_turns:,} turns); the longest has {made.longest:,}"
+    )
+
+
 def _say_plan(out: Any, planned: Plan) -> None:
     from evalharness.base.terminal import say
     from evalharness.cli.refine_common import name_broken_lines
@@ -281,8 +292,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         name_broken_lines(path, broken)
     what = f"LoRA of rank {settings.lora_rank}" if settings.method == "lora" else "all weights"
     lines = [
-        f"{made.rows:,} conversations, {made.tokens:,} tokens, {made.trained_tokens:,} of them trained "
-        f"({made.trained_turns:,} turns); the longest has {made.longest:,}",
+        _size(made),
         *(f"  {count:,} left out: {reason}" for reason, count in sorted(made.left_out.items())),
         *(f"  {line}" for line in (*made.losses(), *made.order.lines())),
         f"{what}: {found.trained_parameters / 1e6:.1f} of {found.parameters / 1e6:.0f} million parameters, "

@@ -14,8 +14,10 @@ from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
 from evalharness.models.served import NoAnswerError
+from evalharness.models.serving.find import ServerNotFound
 from evalharness.play.history import History, history_path
 from evalharness.protocol.prompt import Message
+from evalharness.records.cost import Tokens, prices_of
 from evalharness.records.identity import changes
 from evalharness.records.make_manifest import make_manifest
 from evalharness.records.store import MANIFEST, read_episodes, read_manifest
@@ -59,6 +61,8 @@ class Plan:
     """The command line of the vLLM that is started, or who is asked."""
     seconds: float | None
     """Of what is left; None before this model was played on this machine."""
+    cost: float | None = None
+    """Of what is left, in the currency of `--prices` and without a cache; None where nothing is to pay."""
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -69,7 +73,7 @@ class Plan:
 
 
 def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], None]) -> Plan:
-    """Raises UserError for what a run would refuse, but that no server answers is only said."""
+    """Raises UserError for what a run would refuse, but that no server answers, or no vLLM is installed, is only said."""
     chosen = choose(config, data)
     prepared, server = _prepared(config, chosen.specs, on_status)
     folder = config.folder(prepared.address if prepared else None)
@@ -83,9 +87,18 @@ def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], 
         families.append(_family_plan(config, chosen, family, done, history, data))
     pace = history.pace.get(config.policy.display_name)
     turns = sum(plan.turns for plan in families)
-    return Plan(
-        families, folder, prepared is not None, there, refused, server, turns / pace if pace else None
+    certain = prepared is not None or not config.policy.is_endpoint
+    seconds = turns / pace if pace else None
+    return Plan(families, folder, certain, there, refused, server, seconds, _cost(config, families))
+
+
+def _cost(config: RunConfig, families: Sequence[FamilyPlan]) -> float | None:
+    prices = prices_of(config.policy)
+    prompt, completion = (
+        round(sum(getattr(family, name) for family in families))
+        for name in ("prompt_tokens", "completion_tokens")
     )
+    return prices.of(Tokens(prompt, 0, completion)) if prices else None
 
 
 def _prepared(
@@ -93,7 +106,7 @@ def _prepared(
 ) -> tuple[Prepared | None, str]:
     try:
         prepared = prepare(config.policy, specs, on_status, agent=config.agent, cluster=config.place.cluster)
-    except NoAnswerError as error:
+    except (NoAnswerError, ServerNotFound) as error:  # a login node has neither
         return None, str(error)
     if config.policy.is_scripted and not config.policy.is_external:
         return prepared, "none: the policy is a script"

@@ -35,7 +35,7 @@ def print_plan(console: Console, plan: Plan, titles: Mapping[str, str]) -> None:
         counts = (family.tasks, family.episodes, family.left)
         table.add_row(titles.get(family.family, family.family), *map(str, counts), _kinds(family))
     console.print(table)
-    for line in ["", f"server: {plan.server}", folder_line(plan), *_estimate(plan)]:
+    for line in ["", f"server: {plan.server}", folder_line(plan), estimate_line(plan)]:
         console.print(line, highlight=False, soft_wrap=True)
 
 
@@ -62,29 +62,34 @@ def folder_line(plan: Plan) -> str:
     return f"run folder: {plan.folder}, new"
 
 
-def _estimate(plan: Plan) -> list[str]:
+def estimate_line(*plans: Plan) -> str:
+    """Of all of them together."""
+    families = [family for plan in plans for family in plan.families]
     turns, prompt, completion = (
-        sum(getattr(family, name) for family in plan.families)
+        sum(getattr(family, name) for family in families)
         for name in ("turns", "prompt_tokens", "completion_tokens")
     )
     if not turns:
-        return ["nothing is left to play"]
+        return "nothing is left to play"
     if not prompt:
-        return [f"estimate: at most {turns:,.0f} turns; no tokens"]
+        return f"estimate: at most {turns:,.0f} turns; no tokens"
     base = (
         "as in earlier runs on this machine"
-        if all(family.measured for family in plan.families)
+        if all(family.measured for family in families)
         else ("a guess: every episode to its end, 4 characters a token")
     )
+    times = [plan.seconds for plan in plans if plan.seconds is not None]
     time = (
-        f"about {duration(plan.seconds)}"
-        if plan.seconds
+        f"about {duration(sum(times))}"
+        if len(times) == len(plans)
         else "time not known before this model has played here"
     )
-    return [
+    costs = [plan.cost for plan in plans if plan.cost is not None]
+    cost = f", cost {sum(costs):.4g}" if costs else ""
+    return (
         f"estimate ({base}): {turns:,.0f} turns, "
-        f"{_about(prompt)} prompt and {_about(completion)} new tokens, {time}"
-    ]
+        f"{_about(prompt)} prompt and {_about(completion)} new tokens, {time}{cost}"
+    )
 
 
 def _about(tokens: float) -> str:

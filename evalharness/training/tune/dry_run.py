@@ -12,10 +12,10 @@ from evalharness.base.errors import UserError
 from evalharness.base.reading import read_json
 from evalharness.models.serving.arguments import memory_bytes
 from evalharness.models.serving.find import nvidia_gpu
-from evalharness.training.tune.data import make_rows
+from evalharness.training.tune.data import Made, make_rows
 from evalharness.training.tune.estimate import use_of
 from evalharness.training.tune.memory import Memory, Shape, Use, fitting, memory, shape_of
-from evalharness.training.tune.plan import has_bf16
+from evalharness.training.tune.plan import has_bf16, steps_of
 from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
 
@@ -28,6 +28,9 @@ class DryRun:
     """Of one process."""
     limit: int
     """Bytes that one process has."""
+    made: Made | None
+    """The conversations; None where none were given."""
+    steps: int | None
 
     @property
     def fits(self) -> bool:
@@ -51,6 +54,10 @@ class DryRun:
             "sharded": self.use.shards,
             "micro_batch": self.use.micro_batch,
             "longest_conversation_tokens": self.use.tokens,
+            "conversations": self.made and self.made.rows,
+            "tokens": self.made and self.made.tokens,
+            "trained_tokens": self.made and self.made.trained_tokens,
+            "steps": self.steps,
             "memory_bytes": self.memory.to_json(),
             "limit_bytes": self.limit,
             "fits": self.fits,
@@ -81,6 +88,7 @@ def dry_run(
     gpu = gpu_memory is not None or (nvidia_gpu() and not cpu)
     bf16 = (dtype or ("bfloat16" if has_bf16(gpu=gpu) else "float32")) == "bfloat16"
     longest = most_trained = settings.max_length
+    made = None
     if files:
         assert server is not None
         with tempfile.TemporaryDirectory(prefix="evalharness-tune-") as folder:
@@ -91,4 +99,4 @@ def dry_run(
         longest, most_trained = made.longest, made.most_trained
     use = use_of(settings, launch, longest=longest, most_trained=most_trained, bf16=bf16, gpu=gpu)
     limit = gpu_memory or (80_000_000_000 if gpu else memory_bytes() // use.processes)
-    return DryRun(shape, use, memory(shape, use), limit)
+    return DryRun(shape, use, memory(shape, use), limit, made, steps_of(settings, made) if made else None)
