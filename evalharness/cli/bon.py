@@ -66,25 +66,26 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
     from evalharness.envs import specs
-    from evalharness.models.resolve import prepare
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.best_of_n import best_of_n, require_greedy
     from evalharness.results.paper.print_best_of_n import print_best_of_n
     from evalharness.results.scored_run import load_scored_run
+    from evalharness.runs.evaluation import prepare_or_stored
     from evalharness.runs.study import study_folder
 
     runs = _runs(args)
+    folder = study_folder(runs[_SAMPLES], "bon")
     greedy = load_scored_run(args.greedy) if args.greedy else None
     if greedy is not None:  # before hours of playing, not after them
         samples, installed = runs[_SAMPLES], specs()
-        model = prepare(samples.policy, installed, lambda text: None, agent=samples.agent).identity
+        there = samples.changed(output=folder / _SAMPLES)
+        model = prepare_or_stored(there, installed, lambda text: None).identity
         prompts = {
             family: load_prompt(installed[family], samples.agent.prompts, samples.adaptation).sha256
             for family in greedy.manifest.counts
             if family in installed
         }
         require_greedy(greedy, samples.identity(), model, prompts)
-    folder = study_folder(runs[_SAMPLES], "bon")
     out = make_console(stderr="-" in (args.json, args.csv, args.tasks_csv))
     elsewhere = {_GREEDY: args.greedy.absolute()} if args.greedy else None
     if args.dry_run:

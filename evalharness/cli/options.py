@@ -143,6 +143,7 @@ def _from_environment(taken: set[str]) -> dict[str, Any]:
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
     from evalharness.base.terminal import say
+    from evalharness.models.served import UnreachableError
     from evalharness.models.served_name import with_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
@@ -158,7 +159,22 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     config = make_config(flags | own, args.config, defaults)
     for line in config.doubts():
         say(f"evalharness: {line}")
-    return replace(config, policy=with_served_name(config.policy))
+    try:
+        return replace(config, policy=with_served_name(config.policy))
+    except UnreachableError:
+        if (name := _stored_name(config.place.output)) is None:
+            raise
+        return replace(config, policy=config.policy.model_copy(update={"model_name": name}))
+
+
+def _stored_name(folder: Path | None) -> str | None:
+    """What the model of the run or study in `folder` was served by; None where that is not one name."""
+    from evalharness.records.store import MANIFEST, read_manifest
+    from evalharness.runs.study import run_folders
+
+    runs = [] if folder is None else [run for run in run_folders([folder]) if (run / MANIFEST).exists()]
+    names = {read_manifest(run).config.model_name for run in runs}
+    return names.pop() if len(names) == 1 else None
 
 
 def add_model(parser: argparse.ArgumentParser, name: str, what: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from evalharness.base.errors import UserError
 from evalharness.models.base import Policy
 from evalharness.models.template import Template
 
@@ -57,8 +58,16 @@ class Prepared:
     server: Callable[[], str] = lambda: ""
     """Who is asked, or the command line of the vLLM that would be started; for people."""
 
+    missing: UserError | None = None
+    """No server answers: it cannot be opened, and what a run with episodes left ends in."""
+
     @property
     def address(self) -> str | None:
         """The endpoint's URL, where its server does not say which model it serves: then nothing else tells two models
         of one name apart. None everywhere else."""
         return self.identity.get("url")
+
+
+def no_policy(folder: Path, reports: Reports) -> AbstractAsyncContextManager[Opened]:
+    """`open` of what is `missing`."""
+    raise AssertionError("nothing answers")

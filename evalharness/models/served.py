@@ -31,6 +31,10 @@ class NoAnswerError(UserError):
     """Nobody at the address says which model is served there."""
 
 
+class UnreachableError(NoAnswerError):
+    """Nothing answers at the address at all."""
+
+
 class UnreadableListError(NoAnswerError):
     """The server has a list of models, and it is none."""
 
@@ -111,7 +115,7 @@ async def describe(
             return served
         except TryFailedError as failure:
             if failure.status is None:
-                raise NoAnswerError(
+                raise UnreachableError(
                     f"no answer from {base_url} ({failure}); is the server up, and does the URL end in /v1?"
                 ) from None
             # Busy or being loaded. It may have a list, so it must not pass for a server that has none.
@@ -182,7 +186,7 @@ async def names_served(transport: Transport, base_url: str) -> list[str]:
     try:
         return sorted(await _listed(transport, base_url) or ())
     except TryFailedError as failure:
-        raise NoAnswerError(
+        raise UnreachableError(
             f"no answer from {base_url} ({failure}); is the server up, and does the URL end in /v1?"
         ) from None
 

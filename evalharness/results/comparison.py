@@ -216,7 +216,13 @@ def _held_out_pairs(
 
 
 _EXPECTED_TO_DIFFER = {"model", "model_name", "seed"}
+_OF_TASKS = {"tasks", "limit", "sample", "subset"}
+"""Which tasks were played by one run alone is said by their number."""
 _OF_AGENTS = {"agent", "agent_option", "protocol", "action_interface"}
+
+
+def _value(value: object) -> object:
+    return "none" if value is None else value
 
 
 def _notes(
@@ -225,9 +231,9 @@ def _notes(
     """What a reader must know before believing the table."""
     notes = []
     changed = [
-        f"{key} {baseline.config.get(key)} and {run.config.get(key)}"
+        f"{key} {_value(baseline.config.get(key))} and {_value(run.config.get(key))}"
         for key in sorted(baseline.config.keys() | run.config.keys())
-        if key not in _EXPECTED_TO_DIFFER | _OF_AGENTS | {"tasks", "limit"}
+        if key not in _EXPECTED_TO_DIFFER | _OF_AGENTS | _OF_TASKS
         and baseline.config.get(key) != run.config.get(key)
     ]
     if baseline.agent != run.agent:

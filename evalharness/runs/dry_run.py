@@ -73,7 +73,7 @@ class Plan:
 
 
 def dry_run(config: RunConfig, *, data: Path | None, on_status: Callable[[str], None]) -> Plan:
-    """Raises UserError for what a run would refuse, but that no server answers, or no vLLM is installed, is only said."""
+    """Raises UserError for what a run would refuse; that no server answers, or no vLLM is installed, is only said."""
     chosen = choose(config, data)
     prepared, server = _prepared(config, chosen.specs, on_status)
     folder = config.folder(prepared.address if prepared else None)

@@ -17,9 +17,9 @@ from evalharness.envs import specs as installed_specs
 from evalharness.envs.base import EnvSpec, Task
 from evalharness.models.base import Policy
 from evalharness.models.event_loop import run_to_end
-from evalharness.models.opened import Prepared
+from evalharness.models.opened import Prepared, no_policy
 from evalharness.models.resolve import prepare
-from evalharness.models.served import NoAnswerError
+from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.play.budget import Budget
 from evalharness.play.cluster import worker_site
@@ -130,8 +130,8 @@ class Outcome:
         """What a person reads then."""
         if self.finished is None:
             return None
-        count = sum(row.n for row in self.summary.families.values())
-        selected = sum(row.selected for row in self.summary.families.values())
+        count = sum(row.episodes for row in self.summary.families.values())
+        selected = sum(row.episodes_selected for row in self.summary.families.values())
         day = time.strftime("%Y-%m-%d %H:%M", time.localtime(self.finished))
         return f"nothing to play: {count} of {selected} episodes were finished on {day}; -o DIR for a new run"
 
@@ -172,7 +172,7 @@ def evaluate(
     prices = prices_of(config.policy)
 
     with watch(progress):
-        prepared = _prepared(config, specs, set_status, serve, person)
+        prepared = prepare_or_stored(config, specs, set_status, serve, person)
         if training is not None:
             at = {"training": {training.axis: training.number}}
             prepared = replace(prepared, identity={**prepared.identity, **at})
@@ -206,6 +206,12 @@ def evaluate(
                 for sample in range(config.selection.samples)
                 if (task.id, sample) not in store.done
             ]
+            if prepared.missing:
+                if jobs:
+                    raise prepared.missing
+                _LOG.warning(
+                    f"no answer from {config.policy.model}: these are the stored results of {manifest.model_name}"
+                )
             if jobs:
                 finished = None
             stopped = budget.nearly_reached() if budget and jobs else None
@@ -236,14 +242,14 @@ def evaluate(
             return Outcome(folder, summary, stopped, finished)
 
 
-def _prepared(
+def prepare_or_stored(
     config: RunConfig,
     specs: Mapping[str, EnvSpec],
     on_status: Callable[[str], None],
-    serve: SharedServers | None,
+    serve: SharedServers | None = None,
     person: Policy | None = None,
 ) -> Prepared:
-    """`prepare`; where no server answers, the error names the run that may be there already."""
+    """`prepare`; where no server answers, the model that the run's folder names, for what is stored there."""
     try:
         prepared = prepare(
             config.policy, specs, on_status, agent=config.agent, outside=config.outside,
@@ -251,14 +257,14 @@ def _prepared(
         )  # fmt: skip
         _require_as_telling(config, prepared)
         return prepared
-    except NoAnswerError as error:
-        folders = (config.folder(), config.folder(config.policy.model.rstrip("/")))
-        for folder in folders:
+    except UnreachableError as error:
+        # The server has a say in the folder's name.
+        for folder in (config.folder(), config.folder(config.policy.model.rstrip("/"))):
             if (folder / MANIFEST).exists():
-                raise UserError(
-                    f"{error}\nwhether it serves the model of {folder} is not known; "
-                    f"for what is there: evalharness show {folder}"
-                ) from None
+                left = UserError(
+                    f"{error}\nepisodes are left to play; for what is there: evalharness show {folder}"
+                )
+                return Prepared(read_manifest(folder).identity.model, no_policy, missing=left)
         raise
 
 

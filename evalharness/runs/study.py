@@ -20,6 +20,7 @@ from evalharness.base.reading import read_json
 from evalharness.config import RunConfig
 from evalharness.envs import specs
 from evalharness.models.resolve import prepare
+from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, require_own_folder, write_atomically
@@ -62,15 +63,26 @@ class Played:
 def study_folder(config: RunConfig, kind: str) -> Path:
     """`-o`, else one that the same options find again: more samples or perturbations join the same study.
 
-    Asks an endpoint which model it serves, as a run does.
+    Asks an endpoint which model it serves, as a run does; where none answers, a study that is there is meant.
     """
     if config.place.output is not None:
         return config.place.output
-    address = (
-        prepare(config.policy, specs(), lambda text: None, agent=config.agent).address
-        if config.policy.is_endpoint
-        else None
-    )
+    address = None
+    if config.policy.is_endpoint:
+        try:
+            address = prepare(config.policy, specs(), lambda text: None, agent=config.agent).address
+        except UnreachableError:
+            url = config.policy.model.rstrip("/")
+            found = [
+                folder for folder in (_named(config, kind), _named(config, kind, url)) if folder.exists()
+            ]
+            if not found:
+                raise
+            return found[0]
+    return _named(config, kind, address)
+
+
+def _named(config: RunConfig, kind: str, address: str | None = None) -> Path:
     one = config.changed(samples=1).folder(address)
     return one.with_name(f"{one.name}-{kind}")
 

@@ -45,7 +45,7 @@ def folders_in(place: Path) -> list[Path]:
 
 
 @pytest.mark.slow
-async def test_a_finished_run_is_shown_only_while_its_model_is_served(
+async def test_a_finished_run_is_not_shown_for_another_model(
     clean_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -77,12 +77,39 @@ async def test_a_finished_run_is_shown_only_while_its_model_is_served(
         server.says = {**A, "max_model_len": 8192}
         assert await run(server) == 2
         assert "model.served.max_model_len: 4096 there, 8192 now" in capsys.readouterr().err
-    assert await run(server) == 2
+    # Nobody serves another model there: what is stored is shown, and that nobody was asked is said.
+    assert await run(server) == 0
+    told = capsys.readouterr()
+    assert "nothing to play: 2 of 2 episodes" in " ".join(told.out.split())
+    assert f"no answer from {server.url}: these are the stored results of toy" in told.err
+    assert await run(server, "--samples", 2, "-o", folder) == 2
     told = capsys.readouterr()
     assert told.out == ""
-    assert f"no answer from {server.url}" in told.err
+    assert "episodes are left to play" in told.err
     assert f"evalharness show {folder}" in told.err
     assert folders_in(tmp_path / "results") == [tmp_path / folder]
+
+
+async def test_a_finished_study_needs_no_server_and_no_name(
+    clean_home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same command, and with more samples the server is missed; another model's name is another configuration."""
+    server = ChatServer(says=A)
+    words = ["bon", "--suite", "open", "--tasks", "babyai", "--limit", "1", "--max-turns", "2"]
+    words += ["-o", str(tmp_path / "study"), "--model"]
+    async with server.running():
+        words.append(server.url)
+        assert await asyncio.to_thread(main, [*words, "-n", "2"]) == 0
+    table = capsys.readouterr().out
+    assert await asyncio.to_thread(main, [*words, "-n", "2"]) == 0
+    told = capsys.readouterr()
+    assert table.partition("study folder")[0] in told.out
+    assert "samples: nothing to play: 2 of 2 episodes" in told.out
+    assert "these are the stored results of toy" in told.err
+    assert await asyncio.to_thread(main, [*words, "-n", "3"]) == 2
+    assert "episodes are left to play" in capsys.readouterr().err
+    assert await asyncio.to_thread(main, [*words, "-n", "2", "--model-name", "other"]) == 2
+    assert 'config.model_name: "toy" there, "other" now' in capsys.readouterr().err
 
 
 async def test_an_interrupted_run_does_not_go_on_with_another_model(
