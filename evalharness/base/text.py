@@ -42,6 +42,26 @@ def inert(value: Any) -> Any:
     return f"'{value}" if dangerous else value
 
 
+_PIECE = re.compile(r"[^\s/_.,:-]*[\s/_.,:-]*")
+
+
+def pieces(text: str) -> list[str]:
+    """What a line is broken between: behind a space, a slash, a dash, a point."""
+    return [piece for piece in _PIECE.findall(text) if piece]
+
+
+def fold(text: str, width: int) -> str:
+    """In lines of at most `width` characters. A piece is cut where it is longer itself, and nowhere else."""
+    lines = [""]
+    for piece in pieces(text):
+        if len(lines[-1]) + len(piece.rstrip()) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += piece
+        while len(lines[-1].rstrip()) > width:
+            lines[-1:] = [lines[-1][:width], lines[-1][width:]]
+    return "\n".join(line.rstrip() for line in lines)
+
+
 _LOOKAHEAD = re.compile(r"\(\?=\.\*\s*(.*?)\)")
 _NUMBER = re.compile(r"\([^()]*\[0-9\][^()]*\)")
 _ANYTHING = re.compile(r"(?:\.?\*)+")

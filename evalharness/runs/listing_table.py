@@ -11,32 +11,36 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from evalharness.base.text import printable
-from evalharness.runs.listing import HELD_OUT, Listed
+from evalharness.base.text import fold, pieces, printable
+from evalharness.runs.listing import ESTIMATED, HELD_OUT, Listed
 
-PART = "\u2020"
+PART, ESTIMATE = "\u2020", "\u2021"
+_MARKS = {
+    PART: "of a part of the tasks",
+    ESTIMATE: "the whole held-out score, estimated from a part (--subset)",
+}
 _STYLES = {"complete": "", "running": "cyan", "part": "yellow", "damaged": "red"}
 
 
+_NAMES, _NUMBERS = ("folder", "model", "suite"), ("done", "played", "success %", "progress")
+
+
 def print_runs(console: Console, entries: Sequence[Listed]) -> None:
+    names = [
+        [printable(text, single_line=True) for text in (_path(one.folder), one.model, _what(one))]
+        for one in entries
+    ]
+    numbers = [(_done(e), _day(e.played), _score(e, "success"), _score(e, "progress")) for e in entries]
+    used = sum(1 + max(map(len, column)) for column in zip(_NUMBERS, *numbers, strict=True))
+    widths = _widths(names, console.width - used)
     table = Table(box=None, header_style="bold", padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("folder", overflow="fold", min_width=12)
-    table.add_column("model", overflow="fold", min_width=6)
-    table.add_column("suite", overflow="fold", min_width=10)
-    table.add_column("done", justify="right", no_wrap=True)
-    table.add_column("played", no_wrap=True)
-    table.add_column("success %", justify="right", overflow="fold")
-    table.add_column("progress", justify="right", overflow="fold")
-    for entry in entries:
-        table.add_row(
-            Text(printable(_path(entry.folder), single_line=True)),
-            Text(printable(entry.model, single_line=True)),
-            Text(printable(_what(entry), single_line=True)),
-            Text(_done(entry), style=_STYLES[entry.state]),
-            Text(_day(entry.played)),
-            Text(_score(entry, "success")),
-            Text(_score(entry, "progress")),
-        )
+    for name, width in zip(_NAMES, widths, strict=True):
+        table.add_column(name, width=width, overflow="fold")
+    for name in _NUMBERS:
+        table.add_column(name, justify="left" if name == "played" else "right", no_wrap=True)
+    for entry, texts, (done, *others) in zip(entries, names, numbers, strict=True):
+        cells = [Text(fold(text, width)) for text, width in zip(texts, widths, strict=True)]
+        table.add_row(*cells, Text(done, style=_STYLES[entry.state]), *map(Text, others))
     console.print(table)
     for entry in entries:
         if entry.why:
@@ -44,8 +48,22 @@ def print_runs(console: Console, entries: Sequence[Listed]) -> None:
     if any((len(entry.families) == 1 and entry.scores) or entry.runs for entry in entries):
         note = "scores: held-out; of a run of one family that family's; of a study from the lowest to the highest"
         console.print(Text(note, style="dim"))
-    if any(PART in _score(entry, "success") for entry in entries):
-        console.print(Text(f"{PART} of a part of the tasks; not representative", style="dim"))
+    for mark, meaning in _MARKS.items():
+        if any(mark in _score(entry, "success") for entry in entries):
+            console.print(Text(f"{mark} {meaning}", style="dim"))
+
+
+def _widths(names: Sequence[Sequence[str]], room: int) -> list[int]:
+    """Of the columns with names: each as wide as its longest piece, and what is left to those that are folded most."""
+    columns = list(zip(_NAMES, *names, strict=True))
+    least = [max(len(piece.rstrip()) for text in column for piece in pieces(text)) for column in columns]
+    whole = [max(map(len, column)) for column in columns]
+    room -= len(columns) - 1
+    spare, wanted = max(0, room - sum(least)), max(1, sum(whole) - sum(least))
+    if sum(least) > room:
+        return [max(8, room * width // sum(least)) for width in least]
+    share = min(1.0, spare / wanted)
+    return [low + int(share * (high - low)) for low, high in zip(least, whole, strict=True)]
 
 
 def _path(folder: Path) -> str:
@@ -83,9 +101,18 @@ def _score(entry: Listed, measure: str) -> str:
         if not values:
             return "-"
         low, high = (f"{100 * end:.1f}" for end in (min(values), max(values)))
-        return (low if low == high else f"{low} to {high}") + PART * entry.part
+        return (low if low == high else f"{low} to {high}") + _mark_of(entry)
     value = entry.headline(measure)
     if value is None:
         return "-"
-    whole = HELD_OUT in entry.scores or (entry.done >= entry.episodes and not entry.part)
-    return f"{100 * value:.1f}{PART * (not whole)}"
+    return f"{100 * value:.1f}{_mark_of(entry)}"
+
+
+def _mark_of(entry: Listed) -> str:
+    """Of a study: where all its runs have the mark."""
+    if entry.runs:
+        marks = {_mark_of(run) for run in entry.runs}
+        return marks.pop() if len(marks) == 1 else PART
+    if HELD_OUT in entry.scores or (entry.done >= entry.episodes and not entry.part):
+        return ""
+    return ESTIMATE if entry.headline_of == ESTIMATED else PART

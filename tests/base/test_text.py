@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalharness.base.text import subgoal_words
+from evalharness.base.text import fold, subgoal_words
 
 
 @pytest.mark.parametrize(
@@ -25,3 +25,16 @@ from evalharness.base.text import subgoal_words
 )  # fmt: skip
 def test_a_subgoal_s_pattern_is_said_in_words(label: str, said: str) -> None:
     assert subgoal_words(label) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "lines"),
+    [
+        ("org/Llama-3.1-8B-Instruct", 10, ["org/Llama-", "3.1-8B-", "Instruct"]),
+        ("sweep of 8 runs", 7, ["sweep", "of 8", "runs"]),
+        ("a-" + 12 * "b", 5, ["a-", "bbbbb", "bbbbb", "bb"]),
+        ("", 5, [""]),
+    ],
+)
+def test_a_line_is_folded_between_its_pieces(text: str, width: int, lines: list[str]) -> None:
+    assert fold(text, width).split("\n") == lines

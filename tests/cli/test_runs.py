@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,23 @@ def test_scores_of_a_part_of_the_tasks_are_marked(results: Path, capsys: pytest.
     assert "100.0\u2020" in lines["first"], "everything is played, and everything is one task of 112"
     assert "\u2020" not in lines["whole"]
     assert "\u2020 of a part of the tasks" in shown
+
+
+def test_at_80_columns_names_are_broken_between_words_and_numbers_are_whole(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    name = "meta-llama/Meta-Llama-3.1-8B-Instruct-AgentRefine-lr5e6-epoch3"
+    make_run(results / "a-run-of-the-third-epoch", {"babyai": [SOLVED, NOTHING]}, name=name)
+    assert main(["runs", "results"]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    words = {word for line in shown.splitlines() for word in line.split()}
+    assert not [part for part in re.findall(r"[^-/]+", name) if not any(part in word for word in words)], (
+        shown
+    )
+    assert {"50.0\u2020", "75.0\u2020"} <= words
+    assert "0.0 to 100.0\u2020" in shown
 
 
 def test_a_training_is_no_run(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
