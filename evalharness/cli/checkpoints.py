@@ -27,11 +27,21 @@ docs/checkpoints.md
 """
 
 
-_USUAL = ("--tasks", "--suite", "--limit", "--draw", "--watch", "--max-tokens", "--output", "--dry-run")
+_USUAL = (
+    "--tasks",
+    "--suite",
+    "--limit",
+    "--draw",
+    "--subset",
+    "--watch",
+    "--max-tokens",
+    "--output",
+    "--dry-run",
+)
 _EXAMPLES = """\
   evalharness checkpoints tuned/ --suite open
-  evalharness checkpoints tuned/ --suite open --draw 20
-  evalharness checkpoints tuned/ --suite open --watch
+  evalharness checkpoints tuned/ --suite open --subset 80
+  evalharness checkpoints tuned/ --suite open --subset 80 --watch
 """
 
 

@@ -117,7 +117,7 @@ def _summary(findings: Sequence[Finding], probes: Sequence[FamilyProbe], ok: boo
     if fixes:
         yield Text("\nto fix:", style="bold")
     for command, names in fixes.items():
-        yield Text(f"  {command}    ").append(f"({', '.join(names)})", style="dim")
+        yield Text(f"  {command}    ").append(f"({', '.join(dict.fromkeys(names))})", style="dim")
     yield Text()
     if ok:
         yield Text("every family can be played", style="green")

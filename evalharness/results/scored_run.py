@@ -133,7 +133,7 @@ def load_scored_run(folder: Path) -> ScoredRun:
 def scored_run(folder: Path, manifest: Manifest, scores: Sequence[EpisodeScore]) -> ScoredRun:
     """Raises UserError where there are no scores."""
     if not scores:
-        raise UserError(f"{folder} holds no finished episode yet; continue it with `evalharness run`")
+        raise UserError(f"{folder} holds no finished episode yet; the command that began it continues it")
     return ScoredRun(folder, manifest, tuple(sorted(scores, key=lambda s: (s.family, s.task_id, s.sample))))
 
 

@@ -27,7 +27,8 @@ def wilson(successes: int, n: int, z: float = Z_95) -> Interval:
     centre = p + z * z / (2 * n)
     half = z * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
     scale = 1 + z * z / n
-    return max(0.0, float((centre - half) / scale)), min(1.0, float((centre + half) / scale))
+    low, high = float((centre - half) / scale), float((centre + half) / scale)
+    return min(p, max(0.0, low)), max(p, min(1.0, high))  # rounded, the ends at 0 and 1 can miss `p` by 1e-17
 
 
 def bootstrap_mean(

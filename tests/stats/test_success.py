@@ -62,3 +62,11 @@ def test_the_interval_of_success_covers_at_every_rate(n: int) -> None:
     for p in np.concatenate([np.linspace(0.0002, 0.02, 50), np.linspace(0.02, 0.5, 100)]):
         covered = (intervals[:, 0] <= p) & (p <= intervals[:, 1])
         assert reference.binom.pmf(np.arange(n + 1), n, p)[covered].sum() >= 0.92, p
+
+
+def test_the_interval_holds_the_rate_also_at_its_ends() -> None:
+    """Rounded, Wilson's lower end at 0 of 3 came out above 0."""
+    for n in range(1, 300):
+        for successes in (0, n):
+            low, high = stats.wilson(successes, n)
+            assert low <= successes / n <= high, (successes, n)

@@ -112,7 +112,7 @@ class Behaving:
         """Of all that were added. Raises UserError where there are none."""
         if not self._found:
             raise UserError(
-                f"{self.folder} holds no finished episode yet; continue it with `evalharness run`"
+                f"{self.folder} holds no finished episode yet; the command that began it continues it"
             )
         tasks = {family: dict(sorted(self._found[family].items())) for family in sorted(self._found)}
         return RunBehaviour(self.folder, self.manifest, tasks, self._hashes)
