@@ -23,6 +23,8 @@ TOKEN = "EVALHARNESS_ENV_TOKEN"
 _BUSY = 429
 _MOST_BYTES = 900_000
 """Of the entries of one message; the server takes messages of 1 MiB."""
+_UNDER_WAY = 64
+"""Episodes of a message that the server begins or steps at the same time; the others wait."""
 
 
 class SessionError(RuntimeError):
@@ -58,7 +60,8 @@ class Session:
     def __init__(
         self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0
     ) -> None:
-        """`patience_s`: how long to try again while all sessions of the server are taken."""
+        """`patience_s`: how long to try again while all sessions of the server are taken. `timeout_s`: of an answer,
+        for every 64 episodes that it is about."""
         self._timeout_s = timeout_s
         deadline = time.monotonic() + patience_s
         while True:
@@ -119,7 +122,7 @@ class Session:
 
     def _ask(self, message: dict[str, Any]) -> Any:
         self._socket.send(json.dumps(message))
-        return _data(self._socket.recv(timeout=self._timeout_s))
+        return _data(self._socket.recv(timeout=self._timeout_s * _rounds(message)))
 
     def __enter__(self) -> Session:
         return self
@@ -172,7 +175,7 @@ class AsyncSession:
     async def _ask(self, message: dict[str, Any]) -> Any:
         assert self._socket is not None, "use it as: async with AsyncSession(url) as session"
         await self._socket.send(json.dumps(message))
-        return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s))
+        return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s * _rounds(message)))
 
     async def __aenter__(self) -> AsyncSession:
         deadline = time.monotonic() + self._patience_s
@@ -232,6 +235,12 @@ def _portions(
             portion, size = [], 0
         portion, size = [*portion, i], size + length
     yield {"type": kind, "data": {what: [entries[j] for j in portion], "places": [named[j] for j in portion]}}
+
+
+def _rounds(message: Mapping[str, Any]) -> int:
+    """Of episodes that are under way together."""
+    data = message.get("data", {})
+    return -(-len(data.get("episodes") or data.get("replies") or [None]) // _UNDER_WAY)
 
 
 def _outcome(answer: dict[str, Any]) -> Turn | SessionError:

@@ -122,7 +122,7 @@ def test_openenv_s_client_is_an_agent_from_outside(openenv_python: Path, tmp_pat
 _GROUPS = """
 import asyncio
 import sys
-from evalharness.clients.session import AsyncSession, Session, SessionError
+from evalharness.clients.session import AsyncSession, Session, SessionError, _rounds
 
 url, right = sys.argv[1], {"text": "Action: turn right"}
 with Session(url) as group, Session(url) as alone:
@@ -132,6 +132,7 @@ with Session(url) as group, Session(url) as alone:
     (over,) = group.step_many([right], places=[0])
     print(isinstance(over, SessionError), over)
     print([state["step_count"] for state in group.state_many()])
+print([_rounds({"type": "state"}), *(_rounds({"data": {"episodes": [{}] * n}}) for n in (64, 65, 2048))])
 
 
 async def beyond_one_message():
@@ -150,7 +151,7 @@ def test_our_client_plays_groups(server: EnvServer, tmp_path: Path) -> None:
     said = carry_out(python, f"import sys\nsys.argv[1:] = {[server.url]!r}\n{_GROUPS}", tmp_path)
     assert said == [
         "True", "[1.0, 0.0]", "True no episode is open: reset first (EXECUTION_ERROR)", "[1, 1]",
-        "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]",
+        "[1, 1, 2, 32]", "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]",
     ]  # fmt: skip
 
 

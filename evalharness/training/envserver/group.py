@@ -6,7 +6,8 @@ A client that plays one episode at a time has the place 0 and need not know of t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from evalharness.models.openenv.gate import Gate
@@ -42,13 +43,13 @@ class Group:
             await self._resize(len(asked.episodes))
         places = self._places(asked.places, len(asked.episodes))
         pairs = zip(places, asked.episodes, strict=True)
-        return await _outcomes(self._sessions[place].reset(episode) for place, episode in pairs)
+        return await _outcomes([partial(self._sessions[place].reset, episode) for place, episode in pairs])
 
     async def step(self, asked: StepManyRequest) -> list[Outcome]:
         """Raises UnknownPlaceError; nothing has been done then."""
         places = self._places(asked.places, len(asked.replies))
         pairs = zip(places, asked.replies, strict=True)
-        return await _outcomes(self._sessions[place].step(reply) for place, reply in pairs)
+        return await _outcomes([partial(self._sessions[place].step, reply) for place, reply in pairs])
 
     def states(self) -> list[dict[str, Any]]:
         return [session.state() for session in self._sessions]
@@ -85,14 +86,14 @@ class Group:
         return places
 
 
-async def _outcomes(calls: Iterable[Awaitable[dict[str, Any]]]) -> list[Outcome]:
+async def _outcomes(calls: Sequence[Callable[[], Awaitable[dict[str, Any]]]]) -> list[Outcome]:
     """What came of each call, in order."""
     under_way = asyncio.Semaphore(_UNDER_WAY)
 
-    async def outcome(call: Awaitable[dict[str, Any]]) -> Outcome:
+    async def outcome(call: Callable[[], Awaitable[dict[str, Any]]]) -> Outcome:
         async with under_way:
             try:
-                return await call
+                return await call()
             except Exception as error:
                 return error
 
