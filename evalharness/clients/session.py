@@ -21,6 +21,8 @@ from websockets.sync.client import connect as connect_sync
 TOKEN = "EVALHARNESS_ENV_TOKEN"
 """Variable with the server's token, where it asks for one."""
 _BUSY = 429
+_FULL = "CAPACITY_REACHED"
+_AGAIN_S = 0.5
 _MOST_BYTES = 900_000
 """Of the entries of one message; the server takes messages of 1 MiB."""
 _UNDER_WAY = 64
@@ -29,6 +31,10 @@ _UNDER_WAY = 64
 
 class SessionError(RuntimeError):
     """The server refused something, or is full."""
+
+
+class FullError(SessionError):
+    """Too few sessions of the server are free."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +68,7 @@ class Session:
     ) -> None:
         """`patience_s`: how long to try again while all sessions of the server are taken. `timeout_s`: of an answer,
         for every 64 episodes that it is about."""
-        self._timeout_s = timeout_s
+        self._patience_s, self._timeout_s = patience_s, timeout_s
         deadline = time.monotonic() + patience_s
         while True:
             try:
@@ -98,7 +104,14 @@ class Session:
     ) -> list[Turn | SessionError]:
         """A group of episodes, each as `reset` takes it; with `places`, these places of the group begin again. An
         episode that the server could not begin has its error in its place."""
-        return self._ask_many("reset_many", "episodes", episodes, places)
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return self._ask_many("reset_many", "episodes", episodes, places)
+            except FullError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_AGAIN_S)
 
     def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
@@ -156,7 +169,14 @@ class AsyncSession:
     async def reset_many(
         self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[Turn | SessionError]:
-        return await self._ask_many("reset_many", "episodes", episodes, places)
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return await self._ask_many("reset_many", "episodes", episodes, places)
+            except FullError:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(_AGAIN_S)
 
     async def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
@@ -253,7 +273,8 @@ def _data(raw: str | bytes) -> Any:
     answer = json.loads(raw)
     data: Any = answer["data"]
     if answer["type"] == "error":
-        raise SessionError(f"{data['message']} ({data['code']})")
+        kind = FullError if data["code"] == _FULL else SessionError
+        raise kind(f"{data['message']} ({data['code']})")
     return data
 
 

@@ -26,6 +26,10 @@ class UnknownPlaceError(Exception):
     """A message names a place that the group does not have, one twice, or not as many as it has entries."""
 
 
+class GroupTooLargeError(Exception):
+    """It would never fit."""
+
+
 class Group:
     def __init__(self, open_session: Callable[[], ClientSession], gate: Gate) -> None:
         self._open_session, self._gate = open_session, gate
@@ -38,7 +42,7 @@ class Group:
         return self._sessions[0]
 
     async def reset(self, asked: ResetManyRequest) -> list[Outcome]:
-        """Raises FullError, UnknownPlaceError; nothing has been done then."""
+        """Raises FullError, GroupTooLargeError, UnknownPlaceError; nothing has been done then."""
         if asked.places is None:
             await self._resize(len(asked.episodes))
         places = self._places(asked.places, len(asked.episodes))
@@ -59,7 +63,9 @@ class Group:
         await self._keep(0)
 
     async def _resize(self, count: int) -> None:
-        """Raises FullError."""
+        """Raises FullError, GroupTooLargeError."""
+        if count > self._gate.sessions:
+            raise GroupTooLargeError(f"{count} episodes, but {self._gate.sessions} sessions (--sessions)")
         if (more := count - len(self._sessions)) > 0:
             self._gate.claim(more)
             self._claimed += more
