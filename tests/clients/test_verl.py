@@ -170,6 +170,7 @@ def test_episodes_of_a_worker_that_is_killed_are_played_again(python: Path, tmp_
     assert said == ["True"] * 7
 
 
+@pytest.mark.timeout(2000)
 @pytest.mark.parametrize("suite", ["open", "unwrapped"])
 def test_its_own_manager_builds_the_same_prompts_and_rewards_for_40_games(
     suite: str, tmp_path: Path, request: pytest.FixtureRequest
