@@ -21,12 +21,20 @@ from websockets.sync.client import connect as connect_sync
 TOKEN = "EVALHARNESS_ENV_TOKEN"
 """Variable with the server's token, where it asks for one."""
 _BUSY = 429
+_FULL = "CAPACITY_REACHED"
+_AGAIN_S = 0.5
 _MOST_BYTES = 900_000
 """Of the entries of one message; the server takes messages of 1 MiB."""
+_UNDER_WAY = 64
+"""Episodes of a message that the server begins or steps at the same time; the others wait."""
 
 
 class SessionError(RuntimeError):
     """The server refused something, or is full."""
+
+
+class FullError(SessionError):
+    """Too few sessions of the server are free."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +66,9 @@ class Session:
     def __init__(
         self, url: str, *, token: str | None = None, patience_s: float = 120.0, timeout_s: float = 120.0
     ) -> None:
-        """`patience_s`: how long to try again while all sessions of the server are taken."""
-        self._timeout_s = timeout_s
+        """`patience_s`: how long to try again while all sessions of the server are taken. `timeout_s`: of an answer,
+        for every 64 episodes that it is about."""
+        self._patience_s, self._timeout_s = patience_s, timeout_s
         deadline = time.monotonic() + patience_s
         while True:
             try:
@@ -95,7 +104,14 @@ class Session:
     ) -> list[Turn | SessionError]:
         """A group of episodes, each as `reset` takes it; with `places`, these places of the group begin again. An
         episode that the server could not begin has its error in its place."""
-        return self._ask_many("reset_many", "episodes", episodes, places)
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return self._ask_many("reset_many", "episodes", episodes, places)
+            except FullError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_AGAIN_S)
 
     def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
@@ -119,7 +135,7 @@ class Session:
 
     def _ask(self, message: dict[str, Any]) -> Any:
         self._socket.send(json.dumps(message))
-        return _data(self._socket.recv(timeout=self._timeout_s))
+        return _data(self._socket.recv(timeout=self._timeout_s * _rounds(message)))
 
     def __enter__(self) -> Session:
         return self
@@ -153,7 +169,14 @@ class AsyncSession:
     async def reset_many(
         self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[Turn | SessionError]:
-        return await self._ask_many("reset_many", "episodes", episodes, places)
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                return await self._ask_many("reset_many", "episodes", episodes, places)
+            except FullError:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(_AGAIN_S)
 
     async def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
@@ -172,7 +195,7 @@ class AsyncSession:
     async def _ask(self, message: dict[str, Any]) -> Any:
         assert self._socket is not None, "use it as: async with AsyncSession(url) as session"
         await self._socket.send(json.dumps(message))
-        return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s))
+        return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s * _rounds(message)))
 
     async def __aenter__(self) -> AsyncSession:
         deadline = time.monotonic() + self._patience_s
@@ -234,6 +257,12 @@ def _portions(
     yield {"type": kind, "data": {what: [entries[j] for j in portion], "places": [named[j] for j in portion]}}
 
 
+def _rounds(message: Mapping[str, Any]) -> int:
+    """Of episodes that are under way together."""
+    data = message.get("data", {})
+    return -(-len(data.get("episodes") or data.get("replies") or [None]) // _UNDER_WAY)
+
+
 def _outcome(answer: dict[str, Any]) -> Turn | SessionError:
     if (error := answer.get("error")) is not None:
         return SessionError(f"{error['message']} ({error['code']})")
@@ -244,7 +273,8 @@ def _data(raw: str | bytes) -> Any:
     answer = json.loads(raw)
     data: Any = answer["data"]
     if answer["type"] == "error":
-        raise SessionError(f"{data['message']} ({data['code']})")
+        kind = FullError if data["code"] == _FULL else SessionError
+        raise kind(f"{data['message']} ({data['code']})")
     return data
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from evalharness.clients.group import Group
 from evalharness.clients.session import Session, tasks
 
 Ids = list[int]
@@ -74,12 +75,14 @@ def rollout(
         tokenizer = trainer.processing_class
         limit = context or int(trainer.model.config.max_position_embeddings)
         between = _Between(tokenizer, template or {})
-        sessions = [Session(url) for _ in prompts]
+        group, step = Group(url), trainer.state.global_step
         try:
-            rollouts: list[_Rollout] = []
-            for session, task_id in zip(sessions, prompts, strict=True):
-                turn = session.reset(split=split, task_id=task_id, reward=reward)
-                rollouts.append(_Rollout(between.opening(turn.messages)))
+            # The rollouts of a prompt have the same words (`--perturb random`), in every process of the trainer.
+            named = [(task, f"{step}/{task}") for task in prompts]
+            turns = group.reset(
+                [{"split": split, "task_id": t, "reward": reward, "episode_id": name} for t, name in named]
+            )
+            rollouts = [_Rollout(between.opening(turn.messages)) for turn in turns]
             room = trainer.args.max_completion_length
             while running := [i for i, r in enumerate(rollouts) if not r.done]:
                 fits = [i for i in running if len(rollouts[i].ids) + room <= limit]
@@ -96,18 +99,21 @@ def rollout(
                 sampled, logprobs = trainer._generate_single_turn(
                     [rollouts[i].ids for i in fits], None, {}, 1
                 )
-                for place, i in enumerate(fits):
-                    ids = list(sampled[place])
-                    rollouts[i].add(ids, None if logprobs is None else logprobs[place], sampled=True)
-                    text, ended = between.said(ids)
-                    turn = sessions[i].step(text, finish_reason="stop" if ended else "length")
-                    rollouts[i].reward += turn.reward
-                    rollouts[i].done = turn.done
+                said = [between.said(list(ids)) for ids in sampled]
+                replies = [
+                    {"text": text, "finish_reason": "stop" if ended else "length"} for text, ended in said
+                ]
+                for place, turn in enumerate(group.step(replies, fits)):
+                    rolled = rollouts[fits[place]]
+                    rolled.add(
+                        list(sampled[place]), None if logprobs is None else logprobs[place], sampled=True
+                    )
+                    rolled.reward += turn.reward
+                    rolled.done = turn.done
                     if not turn.done:
-                        rollouts[i].add(between.ids(turn.text, ended=ended), None, sampled=False)
+                        rolled.add(between.ids(turn.text, ended=said[place][1]), None, sampled=False)
         finally:
-            for session in sessions:
-                session.close()
+            group.close()
         with_logprobs = trainer.use_vllm
         return {
             "prompt_ids": [r.prompt_ids for r in rollouts],

@@ -10,7 +10,8 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalharness.clients.session import Session, SessionError, Turn, tasks
+from evalharness.clients.group import Group
+from evalharness.clients.session import Turn, tasks
 
 _KINDS = {
     "put": "pick_and_place_simple",
@@ -54,20 +55,18 @@ class AlfworldEnvs:
         token: str | None = None,
     ) -> None:
         self.env_num, self.group_n, self.num_processes = env_num, group_n, env_num * group_n
-        self._split = split
+        self._split, self._seed, self._resets = split, seed, 0
         self._order = _shuffled(tasks(url, split, token=token), seed)
-        self._session = Session(url, token=token)
+        self._group = Group(url, token=token)
         self._tasks: list[Mapping[str, Any]] = []
-        self._actions: list[list[str]] = []
         self._turns: list[Turn] = []
 
     def reset(self) -> tuple[list[str], None, list[dict[str, Any]]]:
         """(observations, no images, infos)"""
         chosen = [next(self._order) for _ in range(self.env_num)]
         self._tasks = [task for task in chosen for _ in range(self.group_n)]
-        self._actions = [[] for _ in self._tasks]
-        places = range(self.num_processes)
-        self._turns = self._sure(places, self._session.reset_many([*map(self._which, places)]))
+        self._resets += 1
+        self._turns = self._group.reset([*map(self._which, range(self.num_processes))])
         return [turn.text for turn in self._turns], None, self._infos()
 
     def step(
@@ -78,10 +77,8 @@ class AlfworldEnvs:
             raise ValueError(f"{len(actions)} actions for {self.num_processes} episodes")
         places = [place for place, turn in enumerate(self._turns) if not turn.done]
         if places:
-            for place in places:
-                self._actions[place].append(actions[place])
-            answers = self._session.step_many([{"text": actions[place]} for place in places], places)
-            for place, turn in zip(places, self._sure(places, answers), strict=True):
+            answers = self._group.step([{"text": actions[place]} for place in places], places)
+            for place, turn in zip(places, answers, strict=True):
                 self._turns[place] = turn
         infos = self._infos()
         rewards = [10.0 * info["won"] for info in infos]
@@ -93,11 +90,17 @@ class AlfworldEnvs:
         return [turn.admissible or [] for turn in self._turns]
 
     def close(self) -> None:
-        self._session.close()
+        self._group.close()
 
     def _which(self, place: int) -> dict[str, Any]:
-        task_id = self._tasks[place]["id"]
-        return {"split": self._split, "task_id": task_id, "reward": "success", "bare": True}
+        return {
+            "split": self._split,
+            "task_id": self._tasks[place]["id"],
+            "reward": "success",
+            "bare": True,
+            # The rollouts of a task have the same words (`--perturb random`), also when one is played again.
+            "episode_id": f"{self._seed}/{self._resets}/{place // self.group_n}",
+        }
 
     def _infos(self) -> list[dict[str, Any]]:
         return [
@@ -109,23 +112,6 @@ class AlfworldEnvs:
             }
             for task, turn in zip(self._tasks, self._turns, strict=True)
         ]
-
-    def _sure(self, places: Sequence[int], answers: Sequence[Turn | SessionError]) -> list[Turn]:
-        return [
-            self._again(place, answer) if isinstance(answer, SessionError) else answer
-            for place, answer in zip(places, answers, strict=True)
-        ]
-
-    def _again(self, place: int, error: SessionError) -> Turn:
-        """An episode whose simulator failed is begun again, and its actions are done again: the same actions lead to
-        the same state. Raises SessionError where it fails once more."""
-        (answer,) = self._session.reset_many([self._which(place)], [place])
-        for action in self._actions[place]:
-            if isinstance(answer, Turn):
-                (answer,) = self._session.step_many([{"text": action}], [place])
-        if isinstance(answer, SessionError):
-            raise answer from error
-        return answer
 
 
 def _shuffled(listed: Sequence[Mapping[str, Any]], seed: int) -> Iterator[Mapping[str, Any]]:

@@ -154,7 +154,7 @@ def training_of(
         best=best,
         selected_on=next(iter(choosing.values())).suite,
         chance=chance,
-        notes=(*_notes(points, scored, choosing), *_mixed(axis, log)),
+        notes=(*_notes(points, scored, choosing), *_mixed(axis, log), *_trained(points, log, first.titles)),
         windows=log.windows,
         trained=log.families,
     )
@@ -300,6 +300,18 @@ def _mixed(axis: str, log: TrainingLog) -> list[str]:
     return (
         [f"the training went on during evaluations, which are of several policies: {', '.join(moved)}"]
         if moved
+        else []
+    )
+
+
+def _trained(points: Sequence[Point], log: TrainingLog, titles: Mapping[str, str]) -> list[str]:
+    """A note where other tasks of an evaluated family are trained on."""
+    both = [titles.get(family, family) for family in log.families if family in points[0].rates]
+    return (
+        [
+            f"not held out as a family, other tasks of it are trained on: {', '.join(both)}; --tasks leaves it out"
+        ]
+        if both
         else []
     )
 

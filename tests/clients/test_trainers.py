@@ -122,7 +122,8 @@ def test_openenv_s_client_is_an_agent_from_outside(openenv_python: Path, tmp_pat
 _GROUPS = """
 import asyncio
 import sys
-from evalharness.clients.session import AsyncSession, Session, SessionError
+from evalharness.clients import session
+from evalharness.clients.session import AsyncSession, Session, SessionError, _rounds
 
 url, right = sys.argv[1], {"text": "Action: turn right"}
 with Session(url) as group, Session(url) as alone:
@@ -132,6 +133,7 @@ with Session(url) as group, Session(url) as alone:
     (over,) = group.step_many([right], places=[0])
     print(isinstance(over, SessionError), over)
     print([state["step_count"] for state in group.state_many()])
+print([_rounds({"type": "state"}), *(_rounds({"data": {"episodes": [{}] * n}}) for n in (64, 65, 2048))])
 
 
 async def beyond_one_message():
@@ -142,6 +144,16 @@ async def beyond_one_message():
 
 
 asyncio.run(beyond_one_message())
+holder = Session(url)
+holder.reset_many([{}] * 200)
+waits = []
+session.time.sleep = lambda seconds: (waits.append(seconds), holder.close())
+with Session(url) as late:
+    print(len(late.reset_many([{}] * 200)), len(waits) > 0)
+    try:
+        late.reset_many([{}] * 300)
+    except SessionError as error:
+        print(error)
 """
 
 
@@ -150,7 +162,8 @@ def test_our_client_plays_groups(server: EnvServer, tmp_path: Path) -> None:
     said = carry_out(python, f"import sys\nsys.argv[1:] = {[server.url]!r}\n{_GROUPS}", tmp_path)
     assert said == [
         "True", "[1.0, 0.0]", "True no episode is open: reset first (EXECUTION_ERROR)", "[1, 1]",
-        "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]",
+        "[1, 1, 2, 32]", "[1.0, 1.0, 1.0, 1.0, 1.0, 1.0]",
+        "200 True", "300 episodes, but 256 sessions (--sessions) (VALIDATION_ERROR)",
     ]  # fmt: skip
 
 
@@ -276,6 +289,25 @@ class Watched(_session.Session):
 
 
 _session.Session = Watched
+
+from evalharness.clients import group as _group
+
+
+class WatchedGroup(_group.Group):
+    def reset(self, episodes):
+        self.logs = [{"task_id": each["task_id"], "said": [], "reward": 0.0} for each in episodes]
+        _played.extend(self.logs)
+        return super().reset(episodes)
+
+    def step(self, replies, places):
+        turns = super().step(replies, places)
+        for place, reply, turn in zip(places, replies, turns):
+            self.logs[place]["said"].append([reply["text"], reply["finish_reason"]])
+            self.logs[place]["reward"] += turn.reward
+        return turns
+
+
+_group.Group = WatchedGroup
 atexit.register(lambda: json.dump(_played, open("played.json", "w")))
 """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import gymnasium
@@ -43,6 +44,14 @@ def test_a_vector_of_worlds_says_what_each_would_say_alone(clean_home: Path) -> 
     assert observations[1] == alone[0].reset(options={"task": tasks[0]})[0]
     assert envs.step(["look"] * 3)[2].tolist() == [True, False, True]
     envs.close()
+
+
+def test_the_lines_of_the_page(clean_home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path(__file__).parents[2] / "docs" / "trainers" / "index.md"
+    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(), re.DOTALL | re.MULTILINE)
+    assert code.count("SEED = 1") == 1
+    exec(code.replace("SEED = 1", "SEED = 0"), {})
+    assert capsys.readouterr().out == "[0. 0. 0. 0.] [0. 0. 0. 0.]\n"
 
 
 def test_as_many_tasks_as_worlds(clean_home: Path) -> None:

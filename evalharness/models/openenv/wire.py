@@ -20,6 +20,7 @@ MOST_BYTES = 1 << 20
 PING_S = 600.0
 """Half of it is waited for the answer: a client whose machine is gone gives none, one that is busy with a training
 step gives it late. A connection that is closed ends its session at once."""
+_OVER = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 _LOG = logging.getLogger("evalharness")
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -95,17 +96,23 @@ def open_socket() -> web.WebSocketResponse:
 
 
 async def converse(socket: web.WebSocketResponse, answer: Answer, own: Refuse = lambda error: None) -> None:
-    """Until one of the two leaves."""
-    async for message in socket:
-        try:
-            if message.type is not WSMsgType.TEXT:
-                raise RefusedError("INVALID_JSON", "a message is text, not binary", 400)
-            said = await answer(message.data)
-        except Exception as error:
-            said = refused(error, own).message
-        if said is None:
-            return
-        await socket.send_str(json.dumps(said))
+    """Until one of the two leaves. One message is read ahead: pings are answered only while somebody reads, and a
+    client that gets no answer to them for 20 s (`websockets`) takes the server for dead while a group begins."""
+    coming = asyncio.ensure_future(socket.receive())
+    try:
+        while (message := await coming).type not in _OVER:
+            coming = asyncio.ensure_future(socket.receive())
+            try:
+                if message.type is not WSMsgType.TEXT:
+                    raise RefusedError("INVALID_JSON", "a message is text, not binary", 400)
+                said = await answer(message.data)
+            except Exception as error:
+                said = refused(error, own).message
+            if said is None:
+                return
+            await socket.send_str(json.dumps(said))
+    finally:
+        coming.cancel()
 
 
 def guarded(door: Door, own: Refuse = lambda error: None) -> Any:

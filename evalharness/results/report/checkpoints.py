@@ -109,7 +109,9 @@ def winner_lines(training: Training) -> list[str]:
 def print_training(console: Console, training: Training) -> None:
     name = printable(training.model, single_line=True)
     column = training.titles.get(training.score, training.score)
-    console.print(Text(f"{name}: {len(training.points)} checkpoints, {column}", style="bold"), soft_wrap=True)
+    count = len(training.points)
+    many = "1 checkpoint" if count == 1 else f"{count} checkpoints"
+    console.print(Text(f"{name}: {many}, {column}", style="bold"), soft_wrap=True)
     console.print(Text(f"suite {training.suite}, at most {training.max_turns} turns"), style="dim")
     for note in training.notes:
         console.print(Text(printable(note, single_line=True)), style="yellow")

@@ -23,7 +23,7 @@ from evalharness.models.openenv.wire import (
     unknown_type,
 )
 from evalharness.training.envserver import messages
-from evalharness.training.envserver.group import Group, Outcome, UnknownPlaceError
+from evalharness.training.envserver.group import Group, GroupTooLargeError, Outcome, UnknownPlaceError
 from evalharness.training.envserver.pools import BusyError
 from evalharness.training.envserver.service import Service
 from evalharness.training.envserver.session import NoEpisodeOpenError
@@ -32,7 +32,7 @@ from evalharness.training.envserver.tasks import UnknownTaskError
 
 def _refused(error: Exception) -> RefusedError | None:
     match error:
-        case UnknownTaskError() | UnknownPlaceError():
+        case UnknownTaskError() | UnknownPlaceError() | GroupTooLargeError():
             return RefusedError("VALIDATION_ERROR", str(error), 400)
         case NoEpisodeOpenError():
             return RefusedError("EXECUTION_ERROR", str(error), 409)

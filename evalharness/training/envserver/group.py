@@ -6,7 +6,8 @@ A client that plays one episode at a time has the place 0 and need not know of t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from evalharness.models.openenv.gate import Gate
@@ -25,6 +26,10 @@ class UnknownPlaceError(Exception):
     """A message names a place that the group does not have, one twice, or not as many as it has entries."""
 
 
+class GroupTooLargeError(Exception):
+    """It would never fit."""
+
+
 class Group:
     def __init__(self, open_session: Callable[[], ClientSession], gate: Gate) -> None:
         self._open_session, self._gate = open_session, gate
@@ -37,18 +42,18 @@ class Group:
         return self._sessions[0]
 
     async def reset(self, asked: ResetManyRequest) -> list[Outcome]:
-        """Raises FullError, UnknownPlaceError; nothing has been done then."""
+        """Raises FullError, GroupTooLargeError, UnknownPlaceError; nothing has been done then."""
         if asked.places is None:
             await self._resize(len(asked.episodes))
         places = self._places(asked.places, len(asked.episodes))
         pairs = zip(places, asked.episodes, strict=True)
-        return await _outcomes(self._sessions[place].reset(episode) for place, episode in pairs)
+        return await _outcomes([partial(self._sessions[place].reset, episode) for place, episode in pairs])
 
     async def step(self, asked: StepManyRequest) -> list[Outcome]:
         """Raises UnknownPlaceError; nothing has been done then."""
         places = self._places(asked.places, len(asked.replies))
         pairs = zip(places, asked.replies, strict=True)
-        return await _outcomes(self._sessions[place].step(reply) for place, reply in pairs)
+        return await _outcomes([partial(self._sessions[place].step, reply) for place, reply in pairs])
 
     def states(self) -> list[dict[str, Any]]:
         return [session.state() for session in self._sessions]
@@ -58,7 +63,9 @@ class Group:
         await self._keep(0)
 
     async def _resize(self, count: int) -> None:
-        """Raises FullError."""
+        """Raises FullError, GroupTooLargeError."""
+        if count > self._gate.sessions:
+            raise GroupTooLargeError(f"{count} episodes, but {self._gate.sessions} sessions (--sessions)")
         if (more := count - len(self._sessions)) > 0:
             self._gate.claim(more)
             self._claimed += more
@@ -85,14 +92,14 @@ class Group:
         return places
 
 
-async def _outcomes(calls: Iterable[Awaitable[dict[str, Any]]]) -> list[Outcome]:
+async def _outcomes(calls: Sequence[Callable[[], Awaitable[dict[str, Any]]]]) -> list[Outcome]:
     """What came of each call, in order."""
     under_way = asyncio.Semaphore(_UNDER_WAY)
 
-    async def outcome(call: Awaitable[dict[str, Any]]) -> Outcome:
+    async def outcome(call: Callable[[], Awaitable[dict[str, Any]]]) -> Outcome:
         async with under_way:
             try:
-                return await call
+                return await call()
             except Exception as error:
                 return error
 

@@ -92,6 +92,8 @@ def _service(
 ) -> Service:
     """Everything that can be wrong is found here, before any environment is started. Raises UserError."""
     families = chosen_families(specs, options.families, options.suite)
+    if options.allow_eval_tasks and options.perturb == RANDOM:
+        raise UserError("--perturb random is for training tasks alone; leave --allow-eval-tasks out")
     names = [spec.family for spec in families]
     prompts = load_prompts(families, options.prompts)
     spoken = surfaces(specs, names, fixed_name(options.perturb))

@@ -88,7 +88,7 @@ async def test_a_worker_that_is_killed_costs_its_own_episodes_and_each_says_so(
     [
         ("reset_many", {"episodes": []}, "at least 1"),
         ("reset_many", {"episodes": [{"idx": 1}]}, "episodes.0.idx"),
-        ("reset_many", {"episodes": [{}] * 9}, "7 more episodes, but only 6 of 8"),
+        ("reset_many", {"episodes": [{}] * 9}, "9 episodes, but 8 sessions"),
         ("reset_many", {"episodes": [{}] * 9000}, "at most 8192"),
         ("reset_many", {"episodes": [{}], "places": [7]}, "no place 7: the group has 0-1"),
         ("reset_many", {"episodes": [{}], "places": [-1]}, "greater than or equal to 0"),

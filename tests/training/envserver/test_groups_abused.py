@@ -137,6 +137,16 @@ async def test_batches_before_any_reset_are_answered_in_their_place(
     await talk.socket.close()
 
 
+async def test_pings_are_answered_while_a_group_begins(server: EnvServer, client: ClientSession) -> None:
+    """Clients take a server that answers none for dead: `websockets` after 20 s."""
+    talk = await connect(client, server.url, autoping=False)
+    await talk.socket.send_json({"type": "reset_many", "data": EIGHT})
+    await talk.socket.ping()
+    answers = [await talk.socket.receive(timeout=60) for _ in range(2)]
+    assert [each.type for each in answers] == [WSMsgType.PONG, WSMsgType.TEXT]
+    await talk.socket.close()
+
+
 @pytest.mark.slow
 async def test_a_client_that_vanishes_while_2048_episodes_begin_frees_all_of_them(
     tmp_path: Path, client: ClientSession

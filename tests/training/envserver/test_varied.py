@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from aiohttp import ClientSession
-from command_line import surroundings
+from command_line import evalharness, surroundings
 from env_server import connect, serving
 
 from evalharness.envs import specs
@@ -78,3 +78,11 @@ async def test_episodes_differ_in_their_words_and_the_same_seed_gives_the_same(t
     with serving(environment, *OPTIONS, "--distractors", 3, "--seed", 5) as server:
         other = await openings(server.url)
     assert all(one != two for (one, _), (two, _) in zip(drawn, other, strict=True))
+
+
+def test_tasks_of_evaluations_are_served_in_no_drawn_words(tmp_path: Path) -> None:
+    for option in (("--perturb", "random"), ("--distractors", 3)):
+        served = ("env", "serve", "pddl", "--train-seeds", 0, "--allow-eval-tasks", *option)
+        done = evalharness(surroundings(tmp_path, again=True), *served)
+        assert done.returncode == 2
+        assert "is for training tasks alone; leave --allow-eval-tasks out" in " ".join(done.stderr.split())

@@ -163,7 +163,14 @@ async def test_a_policy_that_moved_during_its_evaluation_is_said_to_be_several(
     assert (only.run, only.began, only.ended) == ("step-10", 10, 12)
     said = evalharness(surrounded, "show", study).stdout
     assert "10-12" in said
+    assert "toy: 1 checkpoint, " in said
     assert "of several policies: step-10 until step 12" in " ".join(said.split())
+    assert "not held out as a family" not in said
+    sums = dict.fromkeys(("episodes", "turns", "reward", "success", "progress"), 1)
+    with (study / TRAINING_LOG).open("a") as file:
+        file.write(json.dumps({"time": 1.0, "started": 1.0, "step": 13, "counts": {"compass": sums}}) + "\n")
+    said = " ".join(evalharness(surrounded, "show", study).stdout.split())
+    assert "not held out as a family, other tasks of it are trained on: Compass" in said
 
 
 def test_an_evaluation_of_served_tasks_is_refused_and_nothing_is_written(
