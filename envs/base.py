@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from evalharness.envs.task import (
@@ -57,6 +59,7 @@ __all__ = [
     "Wording",
     "WorkerNeeds",
     "distractor_rooms",
+    "lazily",
     "task_of",
     "tasks_hash",
     "teaching_of",
@@ -291,6 +294,15 @@ class EnvSpec:
             raise ValueError(f"{self.family}: help_action {help_action!r} is none of its actions")
         if not self.short_title:
             object.__setattr__(self, "short_title", self.title[:4])
+
+
+def lazily(target: str) -> Callable[..., Any]:
+    """The function or class `module:name`, imported when it is called: who only reads tasks does not wait for it."""
+    return partial(_call, target)
+
+
+def _call(target: str, *args: Any) -> Any:
+    return resolve_name(target)(*args)
 
 
 def distractor_rooms(objects: int) -> int:

@@ -43,7 +43,7 @@ class TextEnv(gymnasium.Env[str, str]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (gymnasium's own attribute)
 
-    def __init__(self, *, data: Path | None = None) -> None:
+    def __init__(self, data: Path | None = None) -> None:
         """`data` is the user's data folder (it holds `agentboard/<family>/...`); None where a suite needs none."""
         self.data = data
         self.observation_space = AnyText()

@@ -28,7 +28,7 @@ class BabyAIEnv(TextEnv):
         >>> observation, reward, terminated, truncated, info = env.step("go to red ball 1")
     """
 
-    def __init__(self, *, data: Path | None = None) -> None:
+    def __init__(self, data: Path | None = None) -> None:
         super().__init__(data=data)
         self._task: Task | None = None
 

@@ -26,7 +26,7 @@ class HotpotQAEnv(TextEnv):
         >>> observation, reward, terminated, truncated, info = env.step("search[Morndale]")
     """
 
-    def __init__(self, *, data: Path | None = None) -> None:
+    def __init__(self, data: Path | None = None) -> None:
         super().__init__(data=data)
         self._task: Task | None = None
 

@@ -23,7 +23,7 @@ class JerichoEnv(TextEnv):
     since a task is mostly a first part of a game, of which the game itself has no opinion.
     """
 
-    def __init__(self, *, data: Path | None = None) -> None:
+    def __init__(self, data: Path | None = None) -> None:
         super().__init__(data=data)
         self._task: Task | None = None
         self._interpreter: Interpreter | None = None
