@@ -13,7 +13,8 @@ from evalharness.cli.common import add_data_option, add_json_option, data_folder
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evalharness.checks.conform import FamilyResult, Transcript
+    from evalharness.checks.conform.compare import FamilyResult
+    from evalharness.checks.conform.transcripts import Transcript
 
 
 HELP = "replay recorded transcripts of the original environments and compare"
@@ -54,8 +55,8 @@ def run(args: argparse.Namespace) -> int:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from evalharness.base.terminal import make_console
-    from evalharness.checks.conform import conform, load_tolerances
-    from evalharness.checks.conform.replay import families_of
+    from evalharness.checks.conform.replay import conform, families_of
+    from evalharness.checks.conform.rules import load_tolerances
     from evalharness.envs import specs
 
     if args.workers < 1:
@@ -94,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read(files: list[Path], console: Console) -> list[Transcript]:
-    from evalharness.checks.conform import read_transcripts
+    from evalharness.checks.conform.transcripts import read_transcripts
 
     found: list[Transcript] = []
     skipped = []

@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
     from evalharness.cli.common import at_least_one, show_outcome
     from evalharness.cli.options import attempts_of, policy_of
-    from evalharness.judge import Judging, judge_run, judgement_table
+    from evalharness.judge.judging import Judging, judge_run
+    from evalharness.judge.tables import judgement_table
     from evalharness.models.work import watch_work
     from evalharness.training.datasets.as_run import judged
 

@@ -51,7 +51,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import say
-    from evalharness.judge import LabelFolder, judges_of, labels_csv, load_turns, read_labels_csv, serve
+    from evalharness.judge.draw import load_turns
+    from evalharness.judge.judging import judges_of
+    from evalharness.judge.label_csv import labels_csv, read_labels_csv
+    from evalharness.judge.label_server import serve
+    from evalharness.judge.labels import LabelFolder
     from evalharness.training.datasets.as_run import judged
 
     at_least_one("--turns", args.turns)

@@ -11,7 +11,8 @@ from evalharness.base.errors import InfrastructureError
 from evalharness.base.reading import open_file
 from evalharness.records.episode import Episode, read_episode
 from evalharness.records.store import EPISODES, located_episodes
-from evalharness.results.behaviour import Read, action_reader, episode_columns, read_turns, turn_columns
+from evalharness.results.behaviour.figures import Read, episode_columns, turn_columns
+from evalharness.results.behaviour.turns import action_reader, read_turns
 
 if TYPE_CHECKING:
     import pandas as pd

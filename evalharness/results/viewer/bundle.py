@@ -17,7 +17,8 @@ from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import EpisodeKey
 from evalharness.records.summary import Summary
-from evalharness.results.behaviour import ALL, FIGURES, Behaving, RunBehaviour, behaviour_rows
+from evalharness.results.behaviour.figures import FIGURES
+from evalharness.results.behaviour.rows import ALL, Behaving, RunBehaviour, behaviour_rows
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.report.table import notes, performance_lines, token_lines, warnings

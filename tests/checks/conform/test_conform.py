@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from evalharness.base.errors import UserError
-from evalharness.checks.conform import load_tolerances, read_transcripts
+from evalharness.checks.conform.rules import load_tolerances
+from evalharness.checks.conform.transcripts import read_transcripts
 from evalharness.cli import main
 from evalharness.envs import specs
 
