@@ -109,7 +109,7 @@ def _table(summary: Mapping[str, Any]) -> RenderableType:
     from rich.table import Table
 
     from evalharness.cli.common import titles
-    from evalharness.results.html.table import percent
+    from evalharness.results.html.document import percent
     from evalharness.training.probe.probing import FIGURES
 
     table = Table(box=None, pad_edge=False)

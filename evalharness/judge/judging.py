@@ -14,9 +14,8 @@ from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_digest
-from evalharness.judge.folder import draws_of, read_kind
+from evalharness.judge.folder import JudgeProgress, draws_of, read_kind
 from evalharness.judge.judgement_table import write_judgements
-from evalharness.judge.progress import JudgeProgress
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
 from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked, refuse_scripted

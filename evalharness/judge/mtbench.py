@@ -16,9 +16,9 @@ from evalharness.base.paths import folder_name
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.judge.fastchat import FastChatPrompts, load_fastchat_prompts
+from evalharness.judge.folder import JudgeProgress
 from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt
 from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
-from evalharness.judge.progress import JudgeProgress
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
 from evalharness.models.asking import ATTEMPTS, Answer, AskedModel, Outcome, asked, refuse_scripted
 from evalharness.models.base import RequestForm

@@ -23,12 +23,11 @@ from evalharness.records.answers import make_manifest
 from evalharness.records.cost import prices_of
 from evalharness.records.files import MANIFEST
 from evalharness.training.synthesis import schemas
-from evalharness.training.synthesis.asking import Job
+from evalharness.training.synthesis.asking import Job, SynthesisProgress
 from evalharness.training.synthesis.conversation import MOST_CALLS, ScriptConversation, TrajectoryConversation
 from evalharness.training.synthesis.outcome import count_finished, stored_script, write_outcome
 from evalharness.training.synthesis.personas import draw, read_personas
 from evalharness.training.synthesis.script import Script
-from evalharness.training.synthesis.synthesis_progress import SynthesisProgress
 from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts, load_prompts
 from evalharness.training.synthesis.synthesis_store import (
     PASSED,
