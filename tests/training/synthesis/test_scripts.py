@@ -12,7 +12,7 @@ import pytest
 from scripted_model import PROMPTS, SCRIPT
 
 from evalharness.base.errors import UserError
-from evalharness.training.synthesis import expressions
+from evalharness.training.synthesis import actions as expressions
 from evalharness.training.synthesis.actions import (
     ActionCheck,
     ExpressionError,
