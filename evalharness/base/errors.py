@@ -27,6 +27,13 @@ class DamageWarning(UserWarning):
     """A run folder is not as it was written, and what is left of it can still be read."""
 
 
+def at_least(least: int, **options: float | None) -> None:
+    """Raises UserError for an option, as `per_task=...`, that is given and smaller; of one letter, `n=...`."""
+    for name, value in options.items():
+        if value is not None and not value >= least:
+            raise UserError(f"{'--' if len(name) > 1 else '-'}{name.replace('_', '-')} is at least {least}")
+
+
 def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """The first leaf: the error that made the others stop."""
     error: BaseException = errors

@@ -196,11 +196,6 @@ def titles() -> dict[str, str]:
     return {family: spec.title for family, spec in specs().items()}
 
 
-def at_least_one(option: str, value: int | None) -> None:
-    if value is not None and value < 1:
-        raise UserError(f"{option} is at least 1")
-
-
 def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableType, left: str) -> int:
     """Print and write what came of asking a model; the exit status. `left`: `turns are left to judge`."""
     from evalharness.base.terminal import make_console, say

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, at_least
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
 
 if TYPE_CHECKING:
@@ -59,8 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.checks.conform.rules import load_tolerances
     from evalharness.envs import specs
 
-    if args.workers < 1:
-        raise UserError(f"--workers {args.workers}: give at least 1")
+    at_least(1, workers=args.workers)
     tolerances = load_tolerances(args.exceptions)
     console = make_console(stderr=args.json == "-")
     by_family = families_of(_read(args.files, console), specs(), tolerances)

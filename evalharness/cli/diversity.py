@@ -52,16 +52,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.base.terminal import say
     from evalharness.results import diversity
     from evalharness.results.report import diversity as pictures
     from evalharness.results.report import plots
 
-    if args.limit is not None and args.limit < 1:
-        raise UserError("--limit is at least 1")
-    if args.pool < 1:
-        raise UserError("--pool is at least 1")
+    at_least(1, limit=args.limit, pool=args.pool)
     plots.style()
     if args.what == "thoughts":
         if not args.sources:

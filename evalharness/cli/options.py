@@ -12,8 +12,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from evalharness.base.errors import at_least
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
-from evalharness.cli.common import add_data_option, add_json_option, at_least_one, chosen_suite, data_folder
+from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
 from evalharness.config.protocol import stated_options
 
@@ -197,5 +198,5 @@ def policy_of(args: argparse.Namespace, name: str = "model", **own: Any) -> Poli
 
 
 def attempts_of(args: argparse.Namespace) -> int:
-    at_least_one("--attempts", args.attempts)
+    at_least(1, attempts=args.attempts)
     return args.attempts or int(OPTIONS["attempts"].default)

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, at_least_one, write_json
+from evalharness.base.errors import UserError, at_least
+from evalharness.cli.common import add_json_option, write_json
 from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
@@ -134,8 +134,7 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
     from evalharness.cli.options import attempts_of, policy_of
     from evalharness.training.synthesis.synthesis import Synthesis
 
-    at_least_one("-n", args.n)
-    at_least_one("--calls", args.calls)
+    at_least(1, n=args.n, calls=args.calls)
     if args.model is None:
         raise UserError("no model: give --model DIR, --model http://host:port/v1, or --model demo")
     return Synthesis(

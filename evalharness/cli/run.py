@@ -19,18 +19,7 @@ The same command continues an interrupted run; episodes that are finished are ne
 """
 
 
-_USUAL = (
-    "--model",
-    "--tasks",
-    "--suite",
-    "--limit",
-    "--draw",
-    "--agent",
-    "--perturb",
-    "--max-tokens",
-    "--output",
-    "--dry-run",
-)
+_USUAL = "--model --tasks --suite --limit --draw --agent --perturb --max-tokens --output --dry-run"
 _EXAMPLES = """\
   evalharness run --model demo --suite open --draw 8
   evalharness run --model ckpt/ --tasks all

@@ -63,7 +63,7 @@ def _families(selection: str) -> list[EnvSpec]:
 def _build(args: argparse.Namespace) -> int:
     import time
 
-    from evalharness.base.errors import InfrastructureError, UserError
+    from evalharness.base.errors import InfrastructureError, at_least
     from evalharness.base.terminal import make_console
     from evalharness.base.text import duration
     from evalharness.envs.base import tasks_hash
@@ -71,8 +71,7 @@ def _build(args: argparse.Namespace) -> int:
     from evalharness.suites import open as suites
 
     seed = args.suite_seed
-    if seed < 0:
-        raise UserError(f"--suite-seed {seed}: give 0 or more")
+    at_least(0, suite_seed=seed)
     families, names = _families(args.tasks), titles()
     check = args.check or (seed == suites.FROZEN_SEED and args.output is None)
     out = make_console(stderr=args.json == "-")

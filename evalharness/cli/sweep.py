@@ -27,18 +27,7 @@ With --over agent=A,B: the model under each of these agents, paired with the fir
 """
 
 
-_USUAL = (
-    "--model",
-    "--tasks",
-    "--suite",
-    "--over",
-    "--perturb",
-    "--limit",
-    "--draw",
-    "--max-tokens",
-    "--output",
-    "--dry-run",
-)
+_USUAL = "--model --tasks --suite --over --perturb --limit --draw --max-tokens --output --dry-run"
 _EXAMPLES = """\
   evalharness sweep --model ckpt/ --tasks alfworld
   evalharness sweep --model ckpt/ --over agent=react,act --draw 40

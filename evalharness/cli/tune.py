@@ -178,7 +178,7 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.base.terminal import make_console, say
     from evalharness.training.tune.bars import watch_training
     from evalharness.training.tune.install import require_tune_install
@@ -198,8 +198,8 @@ def run(args: argparse.Namespace) -> int:
     ]
     if missing:
         raise UserError(f"evalharness tune wants {', '.join(missing)} (see: evalharness tune --help)")
-    if args.keep < 0 or (args.save_every is not None and args.save_every < 1):
-        raise UserError("--keep is at least 0, --save-every at least 1")
+    at_least(0, keep=args.keep)
+    at_least(1, save_every=args.save_every)
     start = start_of(args.model, lambda line: say(f"evalharness: {line}"))
     settings = start.settings(vars(args), with_template(_settings(args), start.base, args.preset))
     install = require_tune_install()

@@ -18,13 +18,12 @@ from evalharness.judge.folder import JudgeProgress, draws_of, read_kind
 from evalharness.judge.judgement_table import write_judgements
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
-from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.tries import AbortedError
 from evalharness.models.work import Watch, unwatched
 from evalharness.records.answers import AnswerFolder, make_manifest
 from evalharness.records.cost import Prices, Tokens, prices_of
@@ -168,11 +167,10 @@ def judge_run(what: Judging, *, watch: Watch = unwatched) -> Outcome:
             left = [turn for turn in drawn if turn.key not in store.done]
             progress.total = len(left) + len(store.done)
             progress.finished = len(store.done)
-            stopped = None
             if left or not (folder / MANIFEST).exists():
-                stopped = run_to_end(_ask(what, prepared, store, prompt, left, progress))
+                run_to_end(_ask(what, prepared, store, prompt, left, progress))
             progress.status = "writing the table"
-            return Outcome(folder, _write(folder, run, drawn, prices), stopped)
+            return Outcome(folder, _write(folder, run, drawn, prices), progress.stopped)
 
 
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:
@@ -188,33 +186,19 @@ async def _ask(
     prompt: TurnPrompt,
     turns: Sequence[DrawnTurn],
     progress: JudgeProgress,
-) -> str | None:
-    """Returns why it stopped early, or None."""
+) -> None:
     form = RequestForm(response_format=None if what.plain else VERDICT_FORMAT)
-    judge = asked(
-        prepared,
-        store.folder,
-        form,
-        progress,
-        store.note_failure,
-        attempts=what.attempts,
-        concurrency=what.judge.concurrency,
-    )
-    try:
-        async with judge as model:
+    async with asked_into(store, prepared, form, progress, what.attempts, what.judge.concurrency) as model:
 
-            async def one(key: str, turn: DrawnTurn) -> None:
-                verdict = store.add(turn, await model.answer(key, prompt.messages(turn)))
-                progress.unread += verdict.wrong is None
-                progress.finish()
+        async def one(key: str, turn: DrawnTurn) -> None:
+            verdict = store.add(turn, await model.answer(key, prompt.messages(turn)))
+            progress.unread += verdict.wrong is None
+            progress.finish()
 
-            model.answered_before = bool(store.done)
-            store.note_session(policy=dict(model.facts), **await model.settle_form())
-            keys = {"/".join(map(str, turn.key)): turn for turn in turns}
-            await model.run({key: partial(one, key, turn) for key, turn in keys.items()})
-    except AbortedError as error:
-        return str(error)
-    return None
+        model.answered_before = bool(store.done)
+        store.note_session(policy=dict(model.facts), **await model.settle_form())
+        keys = {"/".join(map(str, turn.key)): turn for turn in turns}
+        await model.run({key: partial(one, key, turn) for key, turn in keys.items()})
 
 
 def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Prices | None) -> dict[str, Any]:

@@ -34,6 +34,8 @@ class WorkProgress:
     """Answered in this session."""
     completion_tokens: int = 0
     status: str = ""
+    stopped: str | None = None
+    """Why it ended before every one was tried."""
     engine: Callable[[], str] = lambda: ""
     """One line on the concurrency and on what the model's server says of itself."""
     started: float = field(default_factory=time.monotonic)

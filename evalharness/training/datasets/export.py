@@ -14,7 +14,7 @@ from evalharness.base.paths import replacing
 from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.modes import Mode, ModeCheck
+from evalharness.training.datasets.modes import Mode
 from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples, no_samples
 from evalharness.training.datasets.tokens import TokenCounts, tokenize, write_parquet
 
@@ -65,7 +65,7 @@ def export(
     if name == TOKENS and model is None:
         raise UserError("--format tokens needs --model DIR, the checkpoint folder whose template is used")
     lines: dict[Path, list[BrokenLine]] = {} if broken is None else broken
-    samples = _chosen(sources, name, mode, done, lines)
+    samples = formats.trainable(_read(sources, done, lines), mode, done.left_out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if name == TOKENS:
@@ -93,23 +93,11 @@ def export(
     return done
 
 
-def _chosen(
-    sources: Iterable[Path], name: str, mode: Mode, done: Exported, broken: dict[Path, list[BrokenLine]]
-) -> Iterator[Sample]:
-    as_trained = ModeCheck(mode)
+def _read(sources: Iterable[Path], done: Exported, broken: dict[Path, list[BrokenLine]]) -> Iterator[Sample]:
     for path in sources:
-        for read in iter_samples(path, broken.setdefault(path, [])):
+        for sample in iter_samples(path, broken.setdefault(path, [])):
             done.conversations += 1
-            sample = as_trained(read)
-            if sample is None:
-                done.left_out["holds errors, and what it would be without them is not known"] += 1
-                continue
-            sample = formats.trimmed(sample)
-            if not any(message.trained for message in sample.messages):
-                done.left_out["no turn is trained"] += 1
-            else:
-                yield sample
-    as_trained.require_difference()
+            yield sample
 
 
 def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exported) -> None:

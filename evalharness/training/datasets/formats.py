@@ -12,9 +12,11 @@ How a trainer learns to leave a turn out of the loss, as read in their packages 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from evalharness.training.datasets.modes import Mode, ModeCheck
 from evalharness.training.datasets.sample import Sample, SampleMessage
 
 _FROM = {"system": "system", "user": "human", "assistant": "gpt"}
@@ -77,6 +79,23 @@ def trimmed(sample: Sample) -> Sample:
     last = max((i for i, m in enumerate(sample.messages) if m.role == "assistant"), default=-1)
     kept: tuple[SampleMessage, ...] = sample.messages[: last + 1]
     return Sample(sample.id, sample.source, sample.world, sample.task_hash, kept, sample.metadata)
+
+
+def trainable(samples: Iterable[Sample], mode: Mode, left_out: Counter[str]) -> Iterator[Sample]:
+    """As `mode` trains them, up to the last trained turn. Those with nothing to train are counted by reason. Raises
+    UserError where the mode makes no difference to any."""
+    as_trained = ModeCheck(mode)
+    for read in samples:
+        sample = as_trained(read)
+        if sample is None:
+            left_out["holds errors, and what it would be without them is not known"] += 1
+            continue
+        sample = trimmed(sample)
+        if any(message.trained for message in sample.messages):
+            yield sample
+        else:
+            left_out["no turn is trained"] += 1
+    as_trained.require_difference()
 
 
 def axolotl(file: str) -> str:

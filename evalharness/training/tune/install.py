@@ -15,6 +15,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.base.paths import home_folder
 from evalharness.base.stream import STEP, ToolError, run_streaming
+from evalharness.models.serving.find import server_python
 from evalharness.models.serving.private import (
     Install,
     answer_of,
@@ -25,7 +26,6 @@ from evalharness.models.serving.private import (
     require_space,
     uninstall,
 )
-from evalharness.training.datasets.tokens import model_python
 
 RECORD = "tune.json"
 PINS = {"trl": "1.16.0", "peft": "0.21.2", "datasets": "5.2.0"}
@@ -99,7 +99,7 @@ def install_tune(
     former state and litter that the next call removes. Raises UserError.
     """
     root = root or tune_folder()
-    server = model_python()
+    server = server_python("models are trained")
     with installing(root, on_line):
         there = read_tune_install(root)
         if there is not None and not force and there.server == server:

@@ -256,7 +256,7 @@ def test_bad_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     for row, more, message in [
         ('{"task": "atari", "id": 0, "steps": []}', [], "unknown family 'atari'"),
         ('{"task": "babyai", "id": 0, "steps": []}', ["--family", "pddl"], "no transcript of 'pddl'"),
-        ('{"task": "babyai", "id": 0, "steps": []}', ["--workers", "0"], "give at least 1"),
+        ('{"task": "babyai", "id": 0, "steps": []}', ["--workers", "0"], "--workers is at least 1"),
         ('{"task": "babyai", "id": 0, "valid_actions": []}', [], "no line has steps"),
         (
             '{"task": "babyai", "id": 0, "steps": []}',
