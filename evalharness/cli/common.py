@@ -202,7 +202,7 @@ def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableTy
 
     console = make_console(stderr=args.json == "-")
     console.print(table)
-    console.print(f"folder: {outcome.folder}", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"folder: {outcome.folder}", soft_wrap=True)
     write_json(args.json, outcome.summary)
     if outcome.summary["left"]:
         say(f"evalharness: {outcome.summary['left']} {left}; the same command continues")

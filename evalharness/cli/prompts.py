@@ -104,7 +104,7 @@ def _show(args: argparse.Namespace) -> int:
     console = make_console()
     for message in shown.messages(surface.perturbed, "...", "...", max_turns=changed.agent.turn_limit(spec)):
         console.print(f"--- {message['role']}", style="bold")
-        console.print(message["content"], highlight=False, soft_wrap=True)
+        console.print(message["content"], soft_wrap=True)
     if kinds:
         say(f"\nkinds with a prompt of their own (--kind): {', '.join(kinds)}", stderr=True)
     return 0

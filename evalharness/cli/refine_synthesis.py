@@ -249,8 +249,6 @@ def _show_data(args: argparse.Namespace) -> int:
             console.print(line)
         console.print()
     if args.key is None and len(chosen) < len(samples):
-        console.print(
-            f"{len(chosen)} of {len(samples)} conversations (more: --first N)", style="dim", highlight=False
-        )
+        console.print(f"{len(chosen)} of {len(samples)} conversations (more: --first N)", style="dim")
     write_json(args.json, [sample.to_json() for sample in chosen])
     return 0

@@ -75,8 +75,8 @@ def run(args: argparse.Namespace) -> int:
     # The last lines say why it stopped.
     print_summary(out, outcome.summary.model_copy(update={"stopped": None}), names)
     if outcome.nothing_to_play:
-        out.print(outcome.nothing_to_play, soft_wrap=True, highlight=False)
-    out.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
+        out.print(outcome.nothing_to_play, soft_wrap=True)
+    out.print(f"run folder: {outcome.folder}", soft_wrap=True)
     write_json(args.json, outcome.summary.to_json())
     if outcome.stopped:
         say(f"evalharness: the run stopped early: {outcome.stopped}")

@@ -44,7 +44,7 @@ def play_study(
             data=data_folder(args),
             training=training,
             watch=watch,
-            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
+            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}"),
             on_folder=kept.append,
         )
     except KeyboardInterrupt:
@@ -83,10 +83,8 @@ def end_study(out: Console, folder: Path, played: Played) -> int:
 
     for name, outcome in played.runs.items():
         if outcome.nothing_to_play:
-            out.print(f"{name}: {outcome.nothing_to_play}", soft_wrap=True, highlight=False)
-    out.print(
-        f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
-    )
+            out.print(f"{name}: {outcome.nothing_to_play}", soft_wrap=True)
+    out.print(f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True)
     if played.stopped:
         say(f"evalharness: the study stopped early: {played.stopped}")
         if played.left:
@@ -122,9 +120,9 @@ def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespa
     first, *others = plans.values()
     print_plan(out, first, titles())
     out.print(f"\nthat was {next(iter(plans))}, the first of {len(plans)} runs in {folder}; the others:",
-        highlight=False, soft_wrap=True)  # fmt: skip
+        soft_wrap=True)  # fmt: skip
     for plan in others:
-        out.print(folder_line(plan), highlight=False, soft_wrap=True)
+        out.print(folder_line(plan), soft_wrap=True)
     write_json(
         args.json, {"folder": str(folder), "runs": {name: plan.to_json() for name, plan in plans.items()}}
     )

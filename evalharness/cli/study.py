@@ -170,9 +170,7 @@ def play(
         say(f"evalharness: {line}")
     write_json(args.json, to_json(progress))
     if progress.count("done", "run"):
-        out.print(
-            f"study folder: {folder}  (again: evalharness show {folder})", highlight=False, soft_wrap=True
-        )
+        out.print(f"study folder: {folder}  (again: evalharness show {folder})", soft_wrap=True)
     if failed:
         say("evalharness: the same command tries what failed again")
     return 3 if failed else 0
@@ -205,19 +203,19 @@ def forecast(args: argparse.Namespace, out: Console, model: str, progress: Progr
         left = [job for job in jobs if progress.states[job.name].status != "done"]
         each = progress.seconds_of(kind)
         pace = f"about {duration(each)} each" if each else "time not known before the first"
-        out.print(f"{plural}: {len(left)} of {len(jobs)} to do; {pace}", highlight=False)
+        out.print(f"{plural}: {len(left)} of {len(jobs)} to do; {pace}")
     if not any(state.status != "done" for state in progress.states.values()):
         out.print("nothing is left to do")
     written = writing_left(progress)
     for line in [*([written.line()] if written else []), *tokens["lines"]]:
-        out.print(line, highlight=False, soft_wrap=True)
+        out.print(line, soft_wrap=True)
     seconds = seconds_left(progress, slots)
     if seconds:
-        out.print(f"in all about {duration(seconds)} with {slots} at a time", highlight=False)
+        out.print(f"in all about {duration(seconds)} with {slots} at a time")
     cost = None
     if (price := getattr(args, "gpu_price", None)) is not None and seconds is not None:
         cost = price * slots * seconds / 3600
-        out.print(f"cost: {cost:,.2f} at {price:g} an hour and slot", highlight=False)
+        out.print(f"cost: {cost:,.2f} at {price:g} an hour and slot")
     forecast = {
         "seconds": seconds,
         "cost": cost,

@@ -115,15 +115,12 @@ def _build(args: argparse.Namespace) -> int:
         out.print(
             f"{names[spec.family]:<13}{len(rows):>4} tasks, plans of {turns[0]} to {turns[-1]} turns, "
             f"{entry['hard']:>3} hard, sha256 {str(entry['tasks_sha256'])[:12]}: {done}",
-            highlight=False,
             soft_wrap=True,
         )
         report.append(entry)
         everything += rows
     if not check:
-        out.print(
-            f"suite folder: {args.output or suites.suite_folder(seed)}", highlight=False, soft_wrap=True
-        )
+        out.print(f"suite folder: {args.output or suites.suite_folder(seed)}", soft_wrap=True)
     if args.proofs:
         suites.write_proofs(args.proofs, everything)
     write_json(args.json, {"suite": "open", "suite_seed": seed, "families": report})

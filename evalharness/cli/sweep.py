@@ -115,7 +115,7 @@ def _play_plans(
     own = {"model": "oracle", "samples": 1, "max_turns": _LONGEST_PLAN, "output": folder / PLANS}
     plans = make_config({**selection.model_dump(), "prompts": prompts, **own})
     shown = make_console(stderr=True)
-    shown.print("known plans, to see which tasks each perturbation touches", highlight=False)
+    shown.print("known plans, to see which tasks each perturbation touches")
     evaluate(plans, data=data_folder(args), watch=watch)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, write_json
-from evalharness.cli.refine_common import add_bad_order, add_mode
+from evalharness.cli.refine_common import add_bad_order, add_mode, name_broken_lines, say_on
 
 if TYPE_CHECKING:
     from evalharness.training.tune.plan import Plan
@@ -211,12 +211,12 @@ def run(args: argparse.Namespace) -> int:
             on_line=lambda line: say(f"evalharness: {line}"),
         )  # fmt: skip
         if planned is None:
-            _say(out, f"{args.output} is trained already")
+            say_on(out, f"{args.output} is trained already")
             write_json(args.json, read_manifest(args.output))
             return 0
         _say_plan(out, planned)
         if args.prepare:
-            _say(out, f"start it with: {' '.join(prepare(planned))}")
+            say_on(out, f"start it with: {' '.join(prepare(planned))}")
             write_json(args.json, read_manifest(args.output))
             return 0
         progress = TuningProgress()
@@ -254,27 +254,22 @@ def _dry_run(args: argparse.Namespace) -> int:
     )  # fmt: skip
     use = found.use
     out = make_console(stderr=args.json == "-")
-    _say(
+    say_on(
         out,
         f"{found.shape.parameters / 1e6:,.0f} million parameters, {use.processes} {'GPU' if use.gpu else 'process'}"
         f"{'s' * (use.processes > 1) if use.gpu else 'es' * (use.processes > 1)}"
         f"{', sharded' if use.shards else ''}, {use.micro_batch} x {use.tokens:,} tokens at a time",
     )
     for name, size in found.memory.to_json().items():
-        _say(out, f"  {name:<12}{size / 1e9:8.2f} GB")
-    _say(out, f"  {'of':<12}{found.limit / 1e9:8.2f} GB")
+        say_on(out, f"  {name:<12}{size / 1e9:8.2f} GB")
+    say_on(out, f"  {'of':<12}{found.limit / 1e9:8.2f} GB")
     write_json(args.json, found.to_json())
     found.require_fit()
     return 0
 
 
-def _say(out: Any, text: str) -> None:
-    out.print(text, highlight=False, soft_wrap=True, markup=False)
-
-
 def _say_plan(out: Any, planned: Plan) -> None:
     from evalharness.base.terminal import say
-    from evalharness.cli.refine_common import name_broken_lines
 
     made, found, settings = planned.made, planned.estimate, planned.settings
     for path, broken in made.broken.items():
@@ -292,7 +287,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         f"{found.disk_bytes / 1e9:.1f} GB on the disk",
     ]
     for line in lines:
-        _say(out, line)
+        say_on(out, line)
     if planned.warning:
         say(f"evalharness: {planned.warning}")
 
@@ -318,4 +313,4 @@ def _say_end(out: Any, planned: Plan, progress: TuningProgress, ended: str) -> N
     else:
         lines.append("stopped; the same command goes on")
     for line in lines:
-        _say(out, line)
+        say_on(out, line)

@@ -36,9 +36,7 @@ def building(title: str, total: int, console: Console) -> Iterator[Callable[[Pro
             done += 1
             if time.monotonic() - said >= _PLAIN_EVERY:
                 said = time.monotonic()
-                console.print(
-                    f"{title}: {done}/{total} tasks, {said - started:.0f} s", highlight=False, soft_wrap=True
-                )
+                console.print(f"{title}: {done}/{total} tasks, {said - started:.0f} s", soft_wrap=True)
 
         yield tell
         return
