@@ -67,11 +67,15 @@ class _Plain:
 
 @contextmanager
 def watching(
-    console: Console, view: RenderableType, *, status: Callable[[], str], line: Callable[[], str]
+    console: Console,
+    view: Callable[[], RenderableType],
+    *,
+    status: Callable[[], str],
+    line: Callable[[], str],
 ) -> Iterator[None]:
     """Show the work until the context closes. `line`: the counts in one line; "" before there is anything to count."""
     if console.is_terminal:
-        with Live(view, console=console, refresh_per_second=4, transient=True):
+        with Live(console=console, refresh_per_second=4, transient=True, get_renderable=view):
             yield
         return
     plain = _Plain(console, status, line)

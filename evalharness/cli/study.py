@@ -13,7 +13,7 @@ from evalharness.cli.common import add_json_option, require_writable, write_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evalharness.training.study.jobs import Progress
+    from evalharness.training.study.jobs import StudyProgress
     from evalharness.training.study.plan import Plan
 
 HELP = "data, trainings and runs over axes, as one study"
@@ -142,7 +142,7 @@ def play(
     args: argparse.Namespace,
     out: Console,
     file: str,
-    progress: Progress,
+    progress: StudyProgress,
     folder: Path,
     slots: Sequence[str | None],
     kind: str,
@@ -188,7 +188,7 @@ def show_exhibit(folder: Path, json: str | None = None) -> None:
     args.run(args)
 
 
-def forecast(args: argparse.Namespace, out: Console, model: str, progress: Progress, slots: int) -> int:
+def forecast(args: argparse.Namespace, out: Console, model: str, progress: StudyProgress, slots: int) -> int:
     """What is left, how long it takes as far as earlier jobs and runs tell, and what that costs. Tokens of runs are
     those of `model`."""
     from evalharness.base.text import duration
@@ -229,7 +229,7 @@ def forecast(args: argparse.Namespace, out: Console, model: str, progress: Progr
 _NO_TOKENS: Mapping[str, Any] = {"lines": [], "prompt_tokens": None, "completion_tokens": None}
 
 
-def _tokens(model: str, progress: Progress) -> Mapping[str, Any]:
+def _tokens(model: str, progress: StudyProgress) -> Mapping[str, Any]:
     """Of all runs that are left, as `run --dry-run` estimates them with the first base model."""
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import say

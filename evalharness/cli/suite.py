@@ -67,7 +67,7 @@ def _build(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
     from evalharness.base.text import duration
     from evalharness.envs.base import tasks_hash
-    from evalharness.results.report.building import building
+    from evalharness.models.work import WorkProgress, watch_work
     from evalharness.suites import open as suites
 
     seed = args.suite_seed
@@ -82,11 +82,10 @@ def _build(args: argparse.Namespace) -> int:
         kept = None if check or args.force or args.output else suites.read_frozen(spec, seed)
         started = time.monotonic()
         if kept is None:
-            with building(
-                names[spec.family], spec.suites.expected["open"], make_console(stderr=True)
-            ) as on_task:
+            progress = WorkProgress(f"{names[spec.family]}, tasks", spec.suites.expected["open"])
+            with watch_work(progress, make_console(stderr=True)):
                 try:
-                    rows = suites.build(spec, seed, on_task)
+                    rows = suites.build(spec, seed, progress.finish)
                 except suites.UnprovenTaskError as error:
                     raise InfrastructureError(f"the generator of {spec.title} failed: {error}") from error
         else:

@@ -12,7 +12,7 @@ from evalharness.base.locks import lock, open_lock
 from evalharness.records.files import LOCK, STUDY
 from evalharness.records.store import require_own_folder, write_atomically
 from evalharness.runs.study import SCHEMA, TRAININGS, read_study
-from evalharness.training.study.jobs import LEDGER, LOGS, Progress
+from evalharness.training.study.jobs import LEDGER, LOGS, StudyProgress
 from evalharness.training.study.plan import Plan
 
 FILE = "study.yaml"
@@ -57,7 +57,7 @@ class StudyFolder:
         write_atomically(self.folder / FILE, file)
         self._write(plan, {})
 
-    def note(self, progress: Progress) -> None:
+    def note(self, progress: StudyProgress) -> None:
         """Which runs are not there, and why."""
         missing = {}
         for cell in progress.plan.cells:
