@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evalharness.envs.text_env import AnyText, TextEnv
 
 __all__ = [
+    "GENERAL",
     "MAX_TURNS",
     "MIN_TURNS",
     "Actions",
@@ -107,6 +108,17 @@ class Perturbation:
     """Published, but its wording is from memory: no source at hand has it, only the numbers of its columns."""
     in_first_average: bool = False
     """One of those that the first version of its paper averages over; the last version averages over all columns."""
+
+
+GENERAL: Mapping[str, Perturbation] = {
+    "capitals": Perturbation("the words of actions in capitals", upper_case=True),
+    "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
+    "instruction": Perturbation(
+        "format rules first, bulleted rules in the opposite order", reorder_instruction=True
+    ),
+    "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
+}
+"""Those that say nothing of one environment."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +178,21 @@ def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
     episodes = "1 episode is" if kept == 1 else f"{kept} episodes are"
     command = shlex.join(["evalharness", *args.typed])
     return f"stopped; {episodes} kept in {folders[0]}; to go on: {command}"
+
+
+@contextlib.contextmanager
+def saying_what_is_kept(args: argparse.Namespace) -> Iterator[list[Path]]:
+    """Gives a list for the folders of runs. Where it is stopped, a person reads `stopped_line`."""
+    from evalharness.base.terminal import say
+
+    kept: list[Path] = []
+    try:
+        yield kept
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(stopped_line(kept, args)) from None
+    except SystemExit:
+        say(f"evalharness: {stopped_line(kept, args)}")
+        raise
 
 
 def how_to_go_on(stopped: str) -> str:

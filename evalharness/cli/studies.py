@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder, how_to_go_on, require_writable, stopped_line
+from evalharness.cli.common import data_folder, how_to_go_on, require_writable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,15 +27,14 @@ def play_study(
     training: TrainingPoint | None = None,
 ) -> Played:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
-    from evalharness.base.terminal import make_console, say
+    from evalharness.base.terminal import make_console
     from evalharness.runs.live import watch
     from evalharness.runs.study import play
 
     for option in ("json", "csv", "tasks_csv"):
         require_writable("--" + option.replace("_", "-"), getattr(args, option, None))
     shown = make_console(stderr=True)
-    kept: list[Path] = []
-    try:
+    with saying_what_is_kept(args) as kept:
         return play(
             kind,
             folder,
@@ -47,11 +46,6 @@ def play_study(
             on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}"),
             on_folder=kept.append,
         )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(stopped_line(kept, args)) from None
-    except SystemExit:
-        say(f"evalharness: {stopped_line(kept, args)}")
-        raise
 
 
 def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:

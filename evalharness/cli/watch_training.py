@@ -71,8 +71,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.runs.evaluation import TrainingPoint, choose
     from evalharness.runs.study import WATCHED, Played, study_folder
     from evalharness.runs.study_results import training_result
-    from evalharness.training.heldout.curve import HeldOutCurve
-    from evalharness.training.heldout.disjoint import prove_disjoint
+    from evalharness.training.heldout.curve import HeldOutCurve, prove_disjoint
     from evalharness.training.heldout.trainer import EnvServer
 
     at_least(1, every=args.every)

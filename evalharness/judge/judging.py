@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.paths import folder_name
+from evalharness.base.errors import InfrastructureError
+from evalharness.base.paths import folder_name, replacing
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_digest
 from evalharness.judge.folder import JudgeProgress, draws_of, read_kind
-from evalharness.judge.judgement_table import write_judgements
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
 from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked_into, refuse_scripted
@@ -30,7 +31,7 @@ from evalharness.records.cost import Prices, Tokens, prices_of
 from evalharness.records.files import ERRORS, MANIFEST, SUMMARY
 from evalharness.records.identity import digest
 from evalharness.records.lines import read_lines
-from evalharness.records.store import EpisodeKey, read_manifest
+from evalharness.records.store import EpisodeKey, read_manifest, write_atomically
 from evalharness.results.viewer.records import TurnJudgement
 
 FOLDER = "judgements"
@@ -223,3 +224,34 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Pri
     }
     write_judgements(folder, [line for _, _, _, line in lines], summary, SUMMARY)
     return summary
+
+
+def write_judgements(
+    folder: Path, lines: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], summary_name: str
+) -> None:
+    """Sorted by task, sample and turn; written whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    text, flag, whole, real = pa.string(), pa.bool_(), pa.int64(), pa.float64()
+    schema = pa.schema(
+        [
+            *((name, text) for name in ("task_id", "family")),
+            *((name, whole) for name in ("sample", "turn")),
+            ("wrong", flag),
+            *((name, text) for name in ("kind", "note", "reply", "refusal", "finish_reason")),
+            *((name, whole) for name in ("prompt_tokens", "completion_tokens", "tries")),
+            ("latency_s", real),
+        ]
+    )
+    ordered = sorted(lines, key=lambda line: (line["task_id"], line["sample"], line["turn"]))
+    rows = [{name: line.get(name) for name in schema.names} for line in ordered]
+    target = folder / "judgements.parquet"
+    try:
+        with replacing(target) as temporary:
+            pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
+    except OSError as error:
+        raise InfrastructureError(
+            f"cannot write {target}: {error}; the judgements themselves are safe"
+        ) from error
+    write_atomically(folder / summary_name, json.dumps(summary, indent=2) + "\n")
