@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder, how_to_go_on, require_writable
+from evalharness.cli.common import data_folder, how_to_go_on, require_writable, saying_what_is_kept
 
 if TYPE_CHECKING:
     from rich.console import Console
