@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evalharness.envs.base import Task, TextEnv, task_of
+from evalharness.envs.base import TextEnv, task_of
 from evalharness.envs.jericho.actions import CHECK, acts, is_check, published_cut
 from evalharness.envs.jericho.candidates import valid_commands
 from evalharness.envs.jericho.interpreter import Interpreter
@@ -79,7 +79,6 @@ class JerichoEnv(TextEnv):
 
     def __init__(self, data: Path | None = None) -> None:
         super().__init__(data=data)
-        self._task: Task | None = None
         self._interpreter: Interpreter | None = None
         self._progress = LabelProgress(())
         self._own_score: OwnScore | None = None

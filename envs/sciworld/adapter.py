@@ -28,7 +28,6 @@ class ScienceWorldEnv(TextEnv):
     def __init__(self, data: Path | None = None) -> None:
         super().__init__(data=data)
         self._simulator = Simulator()
-        self._task: Task | None = None
         self._labels: LabelProgress | None = None
         self._progress = 0.0
         self._at_start = 0.0

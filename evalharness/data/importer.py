@@ -11,13 +11,14 @@ import ast
 import json
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from evalharness.base.errors import UserError
-from evalharness.base.locks import locked
+from evalharness.base.locks import held
 from evalharness.base.paths import real_path
 from evalharness.base.reading import sha256_of
 from evalharness.data.check import FamilyCheck, check
@@ -238,13 +239,9 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Raises UserError where another import into the folder is running."""
-    with locked(folder / ".lock") as alone:
-        if not alone:
-            raise UserError(f"another import into {folder} is running; wait for it to end")
-        yield
+def alone_in(folder: Path) -> IO[bytes]:
+    """Until it is closed. Raises UserError where another import into the folder is running."""
+    return held(folder / ".lock", f"another import into {folder} is running; wait for it to end")
 
 
 def require_known(

@@ -66,14 +66,6 @@ FORMATS: dict[str, Callable[[Sample], Iterator[dict[str, Any]]]] = {
 """Those that need no tokenizer."""
 
 
-def alternates(sample: Sample) -> bool:
-    """Whether user and assistant take turns after the system's text, the user first: what ShareGPT readers demand."""
-    roles = [message.role for message in sample.messages]
-    if roles and roles[0] == "system":
-        roles = roles[1:]
-    return bool(roles) and all(role == ("user", "assistant")[i % 2] for i, role in enumerate(roles))
-
-
 def trimmed(sample: Sample) -> Sample:
     """Without what follows the assistant's last message."""
     last = max((i for i, m in enumerate(sample.messages) if m.role == "assistant"), default=-1)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from evalharness.base.errors import InfrastructureError, UserError
-from evalharness.base.locks import locked
+from evalharness.base.locks import held
 from evalharness.base.machine import usable_cores
 from evalharness.base.paths import write_whole
 from evalharness.base.version import __version__
@@ -116,13 +116,9 @@ def new_folder(folder: Path) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Raises UserError where another process trains in this folder."""
-    with locked(folder / ".lock") as alone:
-        if not alone:
-            raise UserError(f"another process is training in {folder}")
-        yield
+def alone_in(folder: Path) -> IO[bytes]:
+    """Until it is closed. Raises UserError where another process trains in this folder."""
+    return held(folder / ".lock", f"another process is training in {folder}")
 
 
 def train(

@@ -261,7 +261,7 @@ def test_bad_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         (
             '{"task": "babyai", "id": 0, "steps": []}',
             ["--exceptions", str(tmp_path / "no.yaml")],
-            "cannot read",
+            "no such file",
         ),
     ]:
         file.write_text(row)
@@ -280,7 +280,7 @@ def test_bad_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ("babyai: [{fields: [goal], wher: {id: 1}, because: a typing error}]", "wher"),
         ("atari: []", "unknown family"),
         ("- just a list", "mapping"),
-        ("{", "not YAML"),
+        ("{", "not readable"),
     ],
 )
 def test_a_wrong_exceptions_file_is_one_clear_line(tmp_path: Path, text: str, message: str) -> None:
