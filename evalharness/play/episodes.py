@@ -91,7 +91,7 @@ class SlotPlayer(Player):
                 self.slots.leave_slot()
         finally:  # what a failed request waited for was time all the same
             ended = time.perf_counter()
-            self.times.seat_s += (asked or ended) - began
+            self.times.slot_s += (asked or ended) - began
             self.times.model_s += 0.0 if asked is None else ended - asked
         self.latencies.add(seconds)
         self.slots.answered()

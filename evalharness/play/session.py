@@ -75,7 +75,7 @@ class _Spent:
     stopped: str | None
     wall_s: float
     client_cpu_s: float
-    allowed_seat_s: float
+    allowed_slot_s: float
     longest_episode_s: float
     down_s: float
     server: Server | None
@@ -186,7 +186,7 @@ class Session:
             stopped = str(error)
         finally:
             wall_s, cpu_s = progress.elapsed, time.process_time() - cpu_before
-            allowed_s, down_s = self.slots.allowed_seat_s(), opened.down_s()
+            allowed_s, down_s = self.slots.allowed_slot_s(), opened.down_s()
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
@@ -247,7 +247,7 @@ class Session:
             workers={family: pool.size for family, pool in self.pools.items()},
             client_cpu_s=spent.client_cpu_s,
             longest_episode_s=spent.longest_episode_s,
-            allowed_seat_s=spent.allowed_seat_s,
+            allowed_slot_s=spent.allowed_slot_s,
             concurrency=self.slots.limit,
             highest_concurrency=self.slots.highest,
             pinned=self.slots.pinned is not None,
