@@ -25,18 +25,14 @@ def lock(file: IO[bytes] | int) -> bool:
     return True
 
 
-def open_lock(path: Path) -> IO[bytes]:
-    """A lock file, made where it is not there. Raises OSError."""
-    # Not blocking: the name could be a pipe's, and opening that waits for a reader.
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666), "wb")
-
-
 def held(path: Path, refusal: str) -> IO[bytes]:
     """The lock file `path`, ours until it is closed. Raises UserError, which says `refusal`, where another process has
     it; OSError where it cannot be made."""
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = open_lock(path)
+        # Not blocking: the name could be a pipe's, and opening that waits for a reader.
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        file = os.fdopen(opened, "wb")
         if not lock(file):
             file.close()
             raise UserError(refusal)

@@ -47,10 +47,6 @@ PicturesOf = Callable[[Episode], Sequence[str]]
 """Episode -> SVG documents of the start and of every turn; none where it is not drawn."""
 
 
-def no_judgements(folder: Path) -> EpisodeJudgements:
-    return {}
-
-
 def behaviour_figures(run: RunBehaviour) -> Sequence[BehaviourRow]:
     """The figures of `evalharness analyze`, shares in percent."""
     figures = {figure.name: figure for figure in FIGURES}
@@ -312,7 +308,7 @@ def load_bundle(
     *,
     prompts: Path | None = None,
     behaviour: Behaviour | None = None,
-    judgements: JudgementsOf = no_judgements,
+    judgements: JudgementsOf = lambda folder: {},
     chosen: Chosen | None = None,
     pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
     exhibits: Callable[[Sequence[ScoredRun]], Sequence[Mapping[str, Any]]] = lambda runs: (),

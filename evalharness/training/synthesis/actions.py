@@ -148,7 +148,7 @@ def action_mistakes(name: str, action: Action, *, bare_names: bool = True) -> li
     )
     try:
         compiled(code)
-        if action.is_unbounded or (bare and _begins_with(code, name)):
+        if action.is_unbounded or (bare and code.strip().lower().startswith(name.strip().lower())):
             return []
         refused = next((text for text in own_texts(name, action) if not full_match(code, text)), None)
     except ExpressionError as error:
@@ -159,10 +159,6 @@ def action_mistakes(name: str, action: Action, *, bare_names: bool = True) -> li
         f"the verification code of {name!r} does not match all of its own action {refused!r}; give every parameter a "
         "placeholder such as {item} in the action's name"
     ]
-
-
-def _begins_with(code: str, name: str) -> bool:
-    return code.strip().lower().startswith(name.strip().lower())
 
 
 @dataclass
