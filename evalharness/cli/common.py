@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -95,15 +95,13 @@ def require_writable(option: str, target: str | None) -> None:
     if target in (None, "-"):
         return
     path = Path(str(target))
-    try:
+    with system_errors(f"cannot write {option} {target}"):
         if path.exists() and not path.is_file() and not path.is_dir():
             return  # a device or a pipe: opening that could wait for a reader
         new = not path.exists()
         path.open("ab").close()
         if new:
             path.unlink()
-    except OSError as error:
-        raise UserError(f"cannot write {option} {target}: {error.strerror}") from None
 
 
 def write_text(option: str, target: str, text: str) -> None:
@@ -113,10 +111,8 @@ def write_text(option: str, target: str, text: str) -> None:
         # Into a pipe or a file goes what was asked for; what a person sees cannot steer the terminal.
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
         return
-    try:
+    with system_errors(f"cannot write {option} {target}"):
         Path(target).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write {option} {target}: {error.strerror}") from None
 
 
 def data_folder(args: argparse.Namespace) -> Path:

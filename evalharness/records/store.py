@@ -24,7 +24,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
-from evalharness.base.errors import DamageWarning, InfrastructureError, UserError
+from evalharness.base.errors import DamageWarning, InfrastructureError, UserError, system_errors
 from evalharness.base.locks import held
 from evalharness.base.paths import write_whole
 from evalharness.base.reading import read_bytes, read_json, read_object
@@ -155,10 +155,8 @@ def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) 
 def hold_folder(folder: Path) -> IO[bytes]:
     """Its lock, until that is closed; the folder is made where it is not there. Raises UserError."""
     other = f"another evalharness is writing to {folder}; wait for it, or choose another folder with -o DIR"
-    try:
+    with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         return held(folder / LOCK, other)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
 
 
 class RecordFolder:

@@ -20,7 +20,7 @@ from typing import Annotated, Literal
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import sha256_of
 from evalharness.base.yaml_lines import load_model
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
@@ -146,17 +146,13 @@ def _check_files(folder: Path, run: SubmittedRun) -> None:
     for name, expected in run.files.items():
         path = place / name
         _require_plain(folder, path)
-        try:
+        with system_errors(f"{path} is not readable"):
             found = sha256_of(path)
-        except OSError as error:
-            raise UserError(f"{path} is not readable: {error.strerror}") from None
         if found != expected:
             raise UserError(f"{path} is not the file that was submitted: another SHA-256 than in {METADATA}")
     listed = set(run.files)
-    try:
+    with system_errors(f"{place} is not readable"):
         more = sorted(entry.name for entry in place.iterdir() if entry.name not in listed)
-    except OSError as error:
-        raise UserError(f"{place} is not readable: {error.strerror}") from None
     if more:
         raise UserError(f"{place} holds {more[0]!r}, which {METADATA} does not list")
 
@@ -178,10 +174,8 @@ def submissions_in(folders: Sequence[Path]) -> list[Path]:
         if (folder / METADATA).is_file():
             found.append(folder)
             continue
-        try:
+        with system_errors(f"cannot read {folder}"):
             inside = sorted(entry for entry in folder.iterdir() if (entry / METADATA).is_file())
-        except OSError as error:
-            raise UserError(f"cannot read {folder}: {error.strerror}") from None
         if not inside:
             raise UserError(f"{folder} is not a submission and holds none (no {METADATA})")
         found += inside

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.paths import replacing
 from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
@@ -66,7 +66,7 @@ def export(
         raise UserError("--format tokens needs --model DIR, the checkpoint folder whose template is used")
     lines: dict[Path, list[BrokenLine]] = {} if broken is None else broken
     samples = formats.trainable(_read(sources, done, lines), mode, done.left_out)
-    try:
+    with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
         if name == TOKENS:
             assert model is not None
@@ -88,8 +88,6 @@ def export(
                 raise no_samples(sources[0], lines.get(sources[0], []))
         _beside(folder, name, done)
         _manifest(folder, sources, name, mode, done)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
     return done
 
 

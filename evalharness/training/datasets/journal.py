@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import system_errors
 from evalharness.base.locks import held
 from evalharness.base.reading import read_object
 from evalharness.records.lines import LineFile, read_lines
@@ -26,11 +26,9 @@ class Journal:
         self._lines = LineFile(path)
         head = {"making": json.loads(json.dumps(dict(fingerprint)))}
         other = f"another evalharness is making this file (it holds {path}); wait for it, or give another -o"
-        try:
+        with system_errors(f"cannot write {path}", "; choose another -o"):
             self._file = held(path, other)
             self._lines.drop_torn_line()
-        except OSError as error:
-            raise UserError(f"cannot write {path}: {error.strerror}; choose another -o") from None
         lines = read_lines(path, "what it held is made anew", _line)
         if next(lines, None) == head:
             self.done = {line["key"]: line["result"] for line in lines}

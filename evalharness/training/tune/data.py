@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import sha256_of
 from evalharness.training.datasets import formats
 from evalharness.training.datasets.modes import Mode
@@ -101,10 +101,8 @@ def make_rows(
 
 def data_sha256(path: Path) -> str:
     """Raises UserError."""
-    try:
+    with system_errors(f"cannot read --data {path}"):
         return sha256_of(path)
-    except OSError as error:
-        raise UserError(f"cannot read --data {path}: {error.strerror}") from None
 
 
 def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:

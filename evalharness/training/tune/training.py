@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
-from evalharness.base.errors import InfrastructureError, UserError
+from evalharness.base.errors import InfrastructureError, UserError, system_errors
 from evalharness.base.locks import held
 from evalharness.base.machine import usable_cores
 from evalharness.base.paths import write_whole
@@ -103,10 +103,8 @@ def prepare(planned: Plan) -> list[str]:
 def new_folder(folder: Path) -> Iterator[None]:
     """The folder is there; a refusal leaves none that was not. Raises UserError where it cannot be made."""
     was_there = folder.exists()
-    try:
+    with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
     try:
         yield
     except UserError:
