@@ -125,7 +125,8 @@ def each_read(
     paths: Iterable[Path], read: Callable[[Path], Read] | None, problems: list[str]
 ) -> Iterator[tuple[Path, Read]]:
     """What `read` makes of each; why it makes nothing of one goes to `problems`."""
-    for path in paths if read else ():
+    for path in paths:
+        assert read is not None
         try:
             found = read(path)
         except UserError as error:

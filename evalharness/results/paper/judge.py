@@ -59,7 +59,8 @@ def _fill(given: Given) -> Filled:
         *(Column(name, name, decimals=2) for name in _FIGURES),
     )
     rows, problems = [_published()], list(given.left_out)
-    for _, raters in each_read(_judged(given), given.measured.agreement, problems):
+    measure = given.measured.agreement
+    for _, raters in each_read(_judged(given) if measure else (), measure, problems):
         rows += [_row(found) for found in raters]
     notes = (
         "counts of turns: the first rater's word, then the second's; intervals count turns as independent",
