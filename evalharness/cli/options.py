@@ -144,7 +144,7 @@ def _from_environment(taken: set[str]) -> dict[str, Any]:
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
     from evalharness.base.terminal import say
-    from evalharness.models.served_name import with_served_name
+    from evalharness.models.served import with_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
     in_file = options_in(args.config)

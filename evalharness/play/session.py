@@ -22,14 +22,13 @@ from evalharness.models.opened import Opened, Prepared, Reports
 from evalharness.models.serving.metrics import ServerInsight
 from evalharness.models.tries import AbortedError
 from evalharness.play import efficiency
-from evalharness.play.budget import Budget
+from evalharness.play.budget import NO_LIMIT, Budget, TimeLimit
 from evalharness.play.cluster import WorkerSite
 from evalharness.play.episodes import Episodes
 from evalharness.play.history import History, history_path
 from evalharness.play.progress import Progress
 from evalharness.play.scheduler import Job, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
-from evalharness.play.time_limit import NO_LIMIT, TimeLimit
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.paths import data_folder
 from evalharness.config import make_config
-from evalharness.models.served_name import with_served_name
+from evalharness.models.served import with_served_name
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
 from evalharness.records.summary import FamilyRow, HeldOut, Summary
