@@ -86,7 +86,10 @@ def export(
             _write_lines(folder / "train.jsonl", samples, name, done)
             if not done.conversations:
                 raise no_samples(sources[0], lines.get(sources[0], []))
-        _beside(folder, name, done)
+        if name in formats.BESIDE:
+            file, text = formats.BESIDE[name]
+            (folder / file).write_text(text, encoding="ascii")
+            done.files.append(folder / file)
         _manifest(folder, sources, name, mode, done)
     return done
 
@@ -106,20 +109,6 @@ def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exporte
                 file.write(json.dumps(record, ensure_ascii=True) + "\n")
                 done.records += 1
     done.files.append(path)
-
-
-def _beside(folder: Path, name: str, done: Exported) -> None:
-    """What the trainer's configuration needs."""
-    texts = {}
-    if name == "sharegpt":
-        texts["axolotl.yaml"] = formats.axolotl("train.jsonl")
-    if name == "llamafactory":
-        texts["llamafactory.yaml"] = formats.llamafactory_yaml("train.jsonl")
-    if name == "messages":
-        texts["swift.sh"] = formats.swift_sh("train.jsonl")
-    for file, text in texts.items():
-        (folder / file).write_text(text, encoding="ascii")
-        done.files.append(folder / file)
 
 
 def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done: Exported) -> None:

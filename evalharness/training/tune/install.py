@@ -90,15 +90,13 @@ def require_tune_install() -> TuneInstall:
     return install
 
 
-def install_tune(
-    *, on_line: Callable[[str], None], force: bool = False, root: Path | None = None
-) -> TuneInstall:
+def install_tune(*, on_line: Callable[[str], None], force: bool = False) -> TuneInstall:
     """Make the training environment, or answer with the one that is there already.
 
     One that lies over another server than the one in use now is made anew. Interrupted at any point it leaves the
     former state and litter that the next call removes. Raises UserError.
     """
-    root = root or tune_folder()
+    root = tune_folder()
     server = server_python("models are trained")
     with installing(root, on_line):
         there = read_tune_install(root)
@@ -112,9 +110,9 @@ def install_tune(
         )
 
 
-def uninstall_tune(root: Path | None = None) -> bool:
+def uninstall_tune() -> bool:
     """Remove the training environment; False when there was none."""
-    return uninstall((root or tune_folder()) / RECORD)
+    return uninstall(tune_folder() / RECORD)
 
 
 def _build(environment: Path, server: Path, on_line: Callable[[str], None]) -> TuneInstall:
