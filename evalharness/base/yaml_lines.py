@@ -19,6 +19,7 @@ M = TypeVar("M", bound="BaseModel")
 _MISSING, _UNKNOWN = "missing", "extra_forbidden"
 _LARGEST = 4 << 20
 """Bytes of a file: PyYAML reads some hundred thousand a second."""
+_LONGEST_NAME = 80
 _MOST_VALUES = 100_000
 """In a file, those of aliases counted each time: a few hundred bytes of nested aliases can be gigabytes."""
 
@@ -149,7 +150,8 @@ def value_problems(
         if problem["type"] == _UNKNOWN and (names := names_at(loc[:-1])):
             what += nearest(str(loc[-1]), names)
         what = what.removeprefix("Value error, ")
-        place = ".".join(map(str, loc)) or "the file"
+        names = (name if name.isprintable() else ascii(name) for name in map(str, loc))
+        place = ".".join(name[:_LONGEST_NAME] for name in names) or "the file"
         found.append((line, f"line {line}, {place}: {what[0].lower()}{what[1:]}"))
     found.sort()
     shown = [text for _, text in found[:3]]
