@@ -150,8 +150,8 @@ def value_problems(
         if problem["type"] == _UNKNOWN and (names := names_at(loc[:-1])):
             what += nearest(str(loc[-1]), names)
         what = what.removeprefix("Value error, ")
-        names = (name if name.isprintable() else ascii(name) for name in map(str, loc))
-        place = ".".join(name[:_LONGEST_NAME] for name in names) or "the file"
+        words = (name if name.isprintable() else ascii(name) for name in map(str, loc))
+        place = ".".join(name[:_LONGEST_NAME] for name in words) or "the file"
         found.append((line, f"line {line}, {place}: {what[0].lower()}{what[1:]}"))
     found.sort()
     shown = [text for _, text in found[:3]]
