@@ -42,7 +42,7 @@ import psutil
 from engine_vllm import side_by_side, through_vllm
 
 from evalharness.base.machine import usable_cores
-from evalharness.base.periodic import every
+from evalharness.base.watching import every
 from evalharness.config import RunConfig
 from evalharness.envs import specs
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint, Sampling

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from evalharness.envs.task import (
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from evalharness.envs.text_env import AnyText, TextEnv
 
 __all__ = [
+    "GENERAL",
     "MAX_TURNS",
     "MIN_TURNS",
     "Actions",
@@ -57,6 +60,7 @@ __all__ = [
     "Wording",
     "WorkerNeeds",
     "distractor_rooms",
+    "lazily",
     "task_of",
     "tasks_hash",
     "teaching_of",
@@ -104,6 +108,17 @@ class Perturbation:
     """Published, but its wording is from memory: no source at hand has it, only the numbers of its columns."""
     in_first_average: bool = False
     """One of those that the first version of its paper averages over; the last version averages over all columns."""
+
+
+GENERAL: Mapping[str, Perturbation] = {
+    "capitals": Perturbation("the words of actions in capitals", upper_case=True),
+    "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
+    "instruction": Perturbation(
+        "format rules first, bulleted rules in the opposite order", reorder_instruction=True
+    ),
+    "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
+}
+"""Those that say nothing of one environment."""
 
 
 @dataclass(frozen=True)
@@ -291,6 +306,15 @@ class EnvSpec:
             raise ValueError(f"{self.family}: help_action {help_action!r} is none of its actions")
         if not self.short_title:
             object.__setattr__(self, "short_title", self.title[:4])
+
+
+def lazily(target: str) -> Callable[..., Any]:
+    """The function or class `module:name`, imported when it is called: who only reads tasks does not wait for it."""
+    return partial(_call, target)
+
+
+def _call(target: str, *args: Any) -> Any:
+    return resolve_name(target)(*args)
 
 
 def distractor_rooms(objects: int) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, Unpack
 
 import gymnasium
 
-from evalharness.envs.task import Info, NoEpisodeError, OptionalInfo
+from evalharness.envs.task import Info, NoEpisodeError, OptionalInfo, Task
 
 T = TypeVar("T")
 
@@ -43,9 +43,11 @@ class TextEnv(gymnasium.Env[str, str]):
 
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012  (gymnasium's own attribute)
 
-    def __init__(self, *, data: Path | None = None) -> None:
+    def __init__(self, data: Path | None = None) -> None:
         """`data` is the user's data folder (it holds `agentboard/<family>/...`); None where a suite needs none."""
         self.data = data
+        self._task: Task | None = None
+        """Of the running episode, where an adapter keeps it here."""
         self.observation_space = AnyText()
         self.action_space = AnyText()
 

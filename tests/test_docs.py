@@ -19,7 +19,7 @@ from made_runs import make_run
 
 from evalharness.cli import main, make_parser
 from evalharness.cli.reference import children, pages, subcommands
-from evalharness.cli.seeds import read_seeds
+from evalharness.cli.run import read_seeds
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

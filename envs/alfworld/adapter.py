@@ -56,7 +56,7 @@ class ALFWorldEnv(TextEnv):
     """
 
     def __init__(
-        self, *, data: Path | None = None, engine: Literal["native", "textworld"] = "native"
+        self, data: Path | None = None, *, engine: Literal["native", "textworld"] = "native"
     ) -> None:
         """`engine="textworld"` plays the same games on TextWorld's own PDDL environment, far slower."""
         super().__init__(data=data)

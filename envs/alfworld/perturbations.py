@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.envs.base import Perturbation, Wording
+from evalharness.envs.base import GENERAL, Perturbation, Wording
 
 _PUBLISHED = "AgentRefine (arXiv 2501.01702)"
 
@@ -72,10 +72,8 @@ WORDING = Wording(
         "capitals": Perturbation(
             "the words of actions in capitals", prose={", in lower case": ""}, upper_case=True
         ),
-        "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
-        "instruction": Perturbation(
-            "format rules first, bulleted rules in the opposite order", reorder_instruction=True
-        ),
+        "listing": GENERAL["listing"],
+        "instruction": GENERAL["instruction"],
     },
     listing="Choose an action from these valid actions: ",
     # The published task loop takes `put X in Y` and `put X on Y` as well.

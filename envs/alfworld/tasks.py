@@ -25,9 +25,9 @@ def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone, `data` to the others."""
     if suite in ("agentboard", UNWRAPPED):
         return [unwrapped(task) if suite == UNWRAPPED else task for task in _published(data)]
-    from evalharness.envs.alfworld.open_suite import open_tasks  # with the generator
+    from evalharness.envs.alfworld.generator import generate
 
-    return open_tasks(seed)
+    return list(generate(seed))
 
 
 def unwrapped(task: Task) -> Task:

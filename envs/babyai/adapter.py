@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 from evalharness.envs.babyai.actions import NO_CHANGE, UNKNOWN, Actions, available, listing
@@ -27,10 +26,6 @@ class BabyAIEnv(TextEnv):
         >>> observation, info = env.reset(options={"task": task})
         >>> observation, reward, terminated, truncated, info = env.step("go to red ball 1")
     """
-
-    def __init__(self, *, data: Path | None = None) -> None:
-        super().__init__(data=data)
-        self._task: Task | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.envs.base import Perturbation, Wording
+from evalharness.envs.base import GENERAL, Perturbation, Wording
 
 WORDING = Wording(
     perturbations={
@@ -28,12 +28,7 @@ WORDING = Wording(
             },
         ),
         "joined": Perturbation("no space between a name and its number (red ball1)", join_numbers=True),
-        "capitals": Perturbation("the words of actions in capitals", upper_case=True),
-        "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
-        "instruction": Perturbation(
-            "format rules first, bulleted rules in the opposite order", reorder_instruction=True
-        ),
-        "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
+        **GENERAL,
     },
     listing="You can take the following actions: ",
     quoted=r"(?:You cannot|you can't) (?P<action>.+?)(?:, as |\.$)",

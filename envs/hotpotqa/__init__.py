@@ -2,68 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 from evalharness.envs.base import (
     Actions,
     Draw,
     EnvSpec,
-    ImportProgress,
     OwnBenchmark,
     PublishedTable,
     ScoreNames,
     TaskSuites,
     WorkerNeeds,
+    lazily,
 )
 from evalharness.envs.hotpotqa.actions import ACTIONS, place
 from evalharness.envs.hotpotqa.perturbations import WORDING
-
-if TYPE_CHECKING:
-    from evalharness.envs.base import Suite, Task, TextEnv
-
-
-def _load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
-    from evalharness.envs.hotpotqa.tasks import load_tasks
-
-    return load_tasks(suite, data, seed)
-
-
-def _generate(seed: int) -> Iterable[Task]:
-    from evalharness.envs.hotpotqa.generator import generate
-
-    return generate(seed)
-
-
-def _provenance(suite: Suite, data: Path | None, seed: int) -> Mapping[str, Any]:
-    from evalharness.envs.hotpotqa.tasks import provenance
-
-    return provenance(suite, data, seed)
-
-
-def _make(data: Path | None) -> TextEnv:
-    from evalharness.envs.hotpotqa.adapter import HotpotQAEnv
-
-    return HotpotQAEnv(data=data)
-
-
-def _import(source: Path, data: Path, progress: ImportProgress) -> Sequence[str]:
-    from evalharness.envs.hotpotqa.importer import import_file
-
-    return import_file(source, data, progress)
-
 
 SPEC = EnvSpec(
     family="hotpotqa",
     title="HotpotQA",
     gym_id="evalharness/HotpotQA-v0",
     held_out=False,
-    make=_make,
+    make=lazily(f"{__name__}.adapter:HotpotQAEnv"),
     suites=TaskSuites(
         expected={"hotpotqa": 7405, "hotpotqa-live": 7405, "open": 300},
-        load_tasks=_load_tasks,
-        generate=_generate,
+        load_tasks=lazily(f"{__name__}.tasks:load_tasks"),
+        generate=lazily(f"{__name__}.generator:generate"),
         open_version=2,
     ),
     actions=Actions(ACTIONS, wording=WORDING),
@@ -88,7 +50,7 @@ SPEC = EnvSpec(
             "the published rows searched the live Wikipedia of their day, suite hotpotqa a fixed store: not comparable",
             other_suites=("hotpotqa-live",),
         ),
-        provenance=_provenance,
-        import_data=_import,
+        provenance=lazily(f"{__name__}.tasks:provenance"),
+        import_data=lazily(f"{__name__}.importer:import_file"),
     ),
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
-from evalharness.envs.base import InvalidTaskError, Task, TextEnv, task_of
+from evalharness.envs.base import InvalidTaskError, TextEnv, task_of
 from evalharness.envs.hotpotqa import oracle
 from evalharness.envs.hotpotqa.actions import INVALID, NO_MORE, Reader, parse
 from evalharness.envs.hotpotqa.score import exact_match, f1
@@ -25,10 +24,6 @@ class HotpotQAEnv(TextEnv):
         >>> observation, info = env.reset(options={"task": task})
         >>> observation, reward, terminated, truncated, info = env.step("search[Morndale]")
     """
-
-    def __init__(self, *, data: Path | None = None) -> None:
-        super().__init__(data=data)
-        self._task: Task | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -1,4 +1,4 @@
-"""The open suite, and the page stores that its tasks are played on."""
+"""The page stores that tasks of the open suite are played on."""
 
 from __future__ import annotations
 
@@ -9,15 +9,10 @@ from pathlib import Path
 
 from evalharness.base.paths import cache_folder
 from evalharness.envs.base import InvalidTaskError, Task
-from evalharness.envs.hotpotqa.generator import FAMILY, generate
+from evalharness.envs.hotpotqa.generator import FAMILY
 from evalharness.envs.hotpotqa.pages import PageStore, PageStoreError, open_store
 from evalharness.envs.hotpotqa.store_writer import write_small
 from evalharness.envs.hotpotqa.world import make_encyclopedia
-
-
-def open_tasks(suite_seed: int) -> list[Task]:
-    """All tasks in order."""
-    return list(generate(suite_seed))
 
 
 def open_store_of(task: Task) -> PageStore:

@@ -105,14 +105,6 @@ def _pairs(
             yield Pair(one, other, relation, wins)
 
 
-def guesses(question: str) -> tuple[str, ...]:
-    """What somebody who may not look anything up can choose from: both alternatives, yes and no, or nothing."""
-    asked = understand(question)
-    if not isinstance(asked, Pair):
-        return ()
-    return ("yes", "no") if asked.wins is None else (asked.one.name, asked.other.name)
-
-
 def solve(question: str, act: Act) -> str | None:
     """The answer, found with searches and lookups through `act`; None where the oracle is at a loss."""
     asked = understand(question)

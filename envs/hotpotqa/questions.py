@@ -115,10 +115,10 @@ def bare(value: str, relation: str) -> str:
     return value
 
 
-def reading_turns(thing: Thing, relation: str, named: bool = True) -> int:
-    """Turns to read one fact: a search, another where the name is shared (`named`: the title is not known yet), a
-    lookup where the sentence is not among those that a search shows."""
-    return 1 + (named and thing.title != thing.name) + (thing.shown[relation] >= SHOWN_SENTENCES)
+def reading_turns(thing: Thing, relation: str) -> int:
+    """Turns to read one fact: a search, another where the name is shared, a lookup where the sentence is not among
+    those that a search shows."""
+    return 1 + (thing.title != thing.name) + (thing.shown[relation] >= SHOWN_SENTENCES)
 
 
 def make_questions(world: Encyclopedia, unlike: Container[str] = ()) -> list[Question]:

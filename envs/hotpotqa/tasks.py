@@ -8,10 +8,10 @@ from typing import Any
 
 from evalharness.base.reading import read_text
 from evalharness.envs.base import InvalidTaskError, MissingDataError, Suite, Task
-from evalharness.envs.hotpotqa.generator import FAMILY, pages_to_open
+from evalharness.envs.hotpotqa.generator import FAMILY, generate, pages_to_open
 from evalharness.envs.hotpotqa.live import LivePages
 from evalharness.envs.hotpotqa.live import provenance as live_provenance
-from evalharness.envs.hotpotqa.open_suite import open_store_of, open_tasks
+from evalharness.envs.hotpotqa.open_suite import open_store_of
 from evalharness.envs.hotpotqa.pages import Pages, PageStore, PageStoreError, open_store
 from evalharness.envs.hotpotqa.world import make_encyclopedia
 
@@ -32,7 +32,7 @@ def data_files(data: Path) -> tuple[Path, Path]:
 def load_tasks(suite: Suite, data: Path | None, seed: int) -> list[Task]:
     """All tasks of a suite in order; `seed` matters to `open` alone."""
     if suite == "open":
-        return open_tasks(seed)
+        return list(generate(seed))
     if suite not in (OFFICIAL, LIVE):
         raise InvalidTaskError(f"HotpotQA has no suite {suite!r}")
     return _official(suite, data)

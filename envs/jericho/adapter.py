@@ -2,18 +2,72 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from evalharness.envs.base import Task, TextEnv, task_of
-from evalharness.envs.jericho import oracle
+from evalharness.envs.base import TextEnv, task_of
 from evalharness.envs.jericho.actions import CHECK, acts, is_check, published_cut
 from evalharness.envs.jericho.candidates import valid_commands
 from evalharness.envs.jericho.interpreter import Interpreter
-from evalharness.envs.jericho.observation import CHECK_PREFIX, clean, refused, room_titles, understood
+from evalharness.envs.jericho.labels import game_labels
+from evalharness.envs.jericho.observation import (
+    CHECK_PREFIX,
+    clean,
+    letters,
+    refused,
+    room_titles,
+    understood,
+)
 from evalharness.envs.jericho.open_suite import RANDOM_SEED, story_of
-from evalharness.envs.jericho.progress import LabelProgress, OwnScore
 from evalharness.envs.jericho.tasks import UNWRAPPED, published_story
+
+
+class LabelProgress:
+    """Which phrases have been seen. One phrase at most counts per turn, the first unseen one that matches."""
+
+    def __init__(self, subgoals: Sequence[str]) -> None:
+        self._patterns = [letters(subgoal) for subgoal in subgoals]
+        self._unseen = list(range(len(subgoals)))
+
+    @property
+    def rate(self) -> float:
+        """Seen phrases as a fraction of all; 0 where there are none."""
+        count = len(self._patterns)
+        return (count - len(self._unseen)) / count if count else 0.0
+
+    @property
+    def complete(self) -> bool:
+        return bool(self._patterns) and not self._unseen
+
+    def update(self, observation: str) -> tuple[int, ...]:
+        """Count what this observation completes; returns its index, or nothing."""
+        text = letters(observation)
+        for index in self._unseen:
+            if self._patterns[index] in text:
+                self._unseen.remove(index)
+                return (index,)
+        return ()
+
+
+class OwnScore:
+    """A game's own points: the highest score reached, over all its beginnings."""
+
+    def __init__(self) -> None:
+        self._highest, self._most = 0, 0
+
+    def see(self, interpreter: Interpreter) -> None:
+        self._most = int(interpreter.frotz.get_max_score())
+        self._highest = max(self._highest, int(interpreter.frotz.get_score()))
+
+    @property
+    def rate(self) -> float:
+        """The highest score as a fraction of the game's most."""
+        return min(1.0, self._highest / self._most) if self._most > 0 else 0.0
+
+    @property
+    def complete(self) -> bool:
+        return self._most > 0 and self._highest >= self._most
 
 
 class JerichoEnv(TextEnv):
@@ -23,9 +77,8 @@ class JerichoEnv(TextEnv):
     since a task is mostly a first part of a game, of which the game itself has no opinion.
     """
 
-    def __init__(self, *, data: Path | None = None) -> None:
+    def __init__(self, data: Path | None = None) -> None:
         super().__init__(data=data)
-        self._task: Task | None = None
         self._interpreter: Interpreter | None = None
         self._progress = LabelProgress(())
         self._own_score: OwnScore | None = None
@@ -103,7 +156,11 @@ class JerichoEnv(TextEnv):
         return sorted([*valid_commands(self._game, self._observation), CHECK])
 
     def oracle(self) -> list[str]:
-        return [] if self._own_score is not None else oracle.plan(self.playing(self._task))
+        """An open task carries its own, a published game's was written with our labels of it."""
+        payload = self.playing(self._task).payload
+        if self._own_score is not None:
+            return []
+        return list(payload["plan"] if "plan" in payload else game_labels()[payload["game"]].plan)
 
     def reference_plans(self) -> dict[str, list[str]]:
         """The oracle's plan; for a published game also the recorded solution of the whole of it (Jericho's own)."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.envs.base import Perturbation, Wording
+from evalharness.envs.base import GENERAL, Perturbation, Wording
 from evalharness.envs.jericho.observation import CHECK_PREFIX
 
 WORDING = Wording(
@@ -33,10 +33,7 @@ WORDING = Wording(
                 "attack": "with {weapon} attack {creature}",
             },
         ),
-        "capitals": Perturbation("the words of the listed actions in capitals", upper_case=True),
-        "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
-        "instruction": Perturbation("format rules before the instruction", reorder_instruction=True),
-        "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
+        **GENERAL,
     },
     listing=CHECK_PREFIX,
     also={"check": r".*check.*action.*|.*action.*check.*"},

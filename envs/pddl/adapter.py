@@ -34,7 +34,7 @@ class PddlTextEnv(TextEnv):
     'B3 is on b1. The b3 is clear. You are holding b2. '
     """
 
-    def __init__(self, *, data: Path | None = None) -> None:
+    def __init__(self, data: Path | None = None) -> None:
         super().__init__(data=data)
         self._world: GroundedProblem | None = None
 

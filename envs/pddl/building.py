@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from evalharness.envs.pddl.carrying import worded
+from evalharness.envs.pddl.carrying import Onlooker, decided
 from evalharness.envs.teaching import Decision
 
 TABLE = "the table"
@@ -67,8 +67,8 @@ def decide_block(wanted: Mapping[str, str], blocks: Blocks) -> Decision | None:
     if held is not None:
         said.append(f"I hold {held}.")
         if unmet is not None and unmet[0] == held and unmet[1] != TABLE and _above(on, unmet[1]) is None:
-            return _decided(f"Stack {held} on {unmet[1]}.", "stack", said, f"{unmet[1]} is clear.")
-        return _decided(f"Putdown {held}.", "put on the table", said, "It goes to the table.")
+            return decided(f"Stack {held} on {unmet[1]}.", "stack", said, f"{unmet[1]} is clear.")
+        return decided(f"Putdown {held}.", "put on the table", said, "It goes to the table.")
     if unmet is None:
         return None
     block, under = unmet
@@ -76,30 +76,16 @@ def decide_block(wanted: Mapping[str, str], blocks: Blocks) -> Decision | None:
         if needed != TABLE and (upper := _above(on, needed)) is not None:
             top = _top(on, upper)
             why = f"{upper} is on {needed}." + (f" The top is {top}." if top != upper else "")
-            return _decided(
+            return decided(
                 f"Unstack {top} from {on[top]}.", "clear the way", said, f"{why} I take {top} off."
             )
     said.append(f"{block} is clear." if under == TABLE else f"{block} is clear, {under} is clear.")
     if on[block] == TABLE:
-        return _decided(f"Pickup {block}.", "pick up", said, f"I take {block} from the table.")
-    return _decided(f"Unstack {block} from {on[block]}.", "unstack", said, f"I take {block} off {on[block]}.")
+        return decided(f"Pickup {block}.", "pick up", said, f"I take {block} from the table.")
+    return decided(f"Unstack {block} from {on[block]}.", "unstack", said, f"I take {block} off {on[block]}.")
 
 
-def _decided(action: str, rule: str, said: Sequence[str], verdict: str) -> Decision:
-    return Decision(action, rule, (" ".join([*said, verdict]),))
-
-
-class Builder:
-    """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
-
-    reads_valid = True
-
+class Builder(Onlooker):
     def __init__(self, subgoals: Sequence[str]) -> None:
-        self._wanted = from_the_bottom(subgoals)
-
-    def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
-        """What it does next, out of the valid actions; None when it is at a loss."""
-        return worded(decide_block(self._wanted, read_blocks(observation)), valid)
-
-    def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
-        """Nothing: every observation is the whole state."""
+        wanted = from_the_bottom(subgoals)
+        super().__init__(lambda observation: decide_block(wanted, read_blocks(observation)))

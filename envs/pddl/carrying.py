@@ -10,7 +10,7 @@ to come, which a reader of thoughts cannot see.)
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from evalharness.envs.teaching import Decision
@@ -53,7 +53,7 @@ def decide(wanted: dict[str, str], state: State) -> Decision | None:
         home = balls[ball]
         said.append(f"I carry {ball} to {home}: {'same' if home == here else 'not here'}.")
         if home == here:
-            return _decided(f"drop {ball} {here} {gripper}", "drop: same room", said, f"I drop {ball}.")
+            return decided(f"drop {ball} {here} {gripper}", "drop: same room", said, f"I drop {ball}.")
     away: list[tuple[str, str]] = []
     if state.free:
         said.append(f"{state.free[0]} is free.")
@@ -65,7 +65,7 @@ def decide(wanted: dict[str, str], state: State) -> Decision | None:
             elif place == here:
                 said.append(f"{ball} here, to {home}: not same.")
                 action = f"Pick up {ball} at {here} with arm {state.free[0]}."
-                return _decided(action, "pick: not its room", said, f"I pick up {ball}.")
+                return decided(action, "pick: not its room", said, f"I pick up {ball}.")
             else:
                 said.append(f"{ball} {place}, to {home}: not here.")
                 away.append((ball, place))
@@ -81,35 +81,42 @@ def _elsewhere(
         said.append("No gripper is free.")
     for ball, gripper in state.carried.items():
         if ball in balls:
-            return _decided(
+            return decided(
                 f"Move from {here} to {balls[ball]}.", "move: with a ball", said, f"I bring {ball}."
             )
-        return _decided(f"drop {ball} {here} {gripper}", "drop: in the way", said, f"I drop {ball}.")
+        return decided(f"drop {ball} {here} {gripper}", "drop: in the way", said, f"I drop {ball}.")
     for ball, place in away:
-        return _decided(f"Move from {here} to {place}.", "move: to a ball", said, f"I go to {ball}.")
+        return decided(f"Move from {here} to {place}.", "move: to a ball", said, f"I go to {ball}.")
     if end is None or end == here:
         return None
-    return _decided(f"Move from {here} to {end}.", "move: the robot's goal", said, f"I must end in {end}.")
+    return decided(f"Move from {here} to {end}.", "move: the robot's goal", said, f"I must end in {end}.")
 
 
-def _decided(action: str, rule: str, said: Sequence[str], verdict: str) -> Decision:
+def decided(action: str, rule: str, said: Sequence[str], verdict: str) -> Decision:
     return Decision(action, rule, (" ".join([*said, verdict]),))
 
 
-class Carrier:
-    """One episode's player. Ask `next`, play it, and say with `saw` what came of it."""
+class Onlooker:
+    """One episode's player by a rule: the last observation -> what it does next. Ask `next`, play it, and say with
+    `saw` what came of it."""
 
     reads_valid = True
 
-    def __init__(self, subgoals: Sequence[str]) -> None:
-        self._wanted = homes(subgoals)
+    def __init__(self, rule: Callable[[str], Decision | None]) -> None:
+        self._rule = rule
 
     def next(self, observation: str, valid: Sequence[str]) -> Decision | None:
         """What it does next, out of the valid actions; None when it is at a loss."""
-        return worded(decide(self._wanted, read(observation)), valid)
+        return worded(self._rule(observation), valid)
 
     def saw(self, action: str, before: str, after: str, completed: Sequence[int]) -> None:
         """Nothing: every observation is the whole state."""
+
+
+class Carrier(Onlooker):
+    def __init__(self, subgoals: Sequence[str]) -> None:
+        wanted = homes(subgoals)
+        super().__init__(lambda observation: decide(wanted, read(observation)))
 
 
 def worded(decision: Decision | None, valid: Sequence[str]) -> Decision | None:

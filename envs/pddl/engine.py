@@ -151,7 +151,7 @@ def _groundings(
             (*binding, name) for binding in bindings for name in choices if name not in binding[first:]
         ]
         if len(bindings) > MOST_CANDIDATES:
-            raise _too_many()
+            raise PddlError(f"more than {MOST_CANDIDATES} ground actions; this engine is for small worlds")
         # A static precondition is checked as soon as its last variable is bound.
         for atom in static:
             if max(atom[1], default=-1) == place:
@@ -171,7 +171,3 @@ _Places = tuple[str, list[int]]
 def _ground(atom: _Places, binding: tuple[str, ...]) -> Atom:
     predicate, where = atom
     return (predicate, *[binding[place] for place in where])
-
-
-def _too_many() -> PddlError:
-    return PddlError(f"more than {MOST_CANDIDATES} ground actions; this engine is for small worlds")

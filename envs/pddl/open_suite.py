@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from evalharness.envs.base import Task
 from evalharness.envs.frozen import FROZEN_SEED, write_table
-from evalharness.envs.pddl.engine import GroundAction, GroundedProblem
+from evalharness.envs.pddl.engine import GroundedProblem
 from evalharness.envs.pddl.generator import Candidate, choices_of, frozen, generate, shortest_plan
 from evalharness.envs.pddl.syntax import parse_domain, parse_problem
 
@@ -49,13 +48,9 @@ def table_row(task: Task) -> dict[str, Any]:
         "difficulty": task.difficulty,
         "plan_length": len(plan.actions),
         "choices": choices_of(world, plan.actions),
-        "plan_sha256": plan_digest(plan.actions),
+        "plan_sha256": hashlib.sha256("\n".join(map(str, plan.actions)).encode()).hexdigest(),
         "content_sha256": task.content_hash,
     }
-
-
-def plan_digest(actions: Sequence[GroundAction]) -> str:
-    return hashlib.sha256("\n".join(map(str, actions)).encode()).hexdigest()
 
 
 if __name__ == "__main__":

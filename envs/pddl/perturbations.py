@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.envs.base import Perturbation, Wording
+from evalharness.envs.base import GENERAL, Perturbation, Wording
 from evalharness.envs.pddl.wording import SENTENCES
 
 WORDING = Wording(
@@ -57,12 +57,7 @@ WORDING = Wording(
                 "put-on-wheel": "On the hub {hub} put-on-wheel {wheel}.",
             },
         ),
-        "capitals": Perturbation("the words of actions in capitals", upper_case=True),
-        "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
-        "instruction": Perturbation(
-            "format rules first, bulleted rules in the opposite order", reorder_instruction=True
-        ),
-        "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
+        **GENERAL,
     },
     mentions={
         "To pick up a ball": "pick",

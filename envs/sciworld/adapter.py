@@ -25,10 +25,9 @@ class ScienceWorldEnv(TextEnv):
     `SimulatorDiedError` from any call means that the Java process is gone; the next `reset` starts another.
     """
 
-    def __init__(self, *, data: Path | None = None) -> None:
+    def __init__(self, data: Path | None = None) -> None:
         super().__init__(data=data)
         self._simulator = Simulator()
-        self._task: Task | None = None
         self._labels: LabelProgress | None = None
         self._progress = 0.0
         self._at_start = 0.0

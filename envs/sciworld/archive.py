@@ -14,7 +14,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from evalharness.base.locks import locked
+from evalharness.base.errors import UserError
+from evalharness.base.locks import held
 from evalharness.envs.sciworld import java
 
 _KINDS = {"aot": ("AOTCacheOutput", "AOTCache"), "jsa": ("ArchiveClassesAtExit", "SharedArchiveFile")}
@@ -77,8 +78,8 @@ def _found(place: Path) -> Path | None:
 
 
 def _make(executable: str, place: Path) -> None:
-    with locked(place.with_name("classes.lock")) as alone:
-        if not alone or _found(place):
+    with contextlib.suppress(UserError), held(place.with_name("classes.lock"), "another process makes it"):
+        if _found(place):
             return
         for older in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
             older.unlink(missing_ok=True)

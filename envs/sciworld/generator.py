@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,36 @@ from evalharness.envs.frozen import FROZEN_SEED, FrozenSuite
 from evalharness.envs.sciworld.adapter import first_observation, start_score
 from evalharness.envs.sciworld.kinds import EXAMPLE, FAMILY, OPEN_VERSION, PUBLISHED, QUOTA, simplifications
 from evalharness.envs.sciworld.oracle import gold_path, play
-from evalharness.envs.sciworld.readings import spelled_out
 from evalharness.envs.sciworld.shorten import NOISE, Needs, shorten
 from evalharness.envs.sciworld.simulator import Simulator
+
+Answer = Callable[[Sequence[str]], str]
+"""Plays actions in a fresh world; what it says to the last of them."""
+
+
+def spelled_out(plan: Sequence[str], answer: Answer) -> list[str]:
+    """`plan` with every `pour A in B`, the simulator's own form, as `pour A into B`, the form of the prompt.
+
+    Things are known by their places ("cup in art studio"), so `pour A in B in C` has two readings; the world
+    decides: the one to which it gives the same answer is meant.
+    """
+    spelled: list[str] = []
+    for action in plan:
+        readings = _readings(action)
+        if len(readings) > 1:
+            said = answer([*spelled, action])
+            readings = [reading for reading in readings if answer([*spelled, reading]) == said]
+        spelled.append(readings[0] if readings else action)
+    return spelled
+
+
+def _readings(action: str) -> list[str]:
+    """With each `in` taken for the action's, the last first; the action itself when it is no pouring."""
+    if not action.startswith("pour ") or " into " in action:
+        return [action]
+    places = [match.start() for match in re.finditer(" in ", action)]
+    return [f"{action[:place]} into {action[place + 4 :]}" for place in reversed(places)]
+
 
 HARD_BITS = 67.0
 """Bits of search (`evalharness.envs.difficulty`) from which a task counts as hard. It makes 58 tasks hard; of the

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalharness.envs.base import Perturbation, Wording
+from evalharness.envs.base import GENERAL, Perturbation, Wording
 
 WORDING = Wording(
     perturbations={
@@ -31,10 +31,7 @@ WORDING = Wording(
             },
         ),
         "joined": Perturbation("no space between a name and its number (flower pot1)", join_numbers=True),
-        "capitals": Perturbation("the words of actions in capitals", upper_case=True),
-        "listing": Perturbation("actions listed in the opposite order", reverse_actions=True),
-        "instruction": Perturbation("format rules before the instruction", reorder_instruction=True),
-        "no-rules": Perturbation("the emphasised format rules are left out", drop_format_rules=True),
+        **GENERAL,
     },
     listing="Choose an action from these valid actions: ",
     # Forms that the simulator lists or takes beside those of the prompt. The last `in` is the one of the action: things

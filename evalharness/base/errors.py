@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -25,6 +27,22 @@ class InfrastructureError(EvalharnessError):
 
 class DamageWarning(UserWarning):
     """A run folder is not as it was written, and what is left of it can still be read."""
+
+
+@contextmanager
+def system_errors(what: str, then: str = "") -> Iterator[None]:
+    """An OSError becomes a UserError: `WHAT: why the system refusedTHEN`."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{what}: {error.strerror or error}{then}") from None
+
+
+def at_least(least: int, **options: float | None) -> None:
+    """Raises UserError for an option, as `per_task=...`, that is given and smaller; of one letter, `n=...`."""
+    for name, value in options.items():
+        if value is not None and not value >= least:
+            raise UserError(f"{'--' if len(name) > 1 else '-'}{name.replace('_', '-')} is at least {least}")
 
 
 def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:

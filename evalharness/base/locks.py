@@ -9,9 +9,11 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
+
+from evalharness.base.errors import UserError
 
 
 def lock(file: IO[bytes] | int) -> bool:
@@ -23,17 +25,22 @@ def lock(file: IO[bytes] | int) -> bool:
     return True
 
 
-def open_lock(path: Path) -> IO[bytes]:
-    """A lock file, made where it is not there. Raises OSError."""
-    # Not blocking: the name could be a pipe's, and opening that waits for a reader.
-    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666), "wb")
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[bool]:
-    """Whether the lock file `path` is ours until the end of the block; no waiting."""
-    with open_lock(path) as file:
-        yield lock(file)
+def held(path: Path, refusal: str) -> IO[bytes]:
+    """The lock file `path`, ours until it is closed. Raises UserError, which says `refusal`, where another process has
+    it; OSError where it cannot be made."""
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # Not blocking: the name could be a pipe's, and opening that waits for a reader.
+        opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+        file = os.fdopen(opened, "wb")
+        if not lock(file):
+            file.close()
+            raise UserError(refusal)
+        # Whoever had it may have ended, and removed it, before the lock was ours.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
+                return file
+        file.close()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ EARLIER: Mapping[str, str] = {
     "evaluated": "allow_eval_tasks",
     "family": "tasks",
     "model_key_env": "api_key_env",
+    "patience": "after_faults",
     "sample": "draw",
     "seeds": "seed",
 }

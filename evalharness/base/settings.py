@@ -8,11 +8,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from evalharness.base.errors import UserError, close_to
 from evalharness.base.renamed import EARLIER
-from evalharness.base.yaml_lines import read_yaml, syntax_problem
+from evalharness.base.yaml_lines import load_yaml
 
 PREFIX = "EVALHARNESS_"
 _NOT_DEFAULTS = frozenset({"output", "vllm"})
@@ -23,12 +21,7 @@ _REFERENCE = re.compile(r"(\$?)\$\{(\w+)\}")
 def read_config(path: Path) -> dict[str, Any]:
     """A YAML file of options; `${VAR}` in a value is the environment variable, `$${VAR}` the text `${VAR}` itself.
     Relative to nothing, merged under the flags."""
-    try:
-        data = read_yaml(path)
-    except FileNotFoundError:
-        raise UserError(f"no configuration file {path}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"configuration file {path} is not readable: {syntax_problem(error)}") from None
+    data = load_yaml(path, f"configuration file {path}", f"no configuration file {path}")
     if not isinstance(data, dict):
         raise UserError(f"configuration file {path} is not a mapping of options to values")
     return {str(key).replace("-", "_"): _expanded(value, f"{path}, {key}") for key, value in data.items()}

@@ -28,7 +28,7 @@ class FamilyTimes:
     """From reset to the end, of every try: what a try that failed waited for is in the parts below, too."""
     model_s: float = 0.0
     """Waiting for the model's server to answer."""
-    seat_s: float = 0.0
+    slot_s: float = 0.0
     """Waiting for a slot at the model: more episodes are in flight than requests allowed."""
     environment_s: float = 0.0
     """The simulator at work."""
@@ -40,7 +40,7 @@ class FamilyTimes:
     @property
     def client_s(self) -> float:
         """The rest: the harness itself."""
-        elsewhere = self.model_s + self.seat_s + self.environment_s + self.start_s + self.worker_s
+        elsewhere = self.model_s + self.slot_s + self.environment_s + self.start_s + self.worker_s
         return max(0.0, self.wall_s - elsewhere)
 
 

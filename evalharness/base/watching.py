@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,8 +11,26 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.text import Text
 
-from evalharness.base.periodic import every
 from evalharness.base.text import printable
+
+
+@contextmanager
+def every(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Call `act` from a thread of its own until the context closes, and never after that."""
+    stop = threading.Event()
+
+    def go() -> None:
+        while not stop.wait(seconds):
+            act()
+
+    thread = threading.Thread(target=go, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
 
 _LINE_EVERY = 10.0
 """Seconds between lines where there is no terminal."""
@@ -48,11 +67,15 @@ class _Plain:
 
 @contextmanager
 def watching(
-    console: Console, view: RenderableType, *, status: Callable[[], str], line: Callable[[], str]
+    console: Console,
+    view: Callable[[], RenderableType],
+    *,
+    status: Callable[[], str],
+    line: Callable[[], str],
 ) -> Iterator[None]:
     """Show the work until the context closes. `line`: the counts in one line; "" before there is anything to count."""
     if console.is_terminal:
-        with Live(view, console=console, refresh_per_second=4, transient=True):
+        with Live(console=console, refresh_per_second=4, transient=True, get_renderable=view):
             yield
         return
     plain = _Plain(console, status, line)

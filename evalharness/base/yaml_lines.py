@@ -5,19 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import yaml
 
-from evalharness.base.errors import nearest
+from evalharness.base.errors import UserError, nearest
 from evalharness.base.reading import DEEPEST, read_bytes, whole_characters
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
+    from pydantic import BaseModel, ValidationError
 
+M = TypeVar("M", bound="BaseModel")
 _MISSING, _UNKNOWN = "missing", "extra_forbidden"
 _LARGEST = 4 << 20
 """Bytes of a file: PyYAML reads some hundred thousand a second."""
+_LONGEST_NAME = 80
 _MOST_VALUES = 100_000
 """In a file, those of aliases counted each time: a few hundred bytes of nested aliases can be gigabytes."""
 
@@ -79,6 +81,39 @@ def read_yaml(path: Path) -> Any:
     return parse_yaml(read_bytes(path, _LARGEST))
 
 
+def load_yaml(path: Path, what: str, missing: str | None = None) -> Any:
+    """The same for a person's file: `what` names it in the UserError, `missing` is its text where there is no file."""
+    try:
+        return read_yaml(path)
+    except FileNotFoundError:
+        raise UserError(missing or f"{what}: no such file") from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UserError(f"{what} is not readable: {syntax_problem(error)}") from None
+
+
+def load_model(
+    path: Path,
+    kind: type[M],
+    what: str,
+    missing: str | None = None,
+    names_at: Callable[[tuple[int | str, ...]], list[str]] = lambda loc: [],
+) -> tuple[M, bytes]:
+    """(what a person's file says, its bytes). Raises UserError as `load_yaml`, with line and key of wrong values."""
+    from pydantic import ValidationError
+
+    raw = b""
+    try:
+        raw = read_bytes(path, _LARGEST)
+        return kind.model_validate(parse_yaml(raw)), raw
+    except FileNotFoundError:
+        raise UserError(missing or f"{what}: no such file") from None
+    except ValidationError as error:
+        problem = value_problems(error, raw, names_at)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, ValueError) as error:
+        problem = syntax_problem(error)
+    raise UserError(f"{what} is not usable: {problem}")
+
+
 def syntax_problem(error: Exception) -> str:
     """Of text that is no YAML, or cannot be read at all."""
     if isinstance(error, yaml.MarkedYAMLError):
@@ -115,7 +150,8 @@ def value_problems(
         if problem["type"] == _UNKNOWN and (names := names_at(loc[:-1])):
             what += nearest(str(loc[-1]), names)
         what = what.removeprefix("Value error, ")
-        place = ".".join(map(str, loc)) or "the file"
+        words = (name if name.isprintable() else ascii(name) for name in map(str, loc))
+        place = ".".join(name[:_LONGEST_NAME] for name in words) or "the file"
         found.append((line, f"line {line}, {place}: {what[0].lower()}{what[1:]}"))
     found.sort()
     shown = [text for _, text in found[:3]]

@@ -1,1 +1,2 @@
-"""What is checked against what: `conform`, `verify`, `doctor`, `audit`."""
+"""`conform`: recorded transcripts against the environments. `verify`: a run's numbers against its actions. `doctor`:
+this machine against what is needed. `audit`: labels against simulators. `agents`: your agent against the contract."""

@@ -104,7 +104,6 @@ def audit(
     data: Path | None,
     suite_seed: int = 0,
     floor_samples: int = 5,
-    limit: int | None = None,
     watch: Watch = unwatched,
 ) -> list[TaskRange]:
     """Audit `families` (as `--tasks` names them) and return a row a task, in order.
@@ -113,7 +112,7 @@ def audit(
     episodes could not be played is not in the result; the runs' errors.jsonl say why.
     """
     common: dict[str, Any] = {
-        "tasks": families, "suite": suite, "suite_seed": suite_seed, "limit": limit
+        "tasks": families, "suite": suite, "suite_seed": suite_seed
     }  # fmt: skip
     longest = {"samples": PLANS, "max_turns": _LONGEST_PLAN}
     reference = {"model": "reference", "output": folder / "reference", **longest, **common}

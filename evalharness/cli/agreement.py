@@ -33,7 +33,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console, say
-    from evalharness.judge import agreement_table, compare_raters, published_agreement, read_raters
+    from evalharness.judge.agreement import compare_raters, published_agreement
+    from evalharness.judge.raters import read_raters
+    from evalharness.judge.tables import agreement_table
     from evalharness.training.datasets.as_run import judged
 
     if len(args.raters) < 2:

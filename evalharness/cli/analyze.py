@@ -33,8 +33,7 @@ def run(args: argparse.Namespace) -> int:
 
     from evalharness.base.errors import UserError, nearest
     from evalharness.base.terminal import make_console
-    from evalharness.results.behaviour import behaviour_rows, difference_rows, load_behaviour
-    from evalharness.results.behaviour.rows import SCHEMA
+    from evalharness.results.behaviour.rows import SCHEMA, behaviour_rows, difference_rows, load_behaviour
     from evalharness.results.report.behaviour import print_behaviour, print_differences, print_runs
     from evalharness.runs.study import run_folders
 

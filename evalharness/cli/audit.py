@@ -57,14 +57,13 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.table import Table
 
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import at_least
     from evalharness.base.terminal import make_console, plain_table
     from evalharness.checks.audit import audit, totals
     from evalharness.results.task_range import write_ranges
     from evalharness.runs.live import watch
 
-    if args.floor_samples < 0:
-        raise UserError(f"--floor-samples {args.floor_samples}: give 0 or more")
+    at_least(0, floor_samples=args.floor_samples)
     data = data_folder(args)
     suite = chosen_suite(args, data)
     seed = args.suite_seed or 0

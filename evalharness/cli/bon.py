@@ -21,18 +21,7 @@ and how different the samples are. The same command continues; a larger -n exten
 _GREEDY, _SAMPLES = "greedy", "samples"
 
 
-_USUAL = (
-    "--model",
-    "--tasks",
-    "--suite",
-    "--samples",
-    "--greedy",
-    "--limit",
-    "--draw",
-    "--max-tokens",
-    "--output",
-    "--dry-run",
-)
+_USUAL = "--model --tasks --suite --samples --greedy --limit --draw --max-tokens --output --dry-run"
 _EXAMPLES = """\
   evalharness bon --model ckpt/ --tasks all
   evalharness bon --model ckpt/ --tasks babyai -n 4

@@ -27,17 +27,7 @@ docs/checkpoints.md
 """
 
 
-_USUAL = (
-    "--tasks",
-    "--suite",
-    "--limit",
-    "--draw",
-    "--subset",
-    "--watch",
-    "--max-tokens",
-    "--output",
-    "--dry-run",
-)
+_USUAL = "--tasks --suite --limit --draw --subset --watch --max-tokens --output --dry-run"
 _EXAMPLES = """\
   evalharness checkpoints tuned/ --suite open
   evalharness checkpoints tuned/ --suite open --subset 80

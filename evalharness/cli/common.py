@@ -6,11 +6,11 @@ import argparse
 import contextlib
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -95,15 +95,13 @@ def require_writable(option: str, target: str | None) -> None:
     if target in (None, "-"):
         return
     path = Path(str(target))
-    try:
+    with system_errors(f"cannot write {option} {target}"):
         if path.exists() and not path.is_file() and not path.is_dir():
             return  # a device or a pipe: opening that could wait for a reader
         new = not path.exists()
         path.open("ab").close()
         if new:
             path.unlink()
-    except OSError as error:
-        raise UserError(f"cannot write {option} {target}: {error.strerror}") from None
 
 
 def write_text(option: str, target: str, text: str) -> None:
@@ -113,10 +111,8 @@ def write_text(option: str, target: str, text: str) -> None:
         # Into a pipe or a file goes what was asked for; what a person sees cannot steer the terminal.
         sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
         return
-    try:
+    with system_errors(f"cannot write {option} {target}"):
         Path(target).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"cannot write {option} {target}: {error.strerror}") from None
 
 
 def data_folder(args: argparse.Namespace) -> Path:
@@ -180,6 +176,21 @@ def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
     return f"stopped; {episodes} kept in {folders[0]}; to go on: {command}"
 
 
+@contextlib.contextmanager
+def saying_what_is_kept(args: argparse.Namespace) -> Iterator[list[Path]]:
+    """Gives a list for the folders of runs. Where it is stopped, a person reads `stopped_line`."""
+    from evalharness.base.terminal import say
+
+    kept: list[Path] = []
+    try:
+        yield kept
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(stopped_line(kept, args)) from None
+    except SystemExit:
+        say(f"evalharness: {stopped_line(kept, args)}")
+        raise
+
+
 def how_to_go_on(stopped: str) -> str:
     """What follows for a person, where the reason why it stopped does not say it."""
     if "--cost-limit" in stopped:
@@ -196,18 +207,13 @@ def titles() -> dict[str, str]:
     return {family: spec.title for family, spec in specs().items()}
 
 
-def at_least_one(option: str, value: int | None) -> None:
-    if value is not None and value < 1:
-        raise UserError(f"{option} is at least 1")
-
-
 def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableType, left: str) -> int:
     """Print and write what came of asking a model; the exit status. `left`: `turns are left to judge`."""
     from evalharness.base.terminal import make_console, say
 
     console = make_console(stderr=args.json == "-")
     console.print(table)
-    console.print(f"folder: {outcome.folder}", soft_wrap=True, highlight=False, markup=False)
+    console.print(f"folder: {outcome.folder}", soft_wrap=True)
     write_json(args.json, outcome.summary)
     if outcome.summary["left"]:
         say(f"evalharness: {outcome.summary['left']} {left}; the same command continues")

@@ -7,13 +7,14 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, at_least
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evalharness.checks.conform import FamilyResult, Transcript
+    from evalharness.checks.conform.compare import FamilyResult
+    from evalharness.checks.conform.transcripts import Transcript
 
 
 HELP = "replay recorded transcripts of the original environments and compare"
@@ -54,12 +55,11 @@ def run(args: argparse.Namespace) -> int:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     from evalharness.base.terminal import make_console
-    from evalharness.checks.conform import conform, load_tolerances
-    from evalharness.checks.conform.replay import families_of
+    from evalharness.checks.conform.replay import conform, families_of
+    from evalharness.checks.conform.rules import load_tolerances
     from evalharness.envs import specs
 
-    if args.workers < 1:
-        raise UserError(f"--workers {args.workers}: give at least 1")
+    at_least(1, workers=args.workers)
     tolerances = load_tolerances(args.exceptions)
     console = make_console(stderr=args.json == "-")
     by_family = families_of(_read(args.files, console), specs(), tolerances)
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _read(files: list[Path], console: Console) -> list[Transcript]:
-    from evalharness.checks.conform import read_transcripts
+    from evalharness.checks.conform.transcripts import read_transcripts
 
     found: list[Transcript] = []
     skipped = []

@@ -52,16 +52,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.base.terminal import say
     from evalharness.results import diversity
     from evalharness.results.report import diversity as pictures
     from evalharness.results.report import plots
 
-    if args.limit is not None and args.limit < 1:
-        raise UserError("--limit is at least 1")
-    if args.pool < 1:
-        raise UserError("--pool is at least 1")
+    at_least(1, limit=args.limit, pool=args.pool)
     plots.style()
     if args.what == "thoughts":
         if not args.sources:
@@ -104,15 +101,13 @@ def _environments(args: argparse.Namespace) -> int:
 
 
 def _save(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], figure: Figure) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import system_errors
     from evalharness.base.terminal import say
     from evalharness.cli.common import csv_text, write_text
     from evalharness.results.report.plots import save_figure
 
-    try:
+    with system_errors(f"cannot make {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make {folder}: {error.strerror}; choose another with -o DIR") from None
     stem = folder / name
     write_text("-o", str(stem.with_suffix(".csv")), csv_text(rows))
     save_figure(figure, stem)

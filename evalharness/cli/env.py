@@ -108,7 +108,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.base.terminal import say
     from evalharness.envs import specs
     from evalharness.protocol.drawn import training_name
@@ -117,13 +117,8 @@ def run(args: argparse.Namespace) -> int:
 
     if not 0 <= args.port <= 65535:
         raise UserError(f"--port {args.port}: a port is a number up to 65535, or 0 for a free one")
-    for name, value, least in (
-        ("--sessions", args.sessions, 1),
-        ("--waiting", args.waiting, 0),
-        ("--max-turns", 1 if args.max_turns is None else args.max_turns, 1),
-    ):
-        if value < least:
-            raise UserError(f"{name} {value}: give {least} or more")
+    at_least(0, waiting=args.waiting)
+    at_least(1, sessions=args.sessions, max_turns=args.max_turns)
     options = ServeOptions(
         families=args.family,
         suite=args.suite,

@@ -73,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, system_errors
     from evalharness.base.terminal import say
     from evalharness.records.store import read_manifest
 
@@ -88,14 +88,12 @@ def run(args: argparse.Namespace) -> int:
         about = About.of(args.model_id, args.organization, args.relationship, manifest.model_name)
     suffix = _SUFFIX[args.format]
     target = args.output or Path(Path(os.path.realpath(args.folder)).name + suffix)
-    try:
+    with system_errors(f"cannot write {target}", "; choose another with -o PATH"):
         if "." not in suffix:
             target.mkdir(parents=True, exist_ok=True)
         else:
             target.parent.mkdir(parents=True, exist_ok=True)
         written = _write(args, target, manifest, about)
-    except OSError as error:
-        raise UserError(f"cannot write {target}: {error.strerror}; choose another with -o PATH") from None
     say(f"wrote {target} ({written})")
     return 0
 

@@ -52,14 +52,16 @@ def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.base.errors import at_least
     from evalharness.base.terminal import make_console
-    from evalharness.cli.common import at_least_one, show_outcome
+    from evalharness.cli.common import show_outcome
     from evalharness.cli.options import attempts_of, policy_of
-    from evalharness.judge import Judging, judge_run, judgement_table
+    from evalharness.judge.judging import Judging, judge_run
+    from evalharness.judge.tables import judgement_table
     from evalharness.models.work import watch_work
     from evalharness.training.datasets.as_run import judged
 
-    at_least_one("--turns", args.turns)
+    at_least(1, turns=args.turns)
     require_writable("--json", args.json)
     judge = policy_of(args, "judge", max_tokens=args.max_tokens or _MAX_TOKENS)
     what = Judging(

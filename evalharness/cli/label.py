@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evalharness.cli.common import at_least_one, write_text
+from evalharness.cli.common import write_text
 
 HELP = "a person says which turns of a run or data set were wrong"
 DESCRIPTION = """\
@@ -50,11 +50,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from evalharness.base.errors import at_least
     from evalharness.base.terminal import say
-    from evalharness.judge import LabelFolder, judges_of, labels_csv, load_turns, read_labels_csv, serve
+    from evalharness.judge.draw import load_turns
+    from evalharness.judge.judging import judges_of
+    from evalharness.judge.label_csv import labels_csv, read_labels_csv
+    from evalharness.judge.label_server import serve
+    from evalharness.judge.labels import LabelFolder
     from evalharness.training.datasets.as_run import judged
 
-    at_least_one("--turns", args.turns)
+    at_least(1, turns=args.turns)
     folder = judged(args.folder)
     loaded = load_turns(folder)
     drawn = loaded.drawn(args.turns, args.seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.cli.common import add_data_option
 from evalharness.cli.parser import CommandParser
 from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
             if not verdict.verified:
                 print_verdict(make_console(stderr=True), verdict, most=3)
                 raise UserError(f"{folder} is not submitted: its numbers do not follow from its actions")
-    try:
+    with system_errors(f"cannot write {args.output}", "; choose another with -o FOLDER"):
         metadata = write(
             args.output,
             args.runs,
@@ -75,10 +75,6 @@ def run(args: argparse.Namespace) -> int:
             oss=args.oss,
             held_in=list(dict.fromkeys(args.held_in)),
         )
-    except OSError as error:
-        raise UserError(
-            f"cannot write {args.output}: {error.strerror}; choose another with -o FOLDER"
-        ) from None
     runs = f"{len(metadata.runs)} run{'s' if len(metadata.runs) > 1 else ''}"
     say(f"wrote {args.output} ({runs} of {metadata.name}; check it with: evalharness verify {args.output})")
     return 0

@@ -58,7 +58,9 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import make_console
     from evalharness.cli.common import show_outcome
     from evalharness.cli.options import attempts_of, policy_of
-    from evalharness.judge import Mtbench, mtbench_table, read_questions, run_mtbench
+    from evalharness.judge.mtbench import Mtbench, run_mtbench
+    from evalharness.judge.questions import read_questions
+    from evalharness.judge.tables import mtbench_table
     from evalharness.models.work import watch_work
 
     if args.temperature is not None and not 0 <= args.temperature < float("inf"):

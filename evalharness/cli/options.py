@@ -12,8 +12,9 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
+from evalharness.base.errors import at_least
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
-from evalharness.cli.common import add_data_option, add_json_option, at_least_one, chosen_suite, data_folder
+from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
 from evalharness.config.protocol import stated_options
 
@@ -143,8 +144,7 @@ def _from_environment(taken: set[str]) -> dict[str, Any]:
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
     from evalharness.base.terminal import say
-    from evalharness.models.served import UnreachableError
-    from evalharness.models.served_name import with_served_name
+    from evalharness.models.served import UnreachableError, with_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
     in_file = options_in(args.config)
@@ -173,7 +173,7 @@ def _stored_name(folder: Path | None) -> str | None:
     from evalharness.runs.study import run_folders
 
     runs = [] if folder is None else [run for run in run_folders([folder]) if (run / MANIFEST).exists()]
-    names = {read_manifest(run).config.model_name for run in runs}
+    names = {read_manifest(run).identity.model.get("name") for run in runs}
     return names.pop() if len(names) == 1 else None
 
 
@@ -213,5 +213,5 @@ def policy_of(args: argparse.Namespace, name: str = "model", **own: Any) -> Poli
 
 
 def attempts_of(args: argparse.Namespace) -> int:
-    at_least_one("--attempts", args.attempts)
+    at_least(1, attempts=args.attempts)
     return args.attempts or int(OPTIONS["attempts"].default)

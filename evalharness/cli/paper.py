@@ -165,7 +165,7 @@ def measured() -> Measured:
         return error_turns(read_any(path, Unfit())).to_json()
 
     def agreement(folder: Path) -> list[dict[str, Any]]:
-        from evalharness.judge import agreements_in
+        from evalharness.judge.raters import agreements_in
 
         return [row.flat() for row in agreements_in(folder)]
 

@@ -51,9 +51,9 @@ class CommandParser(argparse.ArgumentParser):
         """`add_options` is called once, when this command is given or `complete` is called."""
         self._late = add_options
 
-    def set_short_help(self, usual: Sequence[str], examples: str) -> None:
+    def set_short_help(self, usual: str, examples: str) -> None:
         """`--help` shows these options alone, and the examples; `--help-all` shows everything."""
-        self._usual, self._examples = tuple(usual), examples
+        self._usual, self._examples = tuple(usual.split()), examples
         self.add_argument(
             "--help-all", action=_WholeHelp, nargs=0, dest=argparse.SUPPRESS, default=argparse.SUPPRESS,
             help="show every option",

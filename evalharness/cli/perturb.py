@@ -104,11 +104,11 @@ def run_show(args: argparse.Namespace) -> int:
         "after": after.messages(surface.perturbed, "...", "...")[1]["content"],
     }
     console = make_console(stderr=args.json == "-")
-    console.print(f"{spec.title}, {surface.name}: {surface.perturbation.description}", markup=False)
+    console.print(f"{spec.title}, {surface.name}: {surface.perturbation.description}")
     source = surface.perturbation.source + _recalled(surface.perturbation)
-    console.print(f"source: {source}", style="dim", markup=False)
+    console.print(f"source: {source}", style="dim")
     if kind:
-        console.print(f"prompt of {kind}", style="dim", markup=False)
+        console.print(f"prompt of {kind}", style="dim")
     console.print(side_by_side(actions, texts, console.width))
     result = {"family": family, "name": surface.name, "kind": kind, "actions": actions, "prompt": texts}
     write_json(args.json, result)

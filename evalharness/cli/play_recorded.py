@@ -134,8 +134,8 @@ def play_recorded(args: argparse.Namespace) -> int:
     outcome = evaluate(make_config(options), data=data_folder(args), watch=person.watch, person=person)
     print_summary(console, outcome.summary.model_copy(update={"stopped": None}), titles())
     if outcome.nothing_to_play:
-        console.print(outcome.nothing_to_play, soft_wrap=True, highlight=False)
-    console.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
+        console.print(outcome.nothing_to_play, soft_wrap=True)
+    console.print(f"run folder: {outcome.folder}", soft_wrap=True)
     return 0 if outcome.stopped in (None, "you left") else outcome.exit_status
 
 

@@ -47,7 +47,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import system_errors
     from evalharness.base.terminal import say
     from evalharness.envs import specs
     from evalharness.results import curves
@@ -77,10 +77,8 @@ def run(args: argparse.Namespace) -> int:
         "perturbations": _perturbations(runs),
         "scaling": _scaling(runs, args.x) if args.x else [],
     }
-    try:
+    with system_errors(f"cannot make {args.output}", "; choose another with -o DIR"):
         args.output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot make {args.output}: {error.strerror}; choose another with -o DIR") from None
     titles = {family: spec.title for family, spec in specs().items()}
     titles |= {family: title for run in runs for family, title in run.titles.items()}
     for name, rows in tables.items():

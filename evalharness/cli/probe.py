@@ -49,10 +49,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.base.reading import sha256_of
     from evalharness.base.terminal import make_console
-    from evalharness.cli.common import at_least_one, show_outcome
+    from evalharness.cli.common import show_outcome
     from evalharness.cli.options import attempts_of, policy_of
     from evalharness.models.asking import refuse_scripted
     from evalharness.models.work import watch_work
@@ -60,7 +60,7 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.training.probe.probing import Probe, run_probe
 
     require_writable("--json", args.json)
-    at_least_one("-n", args.n)
+    at_least(1, n=args.n)
     model = policy_of(args, "model", max_tokens=args.max_tokens or _MAX_TOKENS)
     refuse_scripted(model, "--model")
     families = _families(args)
@@ -109,7 +109,7 @@ def _table(summary: Mapping[str, Any]) -> RenderableType:
     from rich.table import Table
 
     from evalharness.cli.common import titles
-    from evalharness.results.html.table import percent
+    from evalharness.results.html.document import percent
     from evalharness.training.probe.probing import FIGURES
 
     table = Table(box=None, pad_edge=False)

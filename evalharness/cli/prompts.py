@@ -41,7 +41,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, nearest
+    from evalharness.base.errors import UserError, nearest, system_errors
     from evalharness.base.paths import prompts_folder, write_whole
     from evalharness.base.terminal import say
     from evalharness.envs import specs
@@ -57,12 +57,10 @@ def _export(args: argparse.Namespace) -> int:
     there = [name for name in files if (args.folder / name).exists() and name != "README.md"]
     if there and not args.force:
         raise UserError(f"{args.folder} has {there[0]} already; --force replaces it")
-    try:
+    with system_errors(f"cannot write to {args.folder}"):
         args.folder.mkdir(parents=True, exist_ok=True)
         for name, source in files.items():
             write_whole(args.folder / name, source.read_bytes())
-    except OSError as error:
-        raise UserError(f"cannot write to {args.folder}: {error.strerror}") from None
     say(f"{len(files) - 1} prompt files in {args.folder}; play with them: evalharness run --prompts {args.folder} ...",
         stderr=False)  # fmt: skip
     return 0
@@ -104,7 +102,7 @@ def _show(args: argparse.Namespace) -> int:
     console = make_console()
     for message in shown.messages(surface.perturbed, "...", "...", max_turns=changed.agent.turn_limit(spec)):
         console.print(f"--- {message['role']}", style="bold")
-        console.print(message["content"], highlight=False, soft_wrap=True)
+        console.print(message["content"], soft_wrap=True)
     if kinds:
         say(f"\nkinds with a prompt of their own (--kind): {', '.join(kinds)}", stderr=True)
     return 0

@@ -147,16 +147,14 @@ def run_import(args: argparse.Namespace) -> int:
     brought = import_texts(args.name, args.path)
     console = make_console(stderr=args.json == "-")
     families = ", ".join(sorted(brought.families))
-    console.print(
-        f"{args.name}: prompt texts for {families}, in {brought.path}", soft_wrap=True, markup=False
-    )
+    console.print(f"{args.name}: prompt texts for {families}, in {brought.path}", soft_wrap=True)
     console.print(
         f"licence: {brought.licence or 'no file; see the README of the checkout'}",
         soft_wrap=True,
         markup=False,
     )
     for name, sha256 in brought.sources.items():
-        console.print(f"  {sha256[:12]} {name}", soft_wrap=True, markup=False)
+        console.print(f"  {sha256[:12]} {name}", soft_wrap=True)
     write_json(
         args.json,
         {

@@ -40,7 +40,7 @@ def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
         f"{counts['trained_turns']:,} of them trained ({counts.get('trained_characters', 0):,} characters)\n"
         f"errors: {counts['error_turns']:,} turns, {100 * counts['error_turns'] / turns:.1f} % of player turns "
         f"({kinds}); {counts['refine_turns']:,} corrections",
-        highlight=False, soft_wrap=True, markup=False,
+        soft_wrap=True,
     )  # fmt: skip
 
 
@@ -109,4 +109,4 @@ def exclusion_of(args: argparse.Namespace) -> Exclusion:
 
 
 def say_on(out: Console, text: str) -> None:
-    out.print(text, highlight=False, soft_wrap=True, markup=False)
+    out.print(text, soft_wrap=True)

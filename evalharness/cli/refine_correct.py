@@ -37,7 +37,7 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
         help="corrections of one episode, at the end of its first N runs of faults (default: 1)",
     )  # fmt: skip
     parser.add_argument(
-        "--patience", type=int, default=2, metavar="N",
+        "--after-faults", type=int, default=2, metavar="N",
         help="faults in a row after which the teacher takes over (default: 2)",
     )  # fmt: skip
     parser.add_argument(
@@ -67,7 +67,7 @@ def _correct(args: argparse.Namespace) -> int:
     from evalharness.training.grounded.bars import watch_making
     from evalharness.training.grounded.correction import Correction, correct, plan_correction
 
-    how = Correction(args.per_episode, args.patience, args.turns, args.wordings, args.seed, args.errors)
+    how = Correction(args.per_episode, args.after_faults, args.turns, args.wordings, args.seed, args.errors)
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
     progress = plan.counts()
     out = make_console(stderr=args.json == "-")

@@ -82,14 +82,13 @@ def _register_from_runs(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _from_runs(args: argparse.Namespace) -> int:
 
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.records.store import read_manifest
     from evalharness.training.datasets.from_runs import Tally, parse_keep, run_folder, samples_of
     from evalharness.training.datasets.sample import write_samples
 
     keep, tally = parse_keep(args.keep), Tally()
-    if args.per_task is not None and args.per_task < 1:
-        raise UserError("--per-task is at least 1")
+    at_least(1, per_task=args.per_task)
     digests = {path.name: read_manifest(run_folder(path)).digest for path in args.runs}
     exclusion = exclusion_of(args)
     chosen = list(samples_of(args.runs, keep, tally, exclusion, per_task=args.per_task))
@@ -138,12 +137,11 @@ def _register_mix(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _mix(args: argparse.Namespace) -> int:
 
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.training.datasets.mix import mix, parse_part
     from evalharness.training.datasets.sample import write_samples
 
-    if args.samples is not None and args.samples < 1:
-        raise UserError("-n is at least 1")
+    at_least(1, n=args.samples)
     if args.all and args.samples is not None:
         raise UserError("--all takes every conversation: leave -n out")
     parts, exclusion = [parse_part(text) for text in args.parts], exclusion_of(args)
@@ -271,12 +269,11 @@ def _register_export(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _export(args: argparse.Namespace) -> int:
 
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import at_least
     from evalharness.training.datasets.export import export
     from evalharness.training.datasets.sample import BrokenLine
 
-    if args.max_length < 0:
-        raise UserError("--max-length is at least 0")
+    at_least(0, max_length=args.max_length)
     broken: dict[Path, list[BrokenLine]] = {}
     done = export(
         args.files, args.format, args.mode, args.output,

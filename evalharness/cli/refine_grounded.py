@@ -166,7 +166,7 @@ def _grounded(args: argparse.Namespace) -> int:
         order = replace(order, thoughts=dict(writer.identity))
     out = make_console(stderr=args.json == "-")
     if not args.force and is_made(order, args.output):
-        out.print(f"{args.output} is made already", highlight=False, soft_wrap=True)
+        out.print(f"{args.output} is made already", soft_wrap=True)
         manifest = read_manifest(args.output) or {}
         write_json(args.json, manifest)
         return 0
@@ -183,7 +183,7 @@ def _grounded(args: argparse.Namespace) -> int:
     with watch_making(progress, names, make_console(stderr=True)):
         manifest = run_to_end(making())
     _show_grounded(out, manifest, names)
-    out.print(f"wrote {args.output} in {time.monotonic() - started:.0f} s", highlight=False, soft_wrap=True)
+    out.print(f"wrote {args.output} in {time.monotonic() - started:.0f} s", soft_wrap=True)
     write_json(args.json, manifest)
     return 0
 
@@ -200,8 +200,8 @@ def _show_grounded(out: Console, manifest: Mapping[str, Any], names: Mapping[str
             f"{names[family]:<13}{row['samples']:>6} of {row['tasks']} tasks, suite seed {span}; "
             f"{refused} tasks refused as evaluated or used already, "
             f"{sum(row['not_made'].values())} trajectories not made",
-            highlight=False, soft_wrap=True,
+            soft_wrap=True,
         )  # fmt: skip
     print_counts(out, manifest["counts"])
     for line in lines({names[f]: row["decisions"] for f, row in rows.items() if row["decisions"]}):
-        out.print(line, highlight=False, soft_wrap=True, markup=False)
+        out.print(line, soft_wrap=True)

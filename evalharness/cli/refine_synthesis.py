@@ -7,13 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, at_least_one, write_json
+from evalharness.base.errors import UserError, at_least
+from evalharness.cli.common import add_json_option, write_json
 from evalharness.cli.parser import CommandParser
 
 if TYPE_CHECKING:
     from evalharness.models.asking import Outcome
-    from evalharness.training.synthesis import Synthesis
+    from evalharness.training.synthesis.synthesis import Synthesis
 
 _SCRIPTS = """\
 A persona becomes a script: a world, a goal, and every action with its expression. Each is verified. The same command
@@ -132,10 +132,9 @@ def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
 
 def _synthesis(args: argparse.Namespace) -> Synthesis:
     from evalharness.cli.options import attempts_of, policy_of
-    from evalharness.training.synthesis import Synthesis
+    from evalharness.training.synthesis.synthesis import Synthesis
 
-    at_least_one("-n", args.n)
-    at_least_one("--calls", args.calls)
+    at_least(1, n=args.n, calls=args.calls)
     if args.model is None:
         raise UserError("no model: give --model DIR, --model http://host:port/v1, or --model demo")
     return Synthesis(
@@ -149,7 +148,8 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
 
 
 def _scripts(args: argparse.Namespace) -> int:
-    from evalharness.training.synthesis import make_scripts, read_personas
+    from evalharness.training.synthesis.personas import read_personas
+    from evalharness.training.synthesis.synthesis import make_scripts
 
     what = _synthesis(args)
     for line in read_personas(args.personas).complaints():
@@ -161,7 +161,8 @@ def _scripts(args: argparse.Namespace) -> int:
 
 
 def _trajectories(args: argparse.Namespace) -> int:
-    from evalharness.training.synthesis import Readings, make_trajectories
+    from evalharness.training.synthesis.synthesis import make_trajectories
+    from evalharness.training.synthesis.verify import Readings
 
     what = _synthesis(args)
     readings = Readings(args.excuse, args.least_errors, args.count_errors, args.last_turn, args.errors)
@@ -178,7 +179,7 @@ def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
     from evalharness.base.terminal import make_console
     from evalharness.cli.common import show_outcome
     from evalharness.models.work import watch_work
-    from evalharness.training.synthesis import verification_table
+    from evalharness.training.synthesis.show import verification_table
 
     try:
         made = make(lambda progress: watch_work(progress, make_console(stderr=True)))
@@ -191,7 +192,9 @@ def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
 def _show(args: argparse.Namespace) -> int:
     from evalharness.base.errors import nearest
     from evalharness.base.terminal import make_console
-    from evalharness.training.synthesis import finished, record_lines, summarize, verification_table
+    from evalharness.training.synthesis.outcome import summarize
+    from evalharness.training.synthesis.show import record_lines, verification_table
+    from evalharness.training.synthesis.synthesis_store import finished
 
     if args.rejected and args.first is None:
         raise UserError("--rejected goes with --first N")
@@ -246,8 +249,6 @@ def _show_data(args: argparse.Namespace) -> int:
             console.print(line)
         console.print()
     if args.key is None and len(chosen) < len(samples):
-        console.print(
-            f"{len(chosen)} of {len(samples)} conversations (more: --first N)", style="dim", highlight=False
-        )
+        console.print(f"{len(chosen)} of {len(samples)} conversations (more: --first N)", style="dim")
     write_json(args.json, [sample.to_json() for sample in chosen])
     return 0

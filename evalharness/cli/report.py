@@ -102,7 +102,7 @@ def _trainings(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import say
-    from evalharness.judge import judgements_of
+    from evalharness.judge.judging import judgements_of
     from evalharness.results.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.results.viewer.page import write_page
     from evalharness.runs.pictures import Pictures

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder, how_to_go_on, require_writable, stopped_line, write_json
+from evalharness.cli.common import (
+    data_folder,
+    how_to_go_on,
+    require_writable,
+    saying_what_is_kept,
+    write_json,
+)
 from evalharness.cli.parser import CommandParser
+from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
     from evalharness.runs.dry_run import Plan
+    from evalharness.runs.study import Runs
+
 
 HELP = "evaluate a model"
 DESCRIPTION = """\
@@ -19,18 +28,7 @@ The same command continues an interrupted run; episodes that are finished are ne
 """
 
 
-_USUAL = (
-    "--model",
-    "--tasks",
-    "--suite",
-    "--limit",
-    "--draw",
-    "--agent",
-    "--perturb",
-    "--max-tokens",
-    "--output",
-    "--dry-run",
-)
+_USUAL = "--model --tasks --suite --limit --draw --agent --perturb --max-tokens --output --dry-run"
 _EXAMPLES = """\
   evalharness run --model demo --suite open --draw 8
   evalharness run --model ckpt/ --tasks all
@@ -40,8 +38,6 @@ _EXAMPLES = """\
 
 def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options, run_options
-    from evalharness.cli.seeds import take_several
-    from evalharness.cli.studies import add_dry_run_option
 
     add_run_options(parser)
     add_dry_run_option(parser)
@@ -51,8 +47,6 @@ def add_options(parser: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     if isinstance(args.seed, str):
-        from evalharness.cli.seeds import run_seeds
-
         return run_seeds(args)
     from evalharness.base.terminal import make_console, say
     from evalharness.cli.common import titles
@@ -70,24 +64,13 @@ def run(args: argparse.Namespace) -> int:
         return _show_plan(plan, args)
     out = make_console(stderr=args.json == "-")
     names = titles()
-    kept: list[Path] = []
-    try:
-        outcome = evaluation.evaluate(
-            config,
-            data=data_folder(args),
-            watch=watch,
-            on_folder=kept.append,
-        )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(stopped_line(kept, args)) from None
-    except SystemExit:
-        say(f"evalharness: {stopped_line(kept, args)}")
-        raise
+    with saying_what_is_kept(args) as kept:
+        outcome = evaluation.evaluate(config, data=data_folder(args), watch=watch, on_folder=kept.append)
     # The last lines say why it stopped.
     print_summary(out, outcome.summary.model_copy(update={"stopped": None}), names)
     if outcome.nothing_to_play:
-        out.print(outcome.nothing_to_play, soft_wrap=True, highlight=False)
-    out.print(f"run folder: {outcome.folder}", soft_wrap=True, highlight=False)
+        out.print(outcome.nothing_to_play, soft_wrap=True)
+    out.print(f"run folder: {outcome.folder}", soft_wrap=True)
     write_json(args.json, outcome.summary.to_json())
     if outcome.stopped:
         say(f"evalharness: the run stopped early: {outcome.stopped}")
@@ -103,3 +86,67 @@ def _show_plan(plan: Plan, args: argparse.Namespace) -> int:
     print_plan(make_console(stderr=args.json == "-"), plan, titles())
     write_json(args.json, plan.to_json())
     return 2 if plan.refused else 0
+
+
+KIND = "seeds"
+_MOST = 1000
+
+
+def take_several(seed: argparse.Action) -> None:
+    """`--seed` of a parser that may be given a list, which stays a text."""
+    seed.type = lambda text: int(text) if text.lstrip("-").isdecimal() else text
+    seed.metavar = "N|LIST"
+    seed.help = (
+        "seed of sampling and of the random policy (of the tasks: --suite-seed); several, 0,1,2 or 0-4: a run of "
+        "each as one study, with mean and spread; further seeds extend it (default: 0)"
+    )
+
+
+def read_seeds(text: str) -> list[int]:
+    """`0,1,2`, `0-4`, `0-2,7`; each once, in order. Raises UserError."""
+    from evalharness.base.errors import UserError
+
+    found: set[int] = set()
+    for part in text.split(","):
+        low, dash, high = part.strip().partition("-")
+        if not low.isdecimal() or (dash and not high.isdecimal()):
+            raise UserError(f"--seed {text}: {part.strip()!r} is no seed; give a list or range: 0,1,2 or 0-4")
+        first, last = int(low), int(high or low)
+        if last - first >= _MOST:
+            raise UserError(f"--seed {text}: more than {_MOST} seeds")
+        if last < first:
+            raise UserError(f"--seed {text}: {part.strip()} ends before it begins; write {last}-{first}")
+        found |= set(range(first, last + 1))
+    if len(found) < 2:
+        raise UserError(f"--seed {text}: a study needs two seeds")
+    return sorted(found)
+
+
+def run_seeds(args: argparse.Namespace) -> int:
+    from evalharness.base.terminal import make_console
+    from evalharness.runs.study import study_folder
+    from evalharness.runs.study_results import print_study
+
+    seeds, args.seed = read_seeds(args.seed), None
+    runs = _runs(args, seeds)
+    folder = study_folder(next(iter(runs.values())).changed(seed=0), KIND)
+    out = make_console(stderr=args.json == "-")
+    if args.dry_run:
+        return dry_run_study(out, folder, runs, args)
+    played = play_study(KIND, folder, runs, args)
+    if not played.stopped and (study := print_study(out, folder)) is not None:
+        write_json(args.json, study.to_json())
+    return end_study(out, folder, played)
+
+
+def _runs(args: argparse.Namespace, seeds: Sequence[int]) -> Runs:
+    from evalharness.base.terminal import say
+    from evalharness.cli.options import config_of
+
+    config = config_of(args)
+    if config.policy.temperature == 0 and (config.policy.model == "oracle" or not config.policy.is_scripted):
+        say(
+            "evalharness: at temperature 0 the runs of all seeds are nearly identical; for different runs give "
+            "--temperature 1"
+        )
+    return {f"seed-{seed}": config.changed(seed=seed) for seed in seeds}

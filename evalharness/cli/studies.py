@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import data_folder, how_to_go_on, require_writable, stopped_line
+from evalharness.cli.common import data_folder, how_to_go_on, require_writable, saying_what_is_kept
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,15 +27,14 @@ def play_study(
     training: TrainingPoint | None = None,
 ) -> Played:
     """Play the runs, shown on standard error; interrupted, say where the finished episodes are."""
-    from evalharness.base.terminal import make_console, say
+    from evalharness.base.terminal import make_console
     from evalharness.runs.live import watch
     from evalharness.runs.study import play
 
     for option in ("json", "csv", "tasks_csv"):
         require_writable("--" + option.replace("_", "-"), getattr(args, option, None))
     shown = make_console(stderr=True)
-    kept: list[Path] = []
-    try:
+    with saying_what_is_kept(args) as kept:
         return play(
             kind,
             folder,
@@ -44,14 +43,9 @@ def play_study(
             data=data_folder(args),
             training=training,
             watch=watch,
-            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}", highlight=False),
+            on_run=lambda name, number, of: shown.print(f"{number} of {of}: {name}"),
             on_folder=kept.append,
         )
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt(stopped_line(kept, args)) from None
-    except SystemExit:
-        say(f"evalharness: {stopped_line(kept, args)}")
-        raise
 
 
 def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:
@@ -83,10 +77,8 @@ def end_study(out: Console, folder: Path, played: Played) -> int:
 
     for name, outcome in played.runs.items():
         if outcome.nothing_to_play:
-            out.print(f"{name}: {outcome.nothing_to_play}", soft_wrap=True, highlight=False)
-    out.print(
-        f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True, highlight=False
-    )
+            out.print(f"{name}: {outcome.nothing_to_play}", soft_wrap=True)
+    out.print(f"study folder: {folder}  (pictures: evalharness plot {folder})", soft_wrap=True)
     if played.stopped:
         say(f"evalharness: the study stopped early: {played.stopped}")
         if played.left:
@@ -122,10 +114,10 @@ def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespa
     first, *others = plans.values()
     print_plan(out, first, titles())
     out.print(f"\nthat was {next(iter(plans))}, the first of {len(plans)} runs in {folder}; the others:",
-        highlight=False, soft_wrap=True)  # fmt: skip
+        soft_wrap=True)  # fmt: skip
     for plan in others:
-        out.print(folder_line(plan), highlight=False, soft_wrap=True)
-    out.print(f"all {len(plans)} runs: {estimate_line(*plans.values())}", highlight=False, soft_wrap=True)
+        out.print(folder_line(plan), soft_wrap=True)
+    out.print(f"all {len(plans)} runs: {estimate_line(*plans.values())}", soft_wrap=True)
     write_json(
         args.json, {"folder": str(folder), "runs": {name: plan.to_json() for name, plan in plans.items()}}
     )

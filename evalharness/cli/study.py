@@ -13,7 +13,7 @@ from evalharness.cli.common import add_json_option, require_writable, write_json
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from evalharness.training.study.jobs import Progress
+    from evalharness.training.study.jobs import StudyProgress
     from evalharness.training.study.plan import Plan
 
 HELP = "data, trainings and runs over axes, as one study"
@@ -142,7 +142,7 @@ def play(
     args: argparse.Namespace,
     out: Console,
     file: str,
-    progress: Progress,
+    progress: StudyProgress,
     folder: Path,
     slots: Sequence[str | None],
     kind: str,
@@ -170,9 +170,7 @@ def play(
         say(f"evalharness: {line}")
     write_json(args.json, to_json(progress))
     if progress.count("done", "run"):
-        out.print(
-            f"study folder: {folder}  (again: evalharness show {folder})", highlight=False, soft_wrap=True
-        )
+        out.print(f"study folder: {folder}  (again: evalharness show {folder})", soft_wrap=True)
     if failed:
         say("evalharness: the same command tries what failed again")
     return 3 if failed else 0
@@ -190,7 +188,7 @@ def show_exhibit(folder: Path, json: str | None = None) -> None:
     args.run(args)
 
 
-def forecast(args: argparse.Namespace, out: Console, model: str, progress: Progress, slots: int) -> int:
+def forecast(args: argparse.Namespace, out: Console, model: str, progress: StudyProgress, slots: int) -> int:
     """What is left, how long it takes as far as earlier jobs and runs tell, and what that costs. Tokens of runs are
     those of `model`."""
     from evalharness.base.text import duration
@@ -205,19 +203,19 @@ def forecast(args: argparse.Namespace, out: Console, model: str, progress: Progr
         left = [job for job in jobs if progress.states[job.name].status != "done"]
         each = progress.seconds_of(kind)
         pace = f"about {duration(each)} each" if each else "time not known before the first"
-        out.print(f"{plural}: {len(left)} of {len(jobs)} to do; {pace}", highlight=False)
+        out.print(f"{plural}: {len(left)} of {len(jobs)} to do; {pace}")
     if not any(state.status != "done" for state in progress.states.values()):
         out.print("nothing is left to do")
     written = writing_left(progress)
     for line in [*([written.line()] if written else []), *tokens["lines"]]:
-        out.print(line, highlight=False, soft_wrap=True)
+        out.print(line, soft_wrap=True)
     seconds = seconds_left(progress, slots)
     if seconds:
-        out.print(f"in all about {duration(seconds)} with {slots} at a time", highlight=False)
+        out.print(f"in all about {duration(seconds)} with {slots} at a time")
     cost = None
     if (price := getattr(args, "gpu_price", None)) is not None and seconds is not None:
         cost = price * slots * seconds / 3600
-        out.print(f"cost: {cost:,.2f} at {price:g} an hour and slot", highlight=False)
+        out.print(f"cost: {cost:,.2f} at {price:g} an hour and slot")
     forecast = {
         "seconds": seconds,
         "cost": cost,
@@ -231,7 +229,7 @@ def forecast(args: argparse.Namespace, out: Console, model: str, progress: Progr
 _NO_TOKENS: Mapping[str, Any] = {"lines": [], "prompt_tokens": None, "completion_tokens": None}
 
 
-def _tokens(model: str, progress: Progress) -> Mapping[str, Any]:
+def _tokens(model: str, progress: StudyProgress) -> Mapping[str, Any]:
     """Of all runs that are left, as `run --dry-run` estimates them with the first base model."""
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import say

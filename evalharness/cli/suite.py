@@ -63,16 +63,15 @@ def _families(selection: str) -> list[EnvSpec]:
 def _build(args: argparse.Namespace) -> int:
     import time
 
-    from evalharness.base.errors import InfrastructureError, UserError
+    from evalharness.base.errors import InfrastructureError, at_least
     from evalharness.base.terminal import make_console
     from evalharness.base.text import duration
     from evalharness.envs.base import tasks_hash
-    from evalharness.results.report.building import building
+    from evalharness.models.work import WorkProgress, watch_work
     from evalharness.suites import open as suites
 
     seed = args.suite_seed
-    if seed < 0:
-        raise UserError(f"--suite-seed {seed}: give 0 or more")
+    at_least(0, suite_seed=seed)
     families, names = _families(args.tasks), titles()
     check = args.check or (seed == suites.FROZEN_SEED and args.output is None)
     out = make_console(stderr=args.json == "-")
@@ -83,11 +82,10 @@ def _build(args: argparse.Namespace) -> int:
         kept = None if check or args.force or args.output else suites.read_frozen(spec, seed)
         started = time.monotonic()
         if kept is None:
-            with building(
-                names[spec.family], spec.suites.expected["open"], make_console(stderr=True)
-            ) as on_task:
+            progress = WorkProgress(f"{names[spec.family]}, tasks", spec.suites.expected["open"])
+            with watch_work(progress, make_console(stderr=True)):
                 try:
-                    rows = suites.build(spec, seed, on_task)
+                    rows = suites.build(spec, seed, progress.finish)
                 except suites.UnprovenTaskError as error:
                     raise InfrastructureError(f"the generator of {spec.title} failed: {error}") from error
         else:
@@ -116,15 +114,12 @@ def _build(args: argparse.Namespace) -> int:
         out.print(
             f"{names[spec.family]:<13}{len(rows):>4} tasks, plans of {turns[0]} to {turns[-1]} turns, "
             f"{entry['hard']:>3} hard, sha256 {str(entry['tasks_sha256'])[:12]}: {done}",
-            highlight=False,
             soft_wrap=True,
         )
         report.append(entry)
         everything += rows
     if not check:
-        out.print(
-            f"suite folder: {args.output or suites.suite_folder(seed)}", highlight=False, soft_wrap=True
-        )
+        out.print(f"suite folder: {args.output or suites.suite_folder(seed)}", soft_wrap=True)
     if args.proofs:
         suites.write_proofs(args.proofs, everything)
     write_json(args.json, {"suite": "open", "suite_seed": seed, "families": report})

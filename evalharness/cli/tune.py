@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, write_json
-from evalharness.cli.refine_common import add_bad_order, add_mode
+from evalharness.cli.refine_common import add_bad_order, add_mode, name_broken_lines, say_on
 
 if TYPE_CHECKING:
     from evalharness.training.tune.data import Made
@@ -180,7 +180,7 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.base.terminal import make_console, say
     from evalharness.training.tune.bars import watch_training
     from evalharness.training.tune.install import require_tune_install
@@ -200,8 +200,8 @@ def run(args: argparse.Namespace) -> int:
     ]
     if missing:
         raise UserError(f"evalharness tune wants {', '.join(missing)} (see: evalharness tune --help)")
-    if args.keep < 0 or (args.save_every is not None and args.save_every < 1):
-        raise UserError("--keep is at least 0, --save-every at least 1")
+    at_least(0, keep=args.keep)
+    at_least(1, save_every=args.save_every)
     start = start_of(args.model, lambda line: say(f"evalharness: {line}"))
     settings = start.settings(vars(args), with_template(_settings(args), start.base, args.preset))
     install = require_tune_install()
@@ -213,12 +213,12 @@ def run(args: argparse.Namespace) -> int:
             on_line=lambda line: say(f"evalharness: {line}"),
         )  # fmt: skip
         if planned is None:
-            _say(out, f"{args.output} is trained already")
+            say_on(out, f"{args.output} is trained already")
             write_json(args.json, read_manifest(args.output))
             return 0
         _say_plan(out, planned)
         if args.prepare:
-            _say(out, f"start it with: {' '.join(prepare(planned))}")
+            say_on(out, f"start it with: {' '.join(prepare(planned))}")
             write_json(args.json, read_manifest(args.output))
             return 0
         progress = TuningProgress()
@@ -257,23 +257,19 @@ def _dry_run(args: argparse.Namespace) -> int:
     use = found.use
     out = make_console(stderr=args.json == "-")
     if found.made:
-        _say(out, f"{_size(found.made)}; {found.steps:,} steps of {use.settings.batch}")
-    _say(
+        say_on(out, f"{_size(found.made)}; {found.steps:,} steps of {use.settings.batch}")
+    say_on(
         out,
         f"{found.shape.parameters / 1e6:,.0f} million parameters, {use.processes} {'GPU' if use.gpu else 'process'}"
         f"{'s' * (use.processes > 1) if use.gpu else 'es' * (use.processes > 1)}"
         f"{', sharded' if use.shards else ''}, {use.micro_batch} x {use.tokens:,} tokens at a time",
     )
     for name, size in found.memory.to_json().items():
-        _say(out, f"  {name:<12}{size / 1e9:8.2f} GB")
-    _say(out, f"  {'of':<12}{found.limit / 1e9:8.2f} GB")
+        say_on(out, f"  {name:<12}{size / 1e9:8.2f} GB")
+    say_on(out, f"  {'of':<12}{found.limit / 1e9:8.2f} GB")
     write_json(args.json, found.to_json())
     found.require_fit()
     return 0
-
-
-def _say(out: Any, text: str) -> None:
-    out.print(text, highlight=False, soft_wrap=True, markup=False)
 
 
 def _size(made: Made) -> str:
@@ -285,7 +281,6 @@ def _size(made: Made) -> str:
 
 def _say_plan(out: Any, planned: Plan) -> None:
     from evalharness.base.terminal import say
-    from evalharness.cli.refine_common import name_broken_lines
 
     made, found, settings = planned.made, planned.estimate, planned.settings
     for path, broken in made.broken.items():
@@ -302,7 +297,7 @@ def _say_plan(out: Any, planned: Plan) -> None:
         f"{found.disk_bytes / 1e9:.1f} GB on the disk",
     ]
     for line in lines:
-        _say(out, line)
+        say_on(out, line)
     if planned.warning:
         say(f"evalharness: {planned.warning}")
 
@@ -328,4 +323,4 @@ def _say_end(out: Any, planned: Plan, progress: TuningProgress, ended: str) -> N
     else:
         lines.append("stopped; the same command goes on")
     for line in lines:
-        _say(out, line)
+        say_on(out, line)

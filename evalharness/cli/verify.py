@@ -37,14 +37,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.base.terminal import make_console, say
     from evalharness.checks.verify.table import print_verdict
     from evalharness.runs.folders import found_runs
 
     require_writable("--json", args.json)
-    if args.max_findings < 0:
-        raise UserError(f"--max-findings {args.max_findings}: give 0 or more")
+    at_least(0, max_findings=args.max_findings)
     console = make_console(stderr=args.json == "-")
     folders: list[Path] = []
     verdicts, status = [], 0

@@ -15,7 +15,7 @@ Evaluate the policy that a trainer serves, again and again while the training go
 that it does not train on, with intervals, beside the training's own reward. The trainer plays in `evalharness env
 serve`; a task that it is served and that is evaluated is refused. docs/trainers/while-training.md
 """
-_USUAL = ("--server", "--env", "--log", "--every", "--wait", "--tasks", "--suite", "--subset", "--output")
+_USUAL = "--server --env --log --every --wait --tasks --suite --subset --output"
 _EXAMPLES = """\
   evalharness watch-training --server http://host:8001/v1 --env http://host:8000 --every 500
   evalharness watch-training --server URL --env URL --log metrics.jsonl --every 50
@@ -64,19 +64,17 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from contextlib import closing
 
-    from evalharness.base.errors import UserError
+    from evalharness.base.errors import UserError, at_least
     from evalharness.base.terminal import make_console, say
     from evalharness.cli.options import config_of
     from evalharness.envs import specs
     from evalharness.runs.evaluation import TrainingPoint, choose
     from evalharness.runs.study import WATCHED, Played, study_folder
     from evalharness.runs.study_results import training_result
-    from evalharness.training.heldout.curve import HeldOutCurve
-    from evalharness.training.heldout.disjoint import prove_disjoint
+    from evalharness.training.heldout.curve import HeldOutCurve, prove_disjoint
     from evalharness.training.heldout.trainer import EnvServer
 
-    if args.every < 1:
-        raise UserError(f"--every {args.every}: give 1 or more")
+    at_least(1, every=args.every)
     if not args.wait >= 0:  # NaN is not, either
         raise UserError(f"--wait {args.wait:g} is no number of minutes, 0 or more")
     config = config_of(args, model=args.server)

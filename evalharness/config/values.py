@@ -7,11 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
-from evalharness.base.yaml_lines import read_yaml, syntax_problem
+from evalharness.base.yaml_lines import load_yaml
 
 SAMPLING = (
     *("temperature", "top_p", "top_k", "min_p"),
@@ -45,12 +43,8 @@ def endpoint_url(model: str) -> str:
 
 def read_sampling(path: Path) -> dict[str, Any]:
     """What a file says of how replies are drawn; a checkpoint's `generation_config.json` is such a file."""
-    try:
-        data = read_yaml(path)
-    except FileNotFoundError:
-        raise UserError(f"--sampling {path}: no such file; give a file of values, or model") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"--sampling {path} is not readable: {syntax_problem(error)}") from None
+    missing = f"--sampling {path}: no such file; give a file of values, or model"
+    data = load_yaml(path, f"--sampling {path}", missing)
     stated = data if isinstance(data, dict) else {}
     found = {name: stated[name] for name in SAMPLING if stated.get(name) is not None}
     if not found:

@@ -7,21 +7,45 @@ interrupted import leaves the old state, and the next one goes on with the files
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from evalharness.base.errors import UserError
-from evalharness.base.locks import locked
+from evalharness.base.locks import held
 from evalharness.base.paths import real_path
 from evalharness.base.reading import sha256_of
 from evalharness.data.check import FamilyCheck, check
-from evalharness.data.literals import literals_as_json
 from evalharness.data.source import Entry, is_archive, walk
 from evalharness.data.table import PublishedFamily
+
+MAX_BYTES = 2**20
+
+
+def literals_as_json(source: Path, names: Collection[str]) -> bytes:
+    """`{name: value}` of the module-level assignments of `names`, as canonical JSON. Raises UserError."""
+    try:
+        if source.stat().st_size > MAX_BYTES:
+            raise ValueError(f"over {MAX_BYTES} bytes")
+        found = {}
+        for statement in ast.parse(source.read_bytes()).body:
+            if isinstance(statement, ast.Assign):
+                for target in statement.targets:
+                    if isinstance(target, ast.Name) and target.id in names:
+                        found[target.id] = ast.literal_eval(statement.value)
+        if missing := sorted(set(names) - set(found)):
+            raise ValueError(f"no constant {', '.join(missing)}")
+        return (json.dumps(found, indent=1, sort_keys=True) + "\n").encode()
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise UserError(
+            f"cannot read the constants {', '.join(sorted(names))} from the source: {error}"
+        ) from error
 
 
 @dataclass(frozen=True)
@@ -215,13 +239,9 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
 
 
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Raises UserError where another import into the folder is running."""
-    with locked(folder / ".lock") as alone:
-        if not alone:
-            raise UserError(f"another import into {folder} is running; wait for it to end")
-        yield
+def alone_in(folder: Path) -> IO[bytes]:
+    """Until it is closed. Raises UserError where another import into the folder is running."""
+    return held(folder / ".lock", f"another import into {folder} is running; wait for it to end")
 
 
 def require_known(

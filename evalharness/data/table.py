@@ -38,7 +38,7 @@ class Tasks(BaseModel):
 
 
 class Literals(BaseModel):
-    """A file made from the constants of a publisher's Python file (see `evalharness.data.literals`)."""
+    """A file made from the constants of a publisher's Python file (see `evalharness.data.importer`)."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
     found_in: str = Field(alias="from")

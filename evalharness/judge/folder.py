@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_json
+from evalharness.models.work import WorkProgress
 from evalharness.records.store import MANIFEST
 from evalharness.records.stored import refuse_later
+
+
+@dataclass
+class JudgeProgress(WorkProgress):
+    unread: int = 0
+    """Replies that were not what was asked for."""
+
+    def details(self) -> list[str]:
+        return [f"{self.unread} replies not readable"] if self.unread else []
 
 
 def read_kind(folder: Path, kind: str, make: str) -> dict[str, Any]:

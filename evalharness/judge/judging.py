@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -9,30 +10,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.paths import folder_name
+from evalharness.base.errors import InfrastructureError
+from evalharness.base.paths import folder_name, replacing
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.judge.answers import VERDICT_FORMAT, read_verdict
 from evalharness.judge.draw import DrawnTurn, JudgedRun, load_turns, played_digest
-from evalharness.judge.folder import draws_of, read_kind
-from evalharness.judge.judgement_table import write_judgements
-from evalharness.judge.progress import JudgeProgress
+from evalharness.judge.folder import JudgeProgress, draws_of, read_kind
 from evalharness.judge.turn_prompt import EARLIER_TURNS, TurnPrompt, load_turn_prompt
 from evalharness.judge.verdict import Rater, TurnKey, Verdict, told_apart
-from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.tries import AbortedError
 from evalharness.models.work import Watch, unwatched
 from evalharness.records.answers import AnswerFolder, make_manifest
 from evalharness.records.cost import Prices, Tokens, prices_of
 from evalharness.records.files import ERRORS, MANIFEST, SUMMARY
 from evalharness.records.identity import digest
 from evalharness.records.lines import read_lines
-from evalharness.records.store import EpisodeKey, read_manifest
+from evalharness.records.store import EpisodeKey, read_manifest, write_atomically
 from evalharness.results.viewer.records import TurnJudgement
 
 FOLDER = "judgements"
@@ -169,11 +168,10 @@ def judge_run(what: Judging, *, watch: Watch = unwatched) -> Outcome:
             left = [turn for turn in drawn if turn.key not in store.done]
             progress.total = len(left) + len(store.done)
             progress.finished = len(store.done)
-            stopped = None
             if left or not (folder / MANIFEST).exists():
-                stopped = run_to_end(_ask(what, prepared, store, prompt, left, progress))
+                run_to_end(_ask(what, prepared, store, prompt, left, progress))
             progress.status = "writing the table"
-            return Outcome(folder, _write(folder, run, drawn, prices), stopped)
+            return Outcome(folder, _write(folder, run, drawn, prices), progress.stopped)
 
 
 def _folder(what: Judging, identity: Mapping[str, Any]) -> Path:
@@ -189,33 +187,19 @@ async def _ask(
     prompt: TurnPrompt,
     turns: Sequence[DrawnTurn],
     progress: JudgeProgress,
-) -> str | None:
-    """Returns why it stopped early, or None."""
+) -> None:
     form = RequestForm(response_format=None if what.plain else VERDICT_FORMAT)
-    judge = asked(
-        prepared,
-        store.folder,
-        form,
-        progress,
-        store.note_failure,
-        attempts=what.attempts,
-        concurrency=what.judge.concurrency,
-    )
-    try:
-        async with judge as model:
+    async with asked_into(store, prepared, form, progress, what.attempts, what.judge.concurrency) as model:
 
-            async def one(key: str, turn: DrawnTurn) -> None:
-                verdict = store.add(turn, await model.answer(key, prompt.messages(turn)))
-                progress.unread += verdict.wrong is None
-                progress.finish()
+        async def one(key: str, turn: DrawnTurn) -> None:
+            verdict = store.add(turn, await model.answer(key, prompt.messages(turn)))
+            progress.unread += verdict.wrong is None
+            progress.finish()
 
-            model.answered_before = bool(store.done)
-            store.note_session(policy=dict(model.facts), **await model.settle_form())
-            keys = {"/".join(map(str, turn.key)): turn for turn in turns}
-            await model.run({key: partial(one, key, turn) for key, turn in keys.items()})
-    except AbortedError as error:
-        return str(error)
-    return None
+        model.answered_before = bool(store.done)
+        store.note_session(policy=dict(model.facts), **await model.settle_form())
+        keys = {"/".join(map(str, turn.key)): turn for turn in turns}
+        await model.run({key: partial(one, key, turn) for key, turn in keys.items()})
 
 
 def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Prices | None) -> dict[str, Any]:
@@ -240,3 +224,34 @@ def _write(folder: Path, run: JudgedRun, drawn: Sequence[DrawnTurn], prices: Pri
     }
     write_judgements(folder, [line for _, _, _, line in lines], summary, SUMMARY)
     return summary
+
+
+def write_judgements(
+    folder: Path, lines: Sequence[Mapping[str, Any]], summary: Mapping[str, Any], summary_name: str
+) -> None:
+    """Sorted by task, sample and turn; written whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    text, flag, whole, real = pa.string(), pa.bool_(), pa.int64(), pa.float64()
+    schema = pa.schema(
+        [
+            *((name, text) for name in ("task_id", "family")),
+            *((name, whole) for name in ("sample", "turn")),
+            ("wrong", flag),
+            *((name, text) for name in ("kind", "note", "reply", "refusal", "finish_reason")),
+            *((name, whole) for name in ("prompt_tokens", "completion_tokens", "tries")),
+            ("latency_s", real),
+        ]
+    )
+    ordered = sorted(lines, key=lambda line: (line["task_id"], line["sample"], line["turn"]))
+    rows = [{name: line.get(name) for name in schema.names} for line in ordered]
+    target = folder / "judgements.parquet"
+    try:
+        with replacing(target) as temporary:
+            pq.write_table(pa.Table.from_pylist(rows, schema=schema), temporary)
+    except OSError as error:
+        raise InfrastructureError(
+            f"cannot write {target}: {error}; the judgements themselves are safe"
+        ) from error
+    write_atomically(folder / summary_name, json.dumps(summary, indent=2) + "\n")

@@ -16,17 +16,16 @@ from evalharness.base.paths import folder_name
 from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.judge.fastchat import FastChatPrompts, load_fastchat_prompts
+from evalharness.judge.folder import JudgeProgress
 from evalharness.judge.grading import Grade, GradePrompt, load_grade_prompt
 from evalharness.judge.mtbench_scores import GradeKey, Score, published_scores, scores
-from evalharness.judge.progress import JudgeProgress
 from evalharness.judge.questions import QuestionSet, TwoTurnQuestion
-from evalharness.models.asking import ATTEMPTS, Answer, AskedModel, Outcome, asked, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, Answer, AskedModel, Outcome, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.tries import AbortedError
 from evalharness.models.work import Watch, unwatched
 from evalharness.protocol.prompt import Message
 from evalharness.records.answers import AnswerFolder, make_manifest
@@ -143,11 +142,11 @@ def run_mtbench(what: Mtbench, *, watch: Watch = unwatched) -> Graded:
             manifest["judge_name"] = what.judge.display_name
             store.resume(manifest)
             progress.finished = len(store.answers) + len(store.grades)
-            stopped = run_to_end(_everything(what, model, judge, prompt, store, progress))
+            run_to_end(_everything(what, model, judge, prompt, store, progress))
             found = scores(
                 what.questions.questions, {key: grade.rating for key, grade in store.grades.items()}
             )
-            return Graded(folder, _write(what, store, found), stopped, found)
+            return Graded(folder, _write(what, store, found), progress.stopped, found)
 
 
 def _prompt(what: Mtbench) -> AnyPrompt:
@@ -177,46 +176,32 @@ async def _everything(
     prompt: AnyPrompt,
     store: MtbenchFolder,
     progress: JudgeProgress,
-) -> str | None:
-    """Returns why it stopped early, or None."""
-
+) -> None:
     def at_work(
         prepared: Prepared, config: PolicyConfig, form: RequestForm
     ) -> AbstractAsyncContextManager[AskedModel]:
-        return asked(
-            prepared,
-            store.folder,
-            form,
-            progress,
-            store.note_failure,
-            attempts=what.attempts,
-            concurrency=config.concurrency,
-        )
+        return asked_into(store, prepared, form, progress, what.attempts, config.concurrency)
 
     questions = what.questions.questions
-    try:
-        if any((question.id, turn) not in store.answers for question in questions for turn in (1, 2)):
-            async with at_work(model, what.model, RequestForm()) as asking:
-                asking.answered_before = bool(store.answers)
-                store.note_session(model=dict(asking.facts))
-                jobs = {
-                    question.id: partial(_answer, what, asking, store, progress, question)
-                    for question in questions
-                    if (question.id, 2) not in store.answers
-                }
-                await asking.run(jobs)
-        left = [key for key in sorted(store.answers) if key not in store.grades]
-        if left:
-            form = RequestForm(response_format=None if what.plain else prompt.response_format)
-            async with at_work(judge, what.judge, form) as asking:
-                asking.answered_before = bool(store.grades)
-                store.note_session(judge={**asking.facts, **await asking.settle_form()})
-                by_id = {question.id: question for question in questions}
-                grade = partial(_grade, asking, prompt, store, progress)
-                await asking.run({f"{name}/{turn}": partial(grade, by_id[name], turn) for name, turn in left})
-    except AbortedError as error:
-        return str(error)
-    return None
+    if any((question.id, turn) not in store.answers for question in questions for turn in (1, 2)):
+        async with at_work(model, what.model, RequestForm()) as asking:
+            asking.answered_before = bool(store.answers)
+            store.note_session(model=dict(asking.facts))
+            jobs = {
+                question.id: partial(_answer, what, asking, store, progress, question)
+                for question in questions
+                if (question.id, 2) not in store.answers
+            }
+            await asking.run(jobs)
+    left = [key for key in sorted(store.answers) if key not in store.grades]
+    if left and not progress.stopped:
+        form = RequestForm(response_format=None if what.plain else prompt.response_format)
+        async with at_work(judge, what.judge, form) as asking:
+            asking.answered_before = bool(store.grades)
+            store.note_session(judge={**asking.facts, **await asking.settle_form()})
+            by_id = {question.id: question for question in questions}
+            grade = partial(_grade, asking, prompt, store, progress)
+            await asking.run({f"{name}/{turn}": partial(grade, by_id[name], turn) for name, turn in left})
 
 
 async def _answer(

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import parse_json, read_bytes
 
 _LONGEST = 50_000_000
@@ -63,12 +63,10 @@ def objects_of(raw: bytes, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
 
 def raw_of(path: Path, option: str) -> bytes:
     """Raises UserError."""
-    try:
+    with system_errors(f"cannot read {option} {path}"):
         if path.stat().st_size > _LONGEST:
             raise UserError(f"{option} {path} is larger than any file of questions")
         return read_bytes(path)
-    except OSError as error:
-        raise UserError(f"cannot read {option} {path}: {error.strerror}") from None
 
 
 def _two_texts(value: object) -> tuple[str, str] | None:

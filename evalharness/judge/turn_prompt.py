@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import prompts_folder
-from evalharness.base.reading import read_bytes
-from evalharness.base.yaml_lines import parse_yaml, syntax_problem, value_problems
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.quoting import clipped, quoted
 from evalharness.judge.verdict import KINDS
-from evalharness.protocol.prompt import Message
+from evalharness.protocol.prompt import Message, read_prompt_file
 
 EARLIER_TURNS = 8
 """Turns before the one that is judged, at most."""
@@ -49,19 +45,8 @@ def read_prompt(kind: type[_File], name: str, folder: Path | None) -> tuple[_Fil
 
     Raises UserError naming the file and what is wrong in it.
     """
-    if folder is not None and not folder.is_dir():
-        raise UserError(f"--prompts {folder}: no such folder")
-    own = folder is not None and (folder / name).exists()
-    path = (folder if own and folder is not None else prompts_folder() / "judge") / name
-    raw = b""
-    try:
-        raw = read_bytes(path)
-        file = kind.model_validate(parse_yaml(raw))
-    except ValidationError as error:
-        raise UserError(f"prompt file {path} is not usable: {value_problems(error, raw)}") from None
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"prompt file {path} is not usable: {syntax_problem(error)}") from None
-    return file, {"name": name, "version": file.version, "sha256": hashlib.sha256(raw).hexdigest()}
+    _, file, sha256 = read_prompt_file(prompts_folder() / "judge" / name, kind, folder)
+    return file, {"name": name, "version": file.version, "sha256": sha256}
 
 
 @dataclass(frozen=True)

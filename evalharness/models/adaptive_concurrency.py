@@ -223,8 +223,8 @@ class AdaptiveConcurrency:
         """For whoever looks: is the search still going on?"""
         return "pinned" if self._auto is None else self._auto.state
 
-    def allowed_seat_s(self) -> float:
-        """Seats at the model times seconds, so far."""
+    def allowed_slot_s(self) -> float:
+        """Slots at the model times seconds, so far."""
         self._count_allowed(self.limit)
         return self._allowed
 

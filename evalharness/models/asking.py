@@ -19,9 +19,10 @@ from evalharness.models.completion import RequestRefusedError, refuses_response_
 from evalharness.models.opened import Prepared, Reports
 from evalharness.models.replicas import Replicas
 from evalharness.models.serving.metrics import ServerInsight
-from evalharness.models.tries import Tries
+from evalharness.models.tries import AbortedError, Tries
 from evalharness.models.work import WorkProgress
 from evalharness.protocol.prompt import Message
+from evalharness.records.answers import AnswerFolder
 
 _CONTENT_STATUS = (400, 403, 413, 422)
 """HTTP statuses of a refusal that can be due to what one request says."""
@@ -271,6 +272,28 @@ async def asked(
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
+
+
+@asynccontextmanager
+async def asked_into(
+    store: AnswerFolder,
+    prepared: Prepared,
+    form: RequestForm,
+    progress: WorkProgress,
+    attempts: int,
+    concurrency: int | None,
+    ceiling: int = CEILING,
+) -> AsyncIterator[AskedModel]:
+    """`asked` for a folder of answers, left early where going on is useless: `progress.stopped` then says why."""
+    model = asked(
+        prepared, store.folder, form, progress, store.note_failure,
+        attempts=attempts, concurrency=concurrency, ceiling=ceiling,
+    )  # fmt: skip
+    try:
+        async with model as asking:
+            yield asking
+    except AbortedError as error:
+        progress.stopped = str(error)
 
 
 def _engine_line(slots: AdaptiveConcurrency, insight: ServerInsight) -> str:

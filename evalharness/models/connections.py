@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 from evalharness.agents.react import ReactAgent
@@ -10,7 +12,7 @@ from evalharness.config import AgentConfig, PolicyConfig
 from evalharness.models.base import RequestForm
 from evalharness.models.endpoint import TURN_FORM, ChatEndpoint
 from evalharness.models.opened import Reports
-from evalharness.models.replicas import Replicas
+from evalharness.models.replicas import Replica, Replicas
 from evalharness.models.sampling import Sampling
 from evalharness.models.served import ServedModel
 from evalharness.models.template import Template
@@ -35,9 +37,8 @@ def client_of(
     name: str,
     key: str | None,
     reports: Reports,
+    agent: AgentConfig,
     expected: ServedModel | None = None,
-    *,
-    turn_form: RequestForm = TURN_FORM,
 ) -> ChatEndpoint:
     return ChatEndpoint(
         url,
@@ -53,19 +54,31 @@ def client_of(
         extra_fields=config.extra_fields,
         session_header=config.session_header,
         record_tokens=config.record_tokens,
-        turn_form=turn_form,
+        # How turns of such an agent are asked for, as far as servers must know it beforehand.
+        turn_form=RequestForm(tools=True) if agent.chosen.kind.calls_tools else TURN_FORM,
         on_status=reports.status,
         on_overload=reports.overload,
         on_retry=reports.retry,
     )
 
 
-def turn_form(agent: AgentConfig) -> RequestForm:
-    """How turns of such an agent are asked for, as far as servers must know it beforehand."""
-    return RequestForm(tools=True) if agent.chosen.kind.calls_tools else TURN_FORM
+@asynccontextmanager
+async def connected(
+    replicas: Sequence[Replica], agent: AgentConfig, reports: Reports
+) -> AsyncIterator[tuple[Replicas, Template | None, dict[str, Any]]]:
+    """The servers of one model asked as one, its template, and what the manifest says of both."""
+    group = Replicas(list(replicas), on_status=reports.status, on_event=reports.event)
+    clients = [replica.endpoint for replica in replicas]
+    try:
+        await asyncio.gather(*(client.start() for client in clients))
+        template = await _examine_template(clients, agent, reports)
+        facts = {"requests": _how_asked(clients), "template": template.to_json() if template else None}
+        yield group, template, facts
+    finally:
+        await group.close()
 
 
-def how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
+def _how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
     """How the servers are asked, each way once."""
     ways: list[dict[str, Any]] = []
     for client in clients:
@@ -74,7 +87,7 @@ def how_asked(clients: Sequence[ChatEndpoint]) -> list[dict[str, Any]]:
     return ways
 
 
-async def examine_template(
+async def _examine_template(
     clients: Sequence[ChatEndpoint], agent: AgentConfig, reports: Reports
 ) -> Template | None:
     """Of one server: all serve the same model. What an agent sends that does not only append says nothing of the
@@ -87,10 +100,6 @@ async def examine_template(
     if template is not None and (notice := template.notice()) is not None:
         reports.event(notice)
     return template
-
-
-def told_of(template: Template | None) -> dict[str, Any]:
-    return {"template": template.to_json() if template else None}
 
 
 def metrics_of(group: Replicas) -> Callable[[], Sequence[str]]:

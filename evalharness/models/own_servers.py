@@ -21,16 +21,9 @@ from evalharness.base.errors import UserError, close_to
 from evalharness.base.machine import core_numbers
 from evalharness.base.settings import openai_hint
 from evalharness.config import SCRIPTED, AgentConfig, PolicyConfig
-from evalharness.models.connections import (
-    client_of,
-    examine_template,
-    how_asked,
-    metrics_of,
-    told_of,
-    turn_form,
-)
+from evalharness.models.connections import client_of, connected, metrics_of
 from evalharness.models.opened import Opened, Prepared, Reports, Status
-from evalharness.models.replicas import Replica, Replicas
+from evalharness.models.replicas import Replica
 from evalharness.models.serving.arguments import extra_arguments, server_arguments
 from evalharness.models.serving.checkpoint import cached_snapshot, check_checkpoint, is_local
 from evalharness.models.serving.demo import DEMO, DEMO_ADAPTER, DEMO_BASE, ensure_demo, is_demo
@@ -285,25 +278,13 @@ def _opening(
             replicas = [
                 Replica(
                     "vLLM" if len(servers) == 1 else f"vLLM {index + 1}",
-                    client_of(
-                        config, server.base_url, name, server.api_key, reports, turn_form=turn_form(agent)
-                    ),
+                    client_of(config, server.base_url, name, server.api_key, reports, agent),
                     server,
                 )
                 for index, server in enumerate(servers)
             ]
-            group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
-            stack.push_async_callback(group.close)
-            await asyncio.gather(*(replica.endpoint.start() for replica in replicas))
-            clients = [replica.endpoint for replica in replicas]
-            template = await examine_template(clients, agent, reports)
-            facts: dict[str, Any] = {
-                "vllm": servers[0].version,
-                "argv": servers[0].argv,
-                "replicas": len(servers),
-                "requests": how_asked(clients),
-                **told_of(template),
-            }
+            group, template, facts = await stack.enter_async_context(connected(replicas, agent, reports))
+            facts |= {"vllm": servers[0].version, "argv": servers[0].argv, "replicas": len(servers)}
             if config.deterministic:
                 facts["batch_invariant"] = True
             if on_cluster:

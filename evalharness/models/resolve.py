@@ -18,19 +18,12 @@ from evalharness.config.outside import OutsideConfig
 from evalharness.envs.base import EnvSpec
 from evalharness.models.api_key import read_key
 from evalharness.models.base import Policy
-from evalharness.models.connections import (
-    client_of,
-    examine_template,
-    how_asked,
-    metrics_of,
-    told_of,
-    turn_form,
-)
+from evalharness.models.connections import client_of, connected, metrics_of
 from evalharness.models.endpoint import START_WAIT
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Opened, Prepared, Reports, Status
 from evalharness.models.own_servers import own_servers
-from evalharness.models.replicas import Replica, Replicas
+from evalharness.models.replicas import Replica
 from evalharness.models.scripted import OraclePolicy, RandomPolicy, ReferencePolicy, ReplayPolicy
 from evalharness.models.served import ServedModel, UnreadableListError, describe, one_model
 
@@ -153,19 +146,10 @@ def _endpoint(config: PolicyConfig, agent: AgentConfig, on_status: Status) -> Pr
     @asynccontextmanager
     async def opened(folder: Path, reports: Reports) -> AsyncIterator[Opened]:
         clients = [
-            client_of(config, url, name, key, reports, expected, turn_form=turn_form(agent))
-            for url, expected in served.items()
+            client_of(config, url, name, key, reports, agent, expected) for url, expected in served.items()
         ]
         replicas = [Replica(client.base_url, client) for client in clients]
-        group = Replicas(replicas, on_status=reports.status, on_event=reports.event)
-        try:
-            await asyncio.gather(*(client.start() for client in clients))
-            template = await examine_template(clients, agent, reports)
-            facts = {"requests": how_asked(clients), **told_of(template)}
-            yield Opened(
-                group, failure=group.failure, facts=facts, metrics=metrics_of(group), template=template
-            )
-        finally:
-            await group.close()
+        async with connected(replicas, agent, reports) as (group, template, facts):
+            yield Opened(group, group.failure, facts=facts, metrics=metrics_of(group), template=template)
 
     return Prepared(identity, opened, lambda: ", ".join(f"{url} asked for {name}" for url in served))

@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.settings import key_hint
+from evalharness.config import PolicyConfig
+from evalharness.models.api_key import read_key
 from evalharness.models.completion import TryFailedError, error_message, retry_after
+from evalharness.models.event_loop import run_to_end
 from evalharness.records.identity import differences
 
 if TYPE_CHECKING:
     from evalharness.models.transport import Transport
+
 
 _LIST_S = 30.0
 """Seconds in which a list of models has to be there, first byte to last."""
@@ -240,3 +244,31 @@ def _entries(url: str, raw: bytearray) -> dict[str, dict[str, Any]]:
     return {
         entry["id"]: entry for entry in listed if isinstance(entry, dict) and isinstance(entry.get("id"), str)
     }
+
+
+def with_served_name(policy: PolicyConfig) -> PolicyConfig:
+    """With `model_name`, where the model is an endpoint. Raises UserError where that serves several models, or does not
+    say which."""
+    if not policy.is_endpoint or policy.model_name is not None:
+        return policy
+    key = read_key("--api-key-env", policy.api_key_env)
+    names = run_to_end(_names(policy.endpoints[0].rstrip("/"), key, policy.timeout))
+    if len(names) != 1:
+        serves = (
+            f"{policy.model} serves {len(names)} models: {', '.join(names[:8])}{', ...' * (len(names) > 8)}"
+        )
+        raise UserError(
+            f"{serves if names else f'{policy.model} does not say which models it serves'}; an endpoint needs "
+            "--model-name NAME, the name it serves the model by"
+        )
+    return policy.model_copy(update={"model_name": names[0]})
+
+
+async def _names(url: str, key: str | None, timeout: float) -> list[str]:
+    from evalharness.models.transport import Transport
+
+    transport = Transport(key, connections=1, timeout=timeout)
+    try:
+        return await names_served(transport, url)
+    finally:
+        await transport.close()

@@ -34,17 +34,20 @@ class WorkProgress:
     """Answered in this session."""
     completion_tokens: int = 0
     status: str = ""
+    stopped: str | None = None
+    """Why it ended before every one was tried."""
     engine: Callable[[], str] = lambda: ""
     """One line on the concurrency and on what the model's server says of itself."""
     started: float = field(default_factory=time.monotonic)
-    _here: int = 0
+    here: int = 0
+    """Finished in this session."""
 
     def set_status(self, text: str) -> None:
         self.status = text
 
-    def finish(self) -> None:
+    def finish(self, what: object = None) -> None:
         self.finished += 1
-        self._here += 1
+        self.here += 1
 
     @property
     def elapsed(self) -> float:
@@ -53,9 +56,9 @@ class WorkProgress:
     @property
     def seconds_left(self) -> float | None:
         """At the pace of this session; None before it says anything."""
-        if self._here < _ENOUGH:
+        if self.here < _ENOUGH:
             return None
-        return (self.total - self.finished - self.failures) * self.elapsed / self._here
+        return (self.total - self.finished - self.failures) * self.elapsed / self.here
 
     def details(self) -> list[str]:
         """What is said of those that are finished."""
@@ -65,11 +68,11 @@ class WorkProgress:
         """`scripts 12/40 · passed 10 (8 at call 1, 2 at call 2) · rejected 2 (KEYS 1, JSON 1) · 16 at work`."""
         failed = [f"{self.failures} failed"] if self.failures else []
         parts = [f"{self.what} {self.finished}/{self.total}", *self.details(), *failed]
-        return " · ".join([*parts, f"{self.running} at work"])
+        return " · ".join([*parts, *([f"{self.running} at work"] if self.running or self.calls else [])])
 
     def speed(self) -> str:
         elapsed = max(self.elapsed, 1e-9)
-        parts = [f"{self.calls} calls, {60 * self.calls / elapsed:.0f} a minute"]
+        parts = [f"{self.calls} calls, {60 * self.calls / elapsed:.0f} a minute"] if self.calls else []
         if self.completion_tokens:
             parts.append(f"{self.completion_tokens / elapsed:.0f} tokens/s")
         parts.append(f"{duration(self.elapsed)} so far")
@@ -87,12 +90,11 @@ def unwatched(progress: WorkProgress) -> Iterator[None]:
     yield
 
 
-@dataclass
-class WorkView:
-    progress: WorkProgress
+@contextmanager
+def watch_work(progress: WorkProgress, console: Console) -> Iterator[None]:
+    """Show `progress` until the context closes."""
 
-    def __rich__(self) -> RenderableType:
-        progress = self.progress
+    def view() -> RenderableType:
         bar = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
         bar.add_row(
             ProgressBar(total=max(progress.total, 1), completed=progress.finished, width=20),
@@ -100,13 +102,8 @@ class WorkView:
         )
         return Group(bar, dim(progress.speed()), dim(progress.engine()), dim(progress.status, "yellow"))
 
-
-@contextmanager
-def watch_work(progress: WorkProgress, console: Console) -> Iterator[None]:
-    """Show `progress` until the context closes."""
-
     def line() -> str:
-        return f"{progress.counts()} | {progress.speed()}" if progress.calls else ""
+        return f"{progress.counts()} | {progress.speed()}" if progress.calls or progress.here else ""
 
-    with watching(console, WorkView(progress), status=lambda: progress.status, line=line):
+    with watching(console, view, status=lambda: progress.status, line=line):
         yield

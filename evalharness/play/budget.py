@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -11,6 +12,28 @@ from evalharness.models.base import Reply
 from evalharness.models.tries import AbortedError
 from evalharness.records.cost import Prices, Tokens, tokens_of
 from evalharness.records.episode import Episode
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    seconds: float | None
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> float | None:
+        """Seconds; None where there is no limit."""
+        return None if self.seconds is None else max(0.0, self.began + self.seconds - self.clock())
+
+    def reached(self) -> str | None:
+        """Why nothing more is played; None while something may be."""
+        if self.left is None or self.left > 0:
+            return None
+        return f"the time limit of {self.seconds:g} s (--time-limit) is reached"
+
+
+NO_LIMIT = TimeLimit(None)
+
 
 Key = tuple[str, int]
 

@@ -34,8 +34,8 @@ class Measured:
     client_cpu_s: float
     """CPU time of the harness's own process."""
     longest_episode_s: float
-    allowed_seat_s: float
-    """Seats at the model times seconds."""
+    allowed_slot_s: float
+    """Slots at the model times seconds."""
     concurrency: int
     """Episodes in flight allowed at the end."""
     highest_concurrency: int
@@ -80,7 +80,7 @@ def _bounds(run: Measured) -> dict[Bound, float]:
     model_s = sum(times.model_s for times in run.families.values())
     if run.server and 0 < (run.server.requests_s or 0) < model_s:
         model_s = run.server.requests_s or 0.0  # the server's own clock: our delays are not in it
-    mean_slots = run.allowed_seat_s / run.wall_s if run.wall_s > 0 else 0.0
+    mean_slots = run.allowed_slot_s / run.wall_s if run.wall_s > 0 else 0.0
     return {
         "model": model_s / mean_slots if mean_slots else 0.0,
         "environments": sum(run.environment_cpu_s.values()) / run.cores,
@@ -93,7 +93,7 @@ def _shares(run: Measured, family: str | None = None) -> dict[str, float]:
     chosen = [times for name, times in run.families.items() if family in (None, name)]
     parts = {
         "model": sum(times.model_s for times in chosen),
-        "waiting_for_model": sum(times.seat_s for times in chosen),
+        "waiting_for_model": sum(times.slot_s for times in chosen),
         "environment": sum(times.environment_s for times in chosen),
         "starting_workers": sum(times.start_s for times in chosen),
         "waiting_for_worker": sum(times.worker_s for times in chosen),

@@ -107,7 +107,7 @@ class Scheduler:
         waiting = {family: queue for family, queue in self._queues.items() if queue.jobs}
         ready = [f for f, queue in waiting.items() if queue.in_flight < self.pools[f].capacity]
         if not ready:
-            # Seats are left and every family's environments are taken: more of them where most is left to do.
+            # Slots are left and every family's environments are taken: more of them where most is left to do.
             behind = sorted(waiting, key=lambda f: (-waiting[f].turns_left / self.pools[f].size, f))
             ready = [next((f for f in behind if self.pools[f].grow()), "")]
         return min(

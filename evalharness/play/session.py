@@ -22,14 +22,13 @@ from evalharness.models.opened import Opened, Prepared, Reports
 from evalharness.models.serving.metrics import ServerInsight
 from evalharness.models.tries import AbortedError
 from evalharness.play import efficiency
-from evalharness.play.budget import Budget
+from evalharness.play.budget import NO_LIMIT, Budget, TimeLimit
 from evalharness.play.cluster import WorkerSite
 from evalharness.play.episodes import Episodes
 from evalharness.play.history import History, history_path
 from evalharness.play.progress import Progress
 from evalharness.play.scheduler import Job, Scheduler
 from evalharness.play.sizing import make_pools, request_slots
-from evalharness.play.time_limit import NO_LIMIT, TimeLimit
 from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile
 from evalharness.records.episode import Episode
@@ -75,7 +74,7 @@ class _Spent:
     stopped: str | None
     wall_s: float
     client_cpu_s: float
-    allowed_seat_s: float
+    allowed_slot_s: float
     longest_episode_s: float
     down_s: float
     server: Server | None
@@ -186,7 +185,7 @@ class Session:
             stopped = str(error)
         finally:
             wall_s, cpu_s = progress.elapsed, time.process_time() - cpu_before
-            allowed_s, down_s = self.slots.allowed_seat_s(), opened.down_s()
+            allowed_s, down_s = self.slots.allowed_slot_s(), opened.down_s()
             watching.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await watching
@@ -247,7 +246,7 @@ class Session:
             workers={family: pool.size for family, pool in self.pools.items()},
             client_cpu_s=spent.client_cpu_s,
             longest_episode_s=spent.longest_episode_s,
-            allowed_seat_s=spent.allowed_seat_s,
+            allowed_slot_s=spent.allowed_slot_s,
             concurrency=self.slots.limit,
             highest_concurrency=self.slots.highest,
             pinned=self.slots.pinned is not None,

@@ -11,13 +11,11 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import prompts_folder
-from evalharness.base.reading import read_bytes
-from evalharness.base.yaml_lines import parse_yaml, syntax_problem, value_problems
+from evalharness.base.yaml_lines import M, load_model
 from evalharness.envs.base import MAX_TURNS, EnvSpec
 from evalharness.envs.surface import ActionSurface
 from evalharness.protocol.texts import ImportedTexts, imported_texts
@@ -97,13 +95,6 @@ class PromptFile(_Strict):
     """Shown only where a run asks for more than one."""
     actions: tuple[str, ...] | None = None
     variants: Mapping[str, Variant] = {}
-
-    @classmethod
-    def from_bytes(cls, raw: bytes) -> PromptFile:
-        """Raises YAMLError, UnicodeDecodeError, ValidationError."""
-        prompt = cls.model_validate(parse_yaml(raw))
-        prompt._sha256 = hashlib.sha256(raw).hexdigest()
-        return prompt
 
     @property
     def sha256(self) -> str:
@@ -271,28 +262,25 @@ def prompt_path(spec: EnvSpec) -> Path:
     return spec.prompt_file or prompts_folder() / f"{spec.family}.yaml"
 
 
+def read_prompt_file(ours: Path, kind: type[M], folder: Path | None) -> tuple[Path, M, str]:
+    """The file of that name in `folder` where there is one, else ours: (path, what it says, SHA-256). Raises UserError
+    naming the file and what is wrong in it."""
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"--prompts {folder}: no such folder")
+    path = folder / ours.name if folder is not None and (folder / ours.name).exists() else ours
+    missing = f"no prompt file {path}: add one (see prompts/README.md)"
+    file, raw = load_model(path, kind, f"prompt file {path}", missing)
+    return path, file, hashlib.sha256(raw).hexdigest()
+
+
 def load_prompt(spec: EnvSpec, folder: Path | None = None, adaptation: Adaptation = AS_WRITTEN) -> PromptFile:
     """The prompt file of a family.
 
     `<family>.yaml` in `folder` where that holds one, else the one that the environment brings along, else ours.
     Raises UserError naming the file and what is wrong in it.
     """
-    name = f"{spec.family}.yaml"
-    path = prompt_path(spec)
-    if folder is not None and not folder.is_dir():
-        raise UserError(f"--prompts {folder}: no such folder")
-    if folder is not None and (folder / name).exists():
-        path = folder / name
-    raw = b""
-    try:
-        raw = read_bytes(path)
-        prompt = PromptFile.from_bytes(raw)
-    except FileNotFoundError:
-        raise UserError(f"no prompt file {path}: add one (see prompts/README.md)") from None
-    except ValidationError as error:
-        raise UserError(f"prompt file {path} is not usable: {value_problems(error, raw)}") from None
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"prompt file {path} is not usable: {syntax_problem(error)}") from None
+    path, prompt, sha256 = read_prompt_file(prompt_path(spec), PromptFile, folder)
+    prompt._sha256 = sha256
     if prompt.environment != spec.family:
         raise UserError(f"prompt file {path} is for {prompt.environment!r}, not {spec.family!r}")
     unknown = sorted(prompt.action_names() - set(spec.actions.templates))

@@ -6,13 +6,11 @@ import hashlib
 from pathlib import Path
 from typing import Any, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, model_validator
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.base.paths import prompts_folder
-from evalharness.base.reading import read_bytes
-from evalharness.base.yaml_lines import parse_yaml, syntax_problem, value_problems
+from evalharness.base.yaml_lines import load_model
 
 DEFAULT = "agentrefine"
 """What a run without `--protocol` follows."""
@@ -153,15 +151,6 @@ def load_protocol(said: str) -> Protocol:
 
 
 def _read(path: Path, said: str) -> Protocol:
-    raw = b""
-    try:
-        raw = read_bytes(path, _LARGEST)
-        protocol = Protocol.model_validate(parse_yaml(raw))
-    except FileNotFoundError:
-        raise UserError(f"--protocol {said}: no such file") from None
-    except ValidationError as error:
-        raise UserError(f"--protocol {said} is not usable: {value_problems(error, raw)}") from None
-    except (OSError, yaml.YAMLError, UnicodeDecodeError, ValueError) as error:
-        raise UserError(f"--protocol {said} is not usable: {syntax_problem(error)}") from None
+    protocol, raw = load_model(path, Protocol, f"--protocol {said}")
     protocol._sha256 = hashlib.sha256(raw).hexdigest()
     return protocol

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Protocol
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evalharness.base.errors import UserError
-from evalharness.base.yaml_lines import read_yaml, syntax_problem
+from evalharness.base.yaml_lines import load_yaml
 from evalharness.config import PolicyConfig
 from evalharness.records.stored import Stored
 
@@ -122,12 +121,7 @@ def tokens_of(said: Said) -> Tokens:
 
 def read_prices(path: Path, model: str) -> Prices:
     """From JSON or YAML: the prices themselves, or a mapping of models to them. Raises UserError."""
-    try:
-        data = read_yaml(path)
-    except FileNotFoundError:
-        raise UserError(f"--prices {path}: no such file") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"--prices {path} is not readable: {syntax_problem(error)}") from None
+    data = load_yaml(path, f"--prices {path}")
     if isinstance(data, dict) and data and all(isinstance(value, dict) for value in data.values()):
         if model not in data:
             raise UserError(

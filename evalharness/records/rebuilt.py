@@ -35,12 +35,11 @@ def episode_start(
     max_turns: int,
     *,
     keep_thinking: bool,
-    trial: int = 0,
 ) -> EpisodeStart:
     """`prompt`: of the episode's kind, in its words."""
     return EpisodeStart(
         episode.task_id, episode.family, episode.kind, episode.goal, episode.first_observation, max_turns,
-        prompt, actions, episode.first_valid_actions, keep_thinking, trial,
+        prompt, actions, episode.first_valid_actions, keep_thinking,
     )  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import time
 import warnings
@@ -25,8 +24,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
-from evalharness.base.errors import DamageWarning, InfrastructureError, UserError
-from evalharness.base.locks import lock, open_lock
+from evalharness.base.errors import DamageWarning, InfrastructureError, UserError, system_errors
+from evalharness.base.locks import held
 from evalharness.base.paths import write_whole
 from evalharness.base.reading import read_bytes, read_json, read_object
 from evalharness.records.episode import Episode, read_episode
@@ -153,6 +152,13 @@ def require_own_folder(folder: Path, mark: str, expected: Collection[str] = ()) 
         )
 
 
+def hold_folder(folder: Path) -> IO[bytes]:
+    """Its lock, until that is closed; the folder is made where it is not there. Raises UserError."""
+    other = f"another evalharness is writing to {folder}; wait for it, or choose another folder with -o DIR"
+    with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
+        return held(folder / LOCK, other)
+
+
 class RecordFolder:
     """The one writer of a folder of JSON lines that can be continued. Use as a context manager: it holds the
     folder's lock. `RunStore` keeps episodes in one; what else is made call by call keeps its own records in another.
@@ -173,30 +179,8 @@ class RecordFolder:
             if parent.exists():
                 break
             self._created.append(parent)
-        while self._lock is None:
-            self._lock = self._try_lock()
+        self._lock = hold_folder(self.folder)
         return self
-
-    def _try_lock(self) -> IO[bytes] | None:
-        """The locked file; None when another process removed it (a run that was refused) before we had it."""
-        path = self.folder / LOCK
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            file = open_lock(path)
-        except OSError as error:
-            raise UserError(
-                f"cannot write to {self.folder}: {error.strerror}; choose another with -o DIR"
-            ) from None
-        if not lock(file):
-            file.close()
-            raise UserError(
-                f"another evalharness is writing to {self.folder}; wait for it, or choose another folder with -o DIR"
-            )
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return file
-        file.close()
-        return None
 
     def __exit__(self, *exception: object) -> None:
         for file in self._files.values():

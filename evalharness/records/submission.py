@@ -18,13 +18,12 @@ from pathlib import Path, PurePosixPath
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import sha256_of
-from evalharness.base.yaml_lines import read_yaml, syntax_problem
+from evalharness.base.yaml_lines import load_model
 from evalharness.records.store import EPISODES, ERRORS, MANIFEST, SUMMARY
-from evalharness.records.stored import why
 
 METADATA = "metadata.yaml"
 RUNS = "runs"
@@ -133,14 +132,8 @@ def read_submission(folder: Path) -> Submission:
     """
     path = folder / METADATA
     _require_plain(folder, path)
-    try:
-        metadata = Metadata.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise UserError(f"{path} is not a submission's: {why(error)}") from None
-    except FileNotFoundError:
-        raise UserError(f"{folder} is not a submission: it has no {METADATA}") from None
-    except (OSError, yaml.YAMLError) as error:
-        raise UserError(f"{path} is not readable: {syntax_problem(error)}") from None
+    missing = f"{folder} is not a submission: it has no {METADATA}"
+    metadata, _ = load_model(path, Metadata, str(path), missing)
     if len({run.folder for run in metadata.runs}) < len(metadata.runs):
         raise UserError(f"{path}: two runs have the same folder")
     for run in metadata.runs:
@@ -153,17 +146,13 @@ def _check_files(folder: Path, run: SubmittedRun) -> None:
     for name, expected in run.files.items():
         path = place / name
         _require_plain(folder, path)
-        try:
+        with system_errors(f"{path} is not readable"):
             found = sha256_of(path)
-        except OSError as error:
-            raise UserError(f"{path} is not readable: {error.strerror}") from None
         if found != expected:
             raise UserError(f"{path} is not the file that was submitted: another SHA-256 than in {METADATA}")
     listed = set(run.files)
-    try:
+    with system_errors(f"{place} is not readable"):
         more = sorted(entry.name for entry in place.iterdir() if entry.name not in listed)
-    except OSError as error:
-        raise UserError(f"{place} is not readable: {error.strerror}") from None
     if more:
         raise UserError(f"{place} holds {more[0]!r}, which {METADATA} does not list")
 
@@ -185,10 +174,8 @@ def submissions_in(folders: Sequence[Path]) -> list[Path]:
         if (folder / METADATA).is_file():
             found.append(folder)
             continue
-        try:
+        with system_errors(f"cannot read {folder}"):
             inside = sorted(entry for entry in folder.iterdir() if (entry / METADATA).is_file())
-        except OSError as error:
-            raise UserError(f"cannot read {folder}: {error.strerror}") from None
         if not inside:
             raise UserError(f"{folder} is not a submission and holds none (no {METADATA})")
         found += inside

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.results.difference import SAME, SIGNIFICANT, Difference, Pair, adjusted, difference_of
-from evalharness.results.html.table import html_table, percent
+from evalharness.results.html.document import html_table, percent
 from evalharness.results.run_labels import labels_of, letter
 from evalharness.results.score import HELD_OUT, MEASURES, POOLED
 from evalharness.results.scored_run import ScoredRun, require_same, require_same_turns

@@ -10,17 +10,25 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from evalharness import stats
 from evalharness.base.errors import DamageWarning
 from evalharness.base.reading import read_bytes, read_object
 from evalharness.envs.base import MAX_TURNS
 from evalharness.records.cost import Tokens, cost_of
 from evalharness.records.episode import Episode
 from evalharness.records.format_trouble import Replies
-from evalharness.records.manifest import Manifest
+from evalharness.records.manifest import Manifest, ProtocolIdentity
 from evalharness.records.outside import Outside
 from evalharness.records.store import SUMMARY, read_episodes, read_failures, read_manifest, write_atomically
-from evalharness.records.summary import SCHEMA, FamilyRow, OutsideAgent, Summary, Timing, TokenCounts
-from evalharness.results.protocol_number import protocol_number
+from evalharness.records.summary import (
+    SCHEMA,
+    FamilyRow,
+    OutsideAgent,
+    ProtocolNumber,
+    Summary,
+    Timing,
+    TokenCounts,
+)
 from evalharness.results.score import (
     EpisodeScore,
     family_score,
@@ -30,6 +38,28 @@ from evalharness.results.score import (
     pooled_score,
 )
 from evalharness.results.task_range import TaskRange, family_range, load_ranges
+from evalharness.stats.repeated_draw import repeated_draw
+
+
+def protocol_number(protocol: ProtocolIdentity, scores: Sequence[EpisodeScore]) -> ProtocolNumber | None:
+    """None before the first episode. Samples of a game are averaged first."""
+    games: dict[str, list[float]] = {}
+    for score in scores:
+        games.setdefault(score.task_id, []).append(float(getattr(score, protocol.score)))
+    if not games:
+        return None
+    values = [fmean(tries) for tries in games.values()]
+    rate = fmean(values)
+    number = {
+        "score": protocol.score,
+        "rate": rate,
+        "ci95": stats.rate_interval(values, binary=protocol.score == "success"),
+        "games": len(values),
+    }
+    if protocol.draw is not None:
+        number |= {"drawn": protocol.draw, "drawn95": repeated_draw(rate, protocol.draw)}
+    return ProtocolNumber.of(number)
+
 
 NOT_TIMED = Timing()
 

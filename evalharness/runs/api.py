@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import InfrastructureError, UserError
 from evalharness.base.paths import data_folder
 from evalharness.config import make_config
-from evalharness.models.served_name import with_served_name
+from evalharness.models.served import with_served_name
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import read_manifest
 from evalharness.records.summary import FamilyRow, HeldOut, Summary
 from evalharness.results.comparison import Comparison, compare_runs
-from evalharness.results.html.table import html_table, percent
+from evalharness.results.html.document import html_table, percent
 from evalharness.results.leaderboard.leaderboards import make_leaderboard
 from evalharness.results.paper.standing_rows import Benchmark
 from evalharness.results.paper.standings import Leaderboard

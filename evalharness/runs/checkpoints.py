@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.config import RunConfig, SelectionConfig
 from evalharness.models.serving.checkpoint import CheckpointError, check_checkpoint
 from evalharness.models.serving.lora import check_adapter, is_adapter
@@ -43,10 +43,8 @@ def find_checkpoints(folder: Path, only: str | None = None, *, none_yet: bool = 
 
     Raises UserError where there is none, unless there may be `none_yet`, or where two could be meant by one number.
     """
-    try:
+    with system_errors(f"{folder}", "; give the folder that holds the checkpoints"):
         names = sorted(entry.name for entry in folder.iterdir() if entry.is_dir())
-    except OSError as error:
-        raise UserError(f"{folder}: {error.strerror}; give the folder that holds the checkpoints") from None
     listed = [name for name in names if _NAME.fullmatch(name) and (only is None or fnmatchcase(name, only))]
     if not listed and none_yet:
         return Found((), {})

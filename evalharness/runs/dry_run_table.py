@@ -24,7 +24,7 @@ def print_plan(console: Console, plan: Plan, titles: Mapping[str, str]) -> None:
         )
         for message in family.messages:
             console.print(f"--- {message['role']}", style="dim")
-            console.print(str(message["content"]), highlight=False, soft_wrap=True)
+            console.print(str(message["content"]), soft_wrap=True)
         console.print()
     table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0), pad_edge=False)
     table.add_column("family", no_wrap=True)
@@ -36,7 +36,7 @@ def print_plan(console: Console, plan: Plan, titles: Mapping[str, str]) -> None:
         table.add_row(titles.get(family.family, family.family), *map(str, counts), _kinds(family))
     console.print(table)
     for line in ["", f"server: {plan.server}", folder_line(plan), estimate_line(plan)]:
-        console.print(line, highlight=False, soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def _kinds(family: FamilyPlan) -> str:

@@ -21,13 +21,12 @@ from evalharness.models.opened import Prepared, no_policy
 from evalharness.models.resolve import prepare
 from evalharness.models.served import UnreachableError
 from evalharness.models.serving.model_server import SharedServers
-from evalharness.play.budget import Budget
+from evalharness.play.budget import Budget, TimeLimit
 from evalharness.play.cluster import worker_site
 from evalharness.play.history import History, history_path
 from evalharness.play.progress import FamilyProgress, Progress
 from evalharness.play.scheduler import Job
 from evalharness.play.session import Session, Work
-from evalharness.play.time_limit import TimeLimit
 from evalharness.protocol.perturb import PlayedSurface, surfaces
 from evalharness.protocol.prompt import PromptFile, load_prompts
 from evalharness.records.cost import Tokens, prices_of
@@ -38,8 +37,7 @@ from evalharness.records.store import MANIFEST, RunStore, read_episodes, read_ma
 from evalharness.records.summary import Summary
 from evalharness.results.kept_summary import keep_summary
 from evalharness.results.summary import earlier_timing, write_summary
-from evalharness.results.tables import write_parquet
-from evalharness.results.token_table import write_token_table
+from evalharness.results.tables import write_parquet, write_token_table
 from evalharness.runs.selected import selected_tasks
 
 _LOG = logging.getLogger("evalharness")

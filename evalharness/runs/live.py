@@ -61,42 +61,35 @@ def _left(progress: Progress, family: str) -> str:
     return duration(seconds) if seconds is not None else ""
 
 
-class _View:
+def _view(progress: Progress, titles: Mapping[str, str]) -> RenderableType:
     """Fits 80 columns; longer lines are folded, and nothing is cut off."""
-
-    def __init__(self, progress: Progress, titles: Mapping[str, str]) -> None:
-        self.progress = progress
-        self.titles = titles
-
-    def __rich__(self) -> RenderableType:
-        progress = self.progress
-        table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
-        table.add_column("family", no_wrap=True)
-        table.add_column("", width=_BAR)
-        for name in ("", "done", "success", "progress", "running", "left"):
-            table.add_column(name, justify="right", no_wrap=True)
-        for family, counts in progress.families.items():
-            done = counts.done
-            table.add_row(
-                self.titles.get(family, family),
-                ProgressBar(total=max(counts.total, 1), completed=counts.share, width=_BAR),
-                _played(counts),
-                f"{done}/{counts.total}",
-                _so_far(counts, counts.successes),
-                _so_far(counts, counts.progress_sum),
-                str(counts.running),
-                _left(progress, family),
-            )
-        lines = [
-            (_speed(progress), "dim"),
-            (progress.engine(), "dim"),
-            (_failed(progress, self.titles), "yellow"),
-            (progress.warning, "bold yellow"),
-            (progress.status, "yellow"),
-        ]
-        return Group(
-            table, *(Text(printable(text, single_line=True), style=style) for text, style in lines if text)
+    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="dim")
+    table.add_column("family", no_wrap=True)
+    table.add_column("", width=_BAR)
+    for name in ("", "done", "success", "progress", "running", "left"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for family, counts in progress.families.items():
+        done = counts.done
+        table.add_row(
+            titles.get(family, family),
+            ProgressBar(total=max(counts.total, 1), completed=counts.share, width=_BAR),
+            _played(counts),
+            f"{done}/{counts.total}",
+            _so_far(counts, counts.successes),
+            _so_far(counts, counts.progress_sum),
+            str(counts.running),
+            _left(progress, family),
         )
+    lines = [
+        (_speed(progress), "dim"),
+        (progress.engine(), "dim"),
+        (_failed(progress, titles), "yellow"),
+        (progress.warning, "bold yellow"),
+        (progress.status, "yellow"),
+    ]
+    return Group(
+        table, *(Text(printable(text, single_line=True), style=style) for text, style in lines if text)
+    )
 
 
 def _line(progress: Progress, titles: Mapping[str, str]) -> str:
@@ -122,7 +115,7 @@ def watch(
     console = console or make_console(stderr=True)
     with watching(
         console,
-        _View(progress, titles),
+        lambda: _view(progress, titles),
         status=lambda: progress.status,
         line=lambda: _line(progress, titles) if progress.turns else "",
     ):

@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.paths import real_path
 from evalharness.records.files import STUDY
 from evalharness.records.store import EPISODES, MANIFEST, read_manifest
@@ -80,9 +80,7 @@ def move(folder: Path, target: Path) -> Path:
         raise UserError(f"{target} is there already; choose another name")
     if target.absolute().is_relative_to(folder.absolute()):
         raise UserError(f"{target} is inside of {folder}")
-    try:
+    with system_errors(f"cannot move {folder} to {target}"):
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.move(folder, target)
-    except OSError as error:
-        raise UserError(f"cannot move {folder} to {target}: {error.strerror}") from None
     return target

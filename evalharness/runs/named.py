@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.envs.base import EnvSpec
 from evalharness.records.files import STUDY
 from evalharness.records.store import MANIFEST, read_manifest
@@ -79,10 +79,8 @@ def given_by(paths: Sequence[Path], specs: Mapping[str, EnvSpec]) -> Given:
             raise UserError(f"{path} is not there; name run folders, studies, or a data set's file")
         if found.add(path):
             continue
-        try:
+        with system_errors(f"cannot read {path}"):
             inside = sorted(entry for entry in path.iterdir() if entry.is_dir())
-        except OSError as error:
-            raise UserError(f"cannot read {path}: {error.strerror}") from None
         if not [folder for folder in inside if found.tried(folder)]:
             raise UserError(f"{path} holds no run (no {MANIFEST}) and no study (no {STUDY})")
     entries, left_out = entries_of(found.entries)

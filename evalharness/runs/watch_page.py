@@ -11,7 +11,7 @@ from typing import Any
 
 from aiohttp import web
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import lines_of, open_file
 from evalharness.base.terminal import say
 from evalharness.protocol.prompt import Adaptation
@@ -57,10 +57,8 @@ class Feed:
         if not path.exists():
             return 0
         found = 0
-        try:
+        with system_errors(f"{path} is not readable"):
             file = open_file(path)
-        except OSError as error:
-            raise UserError(f"{path} is not readable: {error.strerror}") from None
         with file:
             file.seek(self.offset)
             for line in lines_of(file):

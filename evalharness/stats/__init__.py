@@ -26,8 +26,14 @@ if TYPE_CHECKING:
     from evalharness.stats.power import detectable_by_attempts, detectable_difference, mcnemar_power
     from evalharness.stats.ratio import bootstrap_ratios, mean_length_interval, ratios
     from evalharness.stats.repeats import Components, attempts_test, standard_error, variance_components
-    from evalharness.stats.score_interval import rate_interval, score_mean, stratified_score, success_interval
-    from evalharness.stats.subset import pooled_interval, subset_interval
+    from evalharness.stats.score_interval import (
+        pooled_interval,
+        rate_interval,
+        score_mean,
+        stratified_score,
+        subset_interval,
+        success_interval,
+    )
 
 __all__ = [
     "RESAMPLES",
@@ -72,19 +78,8 @@ __all__ = [
 ]
 
 _MODULES = (
-    "intervals",
-    "score_interval",
-    "subset",
-    "best_of_k",
-    "paired",
-    "melded",
-    "power",
-    "ratio",
-    "kinds",
-    "repeats",
-    "corrected",
-    "chance",
-    "agreement",
+    *("intervals", "score_interval", "best_of_k", "paired", "melded", "power", "ratio", "kinds"),
+    *("repeats", "corrected", "chance", "agreement"),
 )
 
 

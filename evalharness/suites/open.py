@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.paths import home_folder, ranges_folder, write_whole
 from evalharness.envs.base import MAX_TURNS, MIN_TURNS, EnvSpec, InvalidTaskError, Task, tasks_hash
 
@@ -132,11 +132,9 @@ def dumps(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven]) -> str:
 def freeze(spec: EnvSpec, suite_seed: int, rows: Sequence[Proven], folder: Path | None = None) -> Path:
     """Write the file at once or not at all."""
     path = suite_file(spec.family, suite_seed, folder)
-    try:
+    with system_errors(f"cannot write the suite to {path}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, dumps(spec, suite_seed, rows))
-    except OSError as error:
-        raise UserError(f"cannot write the suite to {path}: {error.strerror}") from None
     return path
 
 

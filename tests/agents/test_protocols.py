@@ -14,7 +14,7 @@ from chat_server import ChatServer
 from command_line import evalharness
 from foreign_protocols import FIRST, verl_checkout
 
-from evalharness.agents.agentgym_calls import NoCallError, said_in_code, said_in_json
+from evalharness.agents.agentgym import NoCallError, said_in_code, said_in_json
 from evalharness.agents.base import Agent, EpisodeStart, Said
 from evalharness.agents.guard import Guarded
 from evalharness.agents.registry import agent_named

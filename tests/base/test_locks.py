@@ -8,20 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.base.locks import exclusive, locked
+from evalharness.base.errors import UserError
+from evalharness.base.locks import exclusive, held
 
 HOLD = """
 import sys
 from pathlib import Path
-from evalharness.base.locks import exclusive, locked
-way = {"exclusive": exclusive, "locked": locked}[sys.argv[1]]
+from evalharness.base.locks import exclusive, held
+way = {"exclusive": exclusive, "held": lambda path: held(path, "taken")}[sys.argv[1]]
 with way(Path(sys.argv[2])):
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
-def held(way: str, path: Path) -> subprocess.Popen[bytes]:
+def holding(way: str, path: Path) -> subprocess.Popen[bytes]:
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, way, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -30,16 +31,15 @@ def held(way: str, path: Path) -> subprocess.Popen[bytes]:
     return process
 
 
-@pytest.mark.parametrize("way", ["exclusive", "locked"])
+@pytest.mark.parametrize("way", ["exclusive", "held"])
 def test_a_killed_holder_holds_nothing(tmp_path: Path, way: str) -> None:
     path = tmp_path / "lock"
-    with held(way, path) as process:
-        with locked(path) as ours:
-            assert not ours
+    with holding(way, path) as process:
+        with pytest.raises(UserError, match="taken"):
+            held(path, "taken")
         process.kill()
         process.wait()
-        with locked(path) as ours:
-            assert ours
+        held(path, "taken").close()
 
 
 @pytest.mark.parametrize("kind", ["file", "folder"])
@@ -47,7 +47,7 @@ def test_a_waiting_process_says_so_once_and_gets_the_lock(tmp_path: Path, kind: 
     path = tmp_path / "lock"
     if kind == "folder":
         path.mkdir()
-    with held("exclusive", path) as process:
+    with holding("exclusive", path) as process:
         said = []
 
         def on_wait() -> None:

@@ -69,7 +69,7 @@ REFUSED = [
     ("protocol show nowhere", "--protocol nowhere: no such protocol; there are: agentrefine"),
     ("protocol import nowhere x", "no texts to import; there are: agentboard"),
     ("study nowhere", "no study file nowhere; there are: fig5"),
-    ("suite build --suite-seed -1", "--suite-seed -1: give 0 or more"),
+    ("suite build --suite-seed -1", "--suite-seed is at least 0"),
     ("suite build --suite-seed 1 --tasks babyia", NO_FAMILY),
     ("sweep --model oracle --tasks babyai --perturb P99 --suite open", "P99"),
     ("tasks --suite opne", "did you mean 'open'?"),

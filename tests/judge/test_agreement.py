@@ -18,7 +18,9 @@ from made_runs import made_episode, make_task
 from scipy.stats import binomtest
 
 from evalharness.cli import main
-from evalharness.judge import Counts, Rater, Verdict, agreement_of, compare_raters, published_agreement, truth
+from evalharness.judge.agreement import Counts, agreement_of, compare_raters, published_agreement
+from evalharness.judge.truth import truth
+from evalharness.judge.verdict import Rater, Verdict
 from evalharness.records.episode import Episode
 from evalharness.stats import cohen_kappa, kappa_interval, wilson
 

@@ -20,7 +20,7 @@ from evalharness.models.base import RequestForm
 from evalharness.models.endpoint import ChatEndpoint, Sampling
 from evalharness.models.resolve import prepare
 from evalharness.models.template import Template, growing_conversations, judge
-from evalharness.play.expected_hits import ExpectedHits
+from evalharness.play.episodes import ExpectedHits
 from evalharness.protocol.tools import TOOL
 from evalharness.records.store import read_episodes, read_manifest
 from evalharness.records.tokens import TurnTokens

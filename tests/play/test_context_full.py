@@ -11,7 +11,7 @@ from chat_server import ChatServer, completion
 
 from evalharness.config import RunConfig
 from evalharness.records.store import read_episodes
-from evalharness.results.behaviour import behaviour_rows, load_behaviour
+from evalharness.results.behaviour.rows import behaviour_rows, load_behaviour
 from evalharness.runs.evaluation import Outcome, evaluate
 
 TOO_LONG = cs.status(400, "maximum context length is exceeded")

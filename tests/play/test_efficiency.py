@@ -18,7 +18,7 @@ def measured(**changes: Any) -> Measured:
     times = changes.pop("times", {"sciworld": FamilyTimes(90, 2700, 3200.0, 3150.0, 0.0, 40.0, 5.0)})
     values: dict[str, Any] = {
         "wall_s": 100.0, "cores": 8, "families": times, "environment_cpu_s": {"sciworld": 45.0},
-        "workers": {"sciworld": 2}, "client_cpu_s": 5.0, "longest_episode_s": 30.0, "allowed_seat_s": 3200.0,
+        "workers": {"sciworld": 2}, "client_cpu_s": 5.0, "longest_episode_s": 30.0, "allowed_slot_s": 3200.0,
         "concurrency": 32, "highest_concurrency": 32, "pinned": False, "server": None,
     }  # fmt: skip
     return Measured(**(values | changes))

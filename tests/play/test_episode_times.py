@@ -118,7 +118,7 @@ async def test_what_a_failed_request_waited_for_is_counted_where_it_was_spent() 
     with pytest.raises(InfrastructureError):
         await player.reply([], turn=1)
     assert times.model_s > 0
-    assert times.seat_s >= 0
+    assert times.slot_s >= 0
 
 
 @pytest.mark.slow

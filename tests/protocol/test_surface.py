@@ -1,12 +1,14 @@
 """Actions as data: a table of templates reads and words them."""
 
 import hashlib
+from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalharness.envs import specs
 from evalharness.envs.surface import Action, ActionSurface
-from evalharness.protocol.prompt import Example, PromptFile, Step
+from evalharness.protocol.prompt import Example, PromptFile, Step, load_prompt
 
 PLAIN = ActionSurface(
     {"go": "go to {object}", "goal": "go to goal", "take": "take {object} from {place}", "look": "look"}
@@ -51,9 +53,10 @@ def test_a_surface_words_the_list_of_actions_and_leaves_the_example_as_it_is() -
     assert user["content"].endswith("Goal: hold the cup\nObservation: A shelf.")
 
 
-def test_a_prompt_knows_the_hash_of_its_file() -> None:
-    raw = b"environment: toy\nsystem: s\ninstruction: '{actions}'\nformat_rules: r\nvariants: {k: {system: other}}\n"
-    prompt = PromptFile.from_bytes(raw)
+def test_a_prompt_knows_the_hash_of_its_file(tmp_path: Path) -> None:
+    raw = b"environment: babyai\nsystem: s\ninstruction: '{actions}'\nformat_rules: r\nvariants: {k: {system: other}}\n"
+    (tmp_path / "babyai.yaml").write_bytes(raw)
+    prompt = load_prompt(specs()["babyai"], tmp_path)
     assert prompt.sha256 == hashlib.sha256(raw).hexdigest()
     assert prompt.for_kind("k").sha256 == prompt.sha256
     assert "sha256" not in prompt.model_dump()

@@ -21,7 +21,7 @@ from evalharness.models.resolve import prepare
 from evalharness.protocol.react import FormatError
 from evalharness.protocol.tools import TOOL, ToolCall, correction, parse_calls
 from evalharness.records.store import read_episodes, read_manifest
-from evalharness.results.behaviour import difference_rows, load_behaviour
+from evalharness.results.behaviour.rows import difference_rows, load_behaviour
 from evalharness.results.comparison import compare_runs
 from evalharness.results.exports import inspect_log, openai_chat
 from evalharness.results.exports.conversation import Protocol, conversation

@@ -13,16 +13,8 @@ from hypothesis import strategies as st
 from made_runs import make_task
 
 from evalharness.records.episode import Episode, Turn, read_episode
-from evalharness.results.behaviour import (
-    FIGURES,
-    ActionReader,
-    Read,
-    action_reader,
-    episode_columns,
-    read_turns,
-)
-from evalharness.results.behaviour.figures import count_all
-from evalharness.results.behaviour.turns import longest_loop, runs_of
+from evalharness.results.behaviour.figures import FIGURES, Read, count_all, episode_columns
+from evalharness.results.behaviour.turns import ActionReader, action_reader, longest_loop, read_turns, runs_of
 
 Step = tuple[str | None, str, float, bool]
 """(action, observation, progress, valid)"""

@@ -17,7 +17,8 @@ from made_runs import make_run
 from evalharness import stats
 from evalharness.cli import main
 from evalharness.records.store import EPISODES
-from evalharness.results.behaviour import FIGURES, behaviour_rows, difference_rows, load_behaviour
+from evalharness.results.behaviour.figures import FIGURES
+from evalharness.results.behaviour.rows import behaviour_rows, difference_rows, load_behaviour
 from evalharness.results.tables import data_frames, write_parquet
 
 SOLVED, HALF, NOTHING = (True, 1.0), (False, 0.5), (False, 0.0)

@@ -11,7 +11,7 @@ from made_runs import make_run
 
 from evalharness.base.errors import UserError
 from evalharness.cli import main
-from evalharness.cli.seeds import read_seeds
+from evalharness.cli.run import read_seeds
 from evalharness.results.scored_run import load_scored_run
 from evalharness.results.seeds import seed_study
 

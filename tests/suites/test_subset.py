@@ -12,7 +12,7 @@ from evalharness import stats
 from evalharness.base.errors import UserError
 from evalharness.cli import main
 from evalharness.envs.base import Task
-from evalharness.results.difficulty import difficulty_of
+from evalharness.runs.selected import difficulty_of
 from evalharness.suites.subset import subset_of
 
 

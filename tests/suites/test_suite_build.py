@@ -165,7 +165,7 @@ def test_a_changed_task_of_seed_0_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["--suite-seed", "-1"], "0 or more"),
+        (["--suite-seed", "-1"], "at least 0"),
         (["--suite-seed", "1", "--tasks", "alfword"], "did you mean 'alfworld'"),
         (
             ["--suite-seed", "987654", "--tasks", "alfworld", "--check"],

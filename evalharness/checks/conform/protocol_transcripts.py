@@ -85,10 +85,6 @@ def _equal(*wanted: Message) -> Sent:
     )
 
 
-def _user(text: str) -> Message:
-    return {"role": "user", "content": text}
-
-
 def _hashed(sha256: str) -> Sent:
     return lambda messages: (
         hashlib.sha256(json.dumps(messages, ensure_ascii=False).encode()).hexdigest() == sha256
@@ -121,7 +117,7 @@ def _step(
 def _verl_agent(row: dict[str, Any], source: str) -> RecordedGame:
     steps = [
         RecordedStep(
-            (RecordedCall(_equal(_user(step["prompt"])), step["reply"]),),
+            (RecordedCall(_equal({"role": "user", "content": step["prompt"]}), step["reply"]),),
             step["projected_action"],
             bool(step["valid"]),
             step["obs"],
@@ -285,10 +281,6 @@ _GAMES: Mapping[str, Callable[[dict[str, Any], str], RecordedGame | None]] = {
 }
 
 
-def _agentboard_reading(row: dict[str, Any], source: str) -> RecordedReading:
-    return RecordedReading("", {}, row["reply"], row["agent_action"], source)
-
-
 def _agentgym_reading(row: dict[str, Any], source: str) -> RecordedReading | None:
     if "reply" not in row or "not_a_string" in row:
         return None  # a step written in a format; Python that makes no text
@@ -297,7 +289,7 @@ def _agentgym_reading(row: dict[str, Any], source: str) -> RecordedReading | Non
 
 
 _READINGS: Mapping[str, Callable[[dict[str, Any], str], RecordedReading | None]] = {
-    "agentboard": _agentboard_reading,
+    "agentboard": lambda row, source: RecordedReading("", {}, row["reply"], row["agent_action"], source),
     "agentgym": _agentgym_reading,
 }
 

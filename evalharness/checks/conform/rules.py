@@ -13,11 +13,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from evalharness.base.errors import UserError
-from evalharness.base.yaml_lines import read_yaml, syntax_problem
+from evalharness.base.yaml_lines import load_model, load_yaml
 from evalharness.data.families import family_folders
 
 FILE = "conformance.yaml"
@@ -140,9 +139,10 @@ def load_tolerances(extra: Path | None = None) -> dict[str, Tolerance]:
 
     `extra` is a file of further exceptions, `family: [rule, ...]`.
     """
+    files = {family: folder / FILE for family, folder in family_folders().items()}
     tolerances = {
-        family: _tolerance(folder / FILE) if (folder / FILE).is_file() else Tolerance()
-        for family, folder in family_folders().items()
+        family: load_model(path, Tolerance, str(path))[0] if path.is_file() else Tolerance()
+        for family, path in files.items()
     }
     if extra is not None:
         for family, rules in _read(extra).items():
@@ -152,10 +152,6 @@ def load_tolerances(extra: Path | None = None) -> dict[str, Tolerance]:
             more = _tolerance_of({"exceptions": rules}, extra)
             tolerances[family] = base.model_copy(update={"exceptions": base.exceptions + more.exceptions})
     return tolerances
-
-
-def _tolerance(path: Path) -> Tolerance:
-    return _tolerance_of(_read(path), path)
 
 
 def _tolerance_of(content: Any, path: Path) -> Tolerance:
@@ -168,12 +164,7 @@ def _tolerance_of(content: Any, path: Path) -> Tolerance:
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = read_yaml(path)
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} is not YAML: {syntax_problem(error)}") from error
+    content = load_yaml(path, str(path))
     if not isinstance(content, dict):
         raise UserError(f"{path} must be a mapping")
     return content

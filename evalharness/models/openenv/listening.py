@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 from aiohttp.http_exceptions import BadHttpMessage
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import system_errors
 
 
 def _http_log() -> logging.Logger:
@@ -40,12 +40,8 @@ async def listening(
     )
     await runner.setup()
     try:
-        try:
+        with system_errors(f"cannot listen on {host}:{port}", f"; choose another {flags}"):
             await web.TCPSite(runner, host, port, backlog=backlog).start()
-        except OSError as error:
-            raise UserError(
-                f"cannot listen on {host}:{port}: {error.strerror}; choose another {flags}"
-            ) from None
         shown = f"[{host}]" if ":" in host else host
         yield f"http://{shown}:{runner.addresses[0][1]}"
     finally:

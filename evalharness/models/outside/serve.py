@@ -4,22 +4,48 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from evalharness.base.reading import read_object
 from evalharness.config.outside import OutsideConfig
 from evalharness.models.opened import Opened, Prepared, Reports
 from evalharness.models.openenv.door import Door, is_one_of, token_of
 from evalharness.models.openenv.gate import Gate
 from evalharness.models.openenv.listening import listening
 from evalharness.models.outside.application import application
-from evalharness.models.outside.handouts import HandOuts
 from evalharness.models.outside.hub import Hub
 from evalharness.models.outside.mcp_door import is_installed, mcp_door
 from evalharness.models.outside.policy import OutsidePolicy, Started
 from evalharness.models.outside.process import TOKEN, URL, AgentLog, command_of
+from evalharness.records.lines import LineFile, read_lines
+
+FILE = "handouts.jsonl"
+"""One line each time that an episode was given to an agent."""
+
+
+class HandOuts:
+    def __init__(self, folder: Path) -> None:
+        """Raises UserError for a damaged file."""
+        self._file = LineFile(folder / FILE)
+        self._file.drop_torn_line()
+        lines = read_lines(folder / FILE, "the episode counts as not given out", read_object)
+        self._counts = Counter((line["task_id"], line["sample"]) for line in lines)
+
+    def note(self, key: tuple[str, int]) -> int:
+        """How often this one has been given out now. Raises StoreError."""
+        self._counts[key] += 1
+        times = self._counts[key]
+        self._file.append({"time": time.time(), "task_id": key[0], "sample": key[1], "times": times})
+        return times
+
+    def close(self) -> None:
+        self._file.close()
+
 
 LOG = "agent.log"
 """What the processes of `--agent-command` printed."""

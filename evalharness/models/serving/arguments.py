@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.machine import core_numbers, share_in_use
 from evalharness.base.reading import read_bytes
 from evalharness.config import PolicyConfig
@@ -98,10 +98,8 @@ def extra_arguments(config: PolicyConfig, *, tools: bool) -> tuple[list[str], di
 def _chat_template(path: Path) -> tuple[Path, str]:
     """Where it is, and its SHA-256."""
     path = path.expanduser().absolute()
-    try:
+    with system_errors(f"--chat-template {path} cannot be read"):
         return path, hashlib.sha256(read_bytes(path)).hexdigest()
-    except OSError as error:
-        raise UserError(f"--chat-template {path} cannot be read: {error.strerror}") from None
 
 
 def server_arguments(

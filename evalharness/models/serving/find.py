@@ -74,6 +74,16 @@ def find_server(explicit: str | None) -> ServerCommand:
     raise ServerNotFound(f"vLLM was not found. Install it with: {install_command()}")
 
 
+def server_python(what: str, explicit: str | None = None) -> Path:
+    """The interpreter that has transformers: the private environment's, else that of the server found. Raises
+    ServerNotFound, which says `what` needs it."""
+    install = read_install(server_folder())
+    python = find_server(explicit).python if install is None else python_of(install.environment)
+    if python is None:
+        raise ServerNotFound(f"{what} by the server's own environment: {install_command()}")
+    return python
+
+
 def server_candidates(explicit: str | None = None) -> list[Candidate]:
     """Every place in the order in which `find_server` looks, found or not."""
     return list(_candidates(explicit))

@@ -61,7 +61,6 @@ def install_server(
     *,
     cpu: bool,
     version: str | None = None,
-    root: Path | None = None,
     on_line: Callable[[str], None],
     force: bool = False,
 ) -> ServerInstall:
@@ -73,7 +72,7 @@ def install_server(
     call removes.
     """
     kind: Kind = "cpu" if cpu else "gpu"
-    root = root or server_folder()
+    root = server_folder()
     _check_python()
     with installing(root, on_line):
         there = read_install(root)
@@ -97,9 +96,9 @@ def _add_missing(install: ServerInstall, on_line: Callable[[str], None]) -> None
         _run([install.executable, "-I", "-m", "pip", "install", "--progress-bar", "off", *missing], on_line)
 
 
-def uninstall_server(root: Path | None = None) -> bool:
+def uninstall_server() -> bool:
     """Remove the private environment; False when there was none."""
-    return uninstall((root or server_folder()) / RECORD)
+    return uninstall(server_folder() / RECORD)
 
 
 def _build(environment: Path, kind: Kind, version: str, on_line: Callable[[str], None]) -> ServerInstall:

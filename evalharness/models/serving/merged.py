@@ -16,10 +16,10 @@ from evalharness.base.paths import cache_folder, server_folder
 from evalharness.base.stream import ToolError, run_streaming
 from evalharness.models.serving.arguments import memory_bytes
 from evalharness.models.serving.checkpoint import TOKENIZER_FILES, CheckpointInfo, check_checkpoint, read_json
-from evalharness.models.serving.find import find_server, install_command
+from evalharness.models.serving.find import install_command, server_python
 from evalharness.models.serving.lora import Adapter
 from evalharness.models.serving.merge_lora import NO_PEFT
-from evalharness.models.serving.private import python_of, read_install
+from evalharness.models.serving.private import read_install
 
 RECORD = "evalharness_merge.json"
 _MERGER = Path(__file__).with_name("merge_lora.py")
@@ -58,7 +58,7 @@ def _make(
 ) -> None:
     dtype = _stored_dtype(base)
     _require_room(folder.parent, base, _BYTES[dtype])
-    python = _merging_python(vllm)
+    python = server_python("an adapter is merged", vllm)
     for leftover in folder.parent.glob("merging-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="merging-", dir=folder.parent) as name:
@@ -110,16 +110,6 @@ def _require_room(folder: Path, base: CheckpointInfo, bytes_each: int) -> None:
         raise MergeError(
             f"the merged model needs {base.weight_bytes / 1e9:.1f} GB in {folder}; free some space, {instead}"
         )
-
-
-def _merging_python(vllm: str | None) -> Path:
-    install = read_install(server_folder())
-    if install is not None:
-        return python_of(install.environment)
-    python = find_server(vllm).python
-    if python is None:
-        raise MergeError(f"an adapter is merged by the server's own environment: {install_command()}")
-    return python
 
 
 def _failure(failed: ToolError, python: Path, adapter: Adapter) -> MergeError:

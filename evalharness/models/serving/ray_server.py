@@ -44,7 +44,8 @@ class ServerHost:
         self._vllm = vllm
         self._what = what
         self._node = str(ray.util.get_node_ip_address())  # type: ignore[no-untyped-call]
-        self._log = _log_folder() / f"evalharness-vllm-{os.getpid()}.log"
+        # In the folder of Ray's logs of this node: standard error of an actor is a file there.
+        self._log = Path("/dev/stderr").resolve().parent / f"evalharness-vllm-{os.getpid()}.log"
         self._server: ManagedServer | None = None
         self._ready = False
         self._status = ""
@@ -107,11 +108,6 @@ def _environment() -> dict[str, str]:
     """Of the actor, without what Ray has put there: one thread for each core asked for, the harness's packages."""
     ours = {"PYTHONPATH", "OMP_NUM_THREADS"}
     return {k: v for k, v in os.environ.items() if k not in ours and not k.startswith("RAY_")}
-
-
-def _log_folder() -> Path:
-    """Ray's logs of this node: standard error of an actor is a file there."""
-    return Path("/dev/stderr").resolve().parent
 
 
 class RayServer:

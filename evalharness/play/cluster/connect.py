@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import shutil
 import socket
 import tempfile
 import time
@@ -12,6 +14,8 @@ from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, entry_points, version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +24,62 @@ from evalharness.envs.base import EnvSpec
 
 if TYPE_CHECKING:
     from evalharness.play.workers.process import Worker
+
+
+_METADATA = ("METADATA", "PKG-INFO", "entry_points.txt", "top_level.txt")
+
+
+def _distributions() -> dict[str, tuple[Distribution, set[str]]]:
+    """Name -> (distribution, its top-level packages) of the harness and of all that provide an environment."""
+    found = {"evalharness": (distribution("evalharness"), {"evalharness"})}
+    for point in entry_points(group="evalharness.environments"):
+        if point.dist is not None:
+            _, packages = found.setdefault(point.dist.name, (point.dist, set()))
+            packages.add(point.module.partition(".")[0])
+    return dict(sorted(found.items()))
+
+
+def stage(folder: Path) -> list[str]:
+    """Copy everything into `folder`; returns the paths for Ray's `py_modules`."""
+    staged = []
+    for name, (found, packages) in _distributions().items():
+        for package in sorted(packages):
+            spec = find_spec(package)
+            assert spec is not None
+            if spec.submodule_search_locations:
+                source = Path(next(iter(spec.submodule_search_locations)))
+                target = folder / package
+                shutil.copytree(source, target, ignore=shutil.ignore_patterns("__pycache__", ".*"))
+            else:
+                assert spec.origin is not None
+                target = Path(shutil.copy(spec.origin, folder))
+            staged.append(str(target))
+        metadata = folder / f"{re.sub(r'[-_.]+', '_', name)}-{found.version}.dist-info"
+        metadata.mkdir()
+        for file in _METADATA:
+            if text := found.read_text(file):
+                (metadata / file).write_text(text, encoding="utf-8")
+        staged.append(str(metadata))
+    return staged
+
+
+def requirements() -> list[str]:
+    """The libraries of these distributions, pinned to the versions that are installed here."""
+    from packaging.requirements import Requirement
+
+    own = _distributions()
+    pins = set()
+    for found, _ in own.values():
+        for text in found.requires or []:
+            requirement = Requirement(text)
+            if requirement.marker is not None and not requirement.marker.evaluate({"extra": ""}):
+                continue
+            try:
+                if requirement.name not in own:
+                    pins.add(f"{requirement.name}=={version(requirement.name)}")
+            except PackageNotFoundError:
+                continue
+    return sorted(pins)
 
 
 _JOIN_AGAIN_S = 60.0
@@ -125,7 +185,7 @@ def _join(ray: Any, address: str, staging: Path, install: bool) -> None:
     if address == "local":
         options |= {"include_dashboard": False, "_temp_dir": str(staging)}
     else:
-        from evalharness.play.cluster.packages import requirements, stage
+        from evalharness.play.cluster.connect import requirements, stage
 
         options["runtime_env"]["py_modules"] = stage(staging)
         if install:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from evalharness.results.html.document import asset, document
+from evalharness.results.html.document import asset, document, percent
 from evalharness.results.html.document import safe as _safe
-from evalharness.results.html.table import percent
 from evalharness.results.leaderboard.table import CORRECTED_NOTE, footnotes, page_table
 from evalharness.results.paper.family_table import MARKS
 from evalharness.results.paper.markup import html_table

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from evalharness.base.text import printable
-from evalharness.results.html.table import percent
+from evalharness.results.html.document import percent
 from evalharness.results.paper.family_table import DIFFERS, MARKS, OWN_LABELS, PART, columns_of, row_of
 from evalharness.results.paper.standings import STATED, Leaderboard, Standing
 from evalharness.results.paper.table import EMPTY, Cell, Column, Row, Table, percent_cell

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError
 from evalharness.base.text import printable
 from evalharness.results.paper.exhibit import Exhibit, Filled
-from evalharness.results.paper.given import Given
+from evalharness.results.paper.given import Given, each_read
 from evalharness.results.paper.published import load_table
 from evalharness.results.paper.table import Cell, Column, Row, Table
 from evalharness.results.report.plots import COLOURS
@@ -61,13 +60,7 @@ def _fill(given: Given) -> Filled:
     rows = [Row("AgentRefine (32,000)", {"1_share_of_turns": Cell(published_share(), text="about 16")})]
     named: list[tuple[str, Mapping[str, Any]]] = []
     problems = list(given.left_out)
-    for path in given.data:
-        assert given.measured.error_turns is not None
-        try:
-            found = given.measured.error_turns(path)
-        except UserError as error:
-            problems.append(str(error))
-            continue
+    for path, found in each_read(given.data, given.measured.error_turns, problems):
         named.append((path.name, found))
         cells = {f"{row['run_length']}_{key}": Cell(100 * row[key]) for row in found["rows"] for key in _KEYS}
         rows.append(Row(f"{path.name} ({found['samples']:,})", cells, source="data", folder=str(path)))

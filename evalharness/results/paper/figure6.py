@@ -7,7 +7,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.results import diversity
 from evalharness.results.paper.exhibit import Exhibit, Filled
-from evalharness.results.paper.given import Given
+from evalharness.results.paper.given import Given, each_read
 from evalharness.results.paper.table import Cell, Column, Row, Table
 from evalharness.results.report import diversity as pictures
 
@@ -28,14 +28,10 @@ def _fill(given: Given) -> Filled:
         Column("different", "different", decimals=0),
         Column("similarity", "mean similarity", decimals=2),
     )
-    read, paths, problems = [], [], list(given.left_out)
-    for path in _sources(given):
-        try:
-            read.append(diversity.read_thoughts(path))
-            paths.append(path)
-        except UserError as error:
-            problems.append(str(error))
-    sources = diversity.pooled(diversity.told_apart(read, paths))
+    problems = list(given.left_out)
+    found = list(each_read(_sources(given), diversity.read_thoughts, problems))
+    named = diversity.told_apart([read for _, read in found], [path for path, _ in found])
+    sources = diversity.pooled(named)
     drawn = [source for source in sources if source.texts]
     if not drawn:
         return Filled((Table(TITLE, columns, (), notes=(_NOTE,)),), tuple(problems))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from evalharness.base.errors import UserError
 from evalharness.envs.base import EnvSpec
@@ -15,6 +15,7 @@ from evalharness.results.run_labels import labels_of
 from evalharness.results.scored_run import ScoredRun, load_scored_run
 from evalharness.results.trainings import join_trainings
 
+Read = TypeVar("Read")
 Rows = Sequence[Mapping[str, Any]]
 
 
@@ -118,3 +119,17 @@ def plain(given: Given, key: str | None = None) -> Given:
 
 def is_sampled(run: ScoredRun) -> bool:
     return int(run.config["samples"]) > 1
+
+
+def each_read(
+    paths: Iterable[Path], read: Callable[[Path], Read] | None, problems: list[str]
+) -> Iterator[tuple[Path, Read]]:
+    """What `read` makes of each; why it makes nothing of one goes to `problems`."""
+    for path in paths:
+        assert read is not None
+        try:
+            found = read(path)
+        except UserError as error:
+            problems.append(str(error))
+        else:
+            yield path, found

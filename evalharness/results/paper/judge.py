@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from evalharness import stats
-from evalharness.base.errors import UserError
 from evalharness.records.data_set import judged_folder
 from evalharness.results.paper.exhibit import Exhibit, Filled
-from evalharness.results.paper.given import Given
+from evalharness.results.paper.given import Given, each_read
 from evalharness.results.paper.published import load_table
 from evalharness.results.paper.table import Cell, Column, Row, Table
 
@@ -61,12 +60,8 @@ def _fill(given: Given) -> Filled:
     )
     rows, problems = [_published()], list(given.left_out)
     measure = given.measured.agreement
-    for folder in _judged(given) if measure else ():
-        assert measure is not None
-        try:
-            rows += [_row(found) for found in measure(folder)]
-        except UserError as error:
-            problems.append(str(error))
+    for _, raters in each_read(_judged(given) if measure else (), measure, problems):
+        rows += [_row(found) for found in raters]
     notes = (
         "counts of turns: the first rater's word, then the second's; intervals count turns as independent",
     )

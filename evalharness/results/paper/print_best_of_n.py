@@ -9,7 +9,7 @@ from rich.text import Text
 from evalharness.base.terminal import plain_table
 from evalharness.base.text import printable
 from evalharness.results.best_of_n import BestOfN, FamilyBest
-from evalharness.results.html.table import percent
+from evalharness.results.html.document import percent
 from evalharness.results.paper.table import Column
 from evalharness.results.paper.table import Table as Exhibited
 from evalharness.results.paper.table4 import decoding_rows

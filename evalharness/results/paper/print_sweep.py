@@ -9,7 +9,7 @@ from rich.text import Text
 from evalharness.base.terminal import plain_table
 from evalharness.base.text import printable
 from evalharness.results.difference import Difference
-from evalharness.results.html.table import percent
+from evalharness.results.html.document import percent
 from evalharness.results.paper.table3 import sweep_table
 from evalharness.results.paper.text import print_table
 from evalharness.results.report.comparison import method, p_value

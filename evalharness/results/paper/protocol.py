@@ -32,18 +32,13 @@ class Aspect:
         return f"{self.name} {self.value}" + (f" (published: {self.published})" if self.differs else "")
 
 
-def agent_of(run: ScoredRun) -> str:
-    """What turned observations into messages and replies into actions."""
-    return run.agent
-
-
 def aspects(run: ScoredRun, benchmark: Benchmark, *, perturbation: bool = True) -> list[Aspect]:
     """Agent, suite, labels, turns of every run; the rest where it is not the harness's own.
 
     `perturbation`: False in a table that has perturbations as columns.
     """
     found = [
-        Aspect("agent", agent_of(run), AGENT),
+        Aspect("agent", run.agent, AGENT),
         Aspect("suite", run.suite, run.suite if run.suite in benchmark.suites else benchmark.suite),
         Aspect("labels", _labels(run.manifest.labels, run.titles), "official"),
         Aspect("turns", str(run.max_turns), str(benchmark.max_turns)),

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalharness.results.completeness import Played
-from evalharness.results.html.table import html_table, percent
+from evalharness.results.html.document import html_table, percent
 from evalharness.results.score import HELD_OUT, MEASURES
 
 if TYPE_CHECKING:

@@ -156,11 +156,9 @@ class Table:
         }
 
 
-def percent_cell(
-    value: float | None, limits: Sequence[float] | None = None, marks: str = "", *, scale: float = 100
-) -> Cell:
+def percent_cell(value: float | None, limits: Sequence[float] | None = None, marks: str = "") -> Cell:
     """Of a fraction 0..1."""
     if value is None:
         return EMPTY
-    ends = None if limits is None else (scale * limits[0], scale * limits[1])
-    return Cell(scale * value, ends, marks)
+    ends = None if limits is None else (100 * limits[0], 100 * limits[1])
+    return Cell(100 * value, ends, marks)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from evalharness.base.errors import UserError
-from evalharness.results.best_of_n import BestOfN, FamilyBest, best_of_n
+from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.paper.exhibit import Exhibit, Filled
 from evalharness.results.paper.family_table import DIFFERS, MARKS, columns_of, empty_board, legend, row_of
 from evalharness.results.paper.given import Given, is_sampled
 from evalharness.results.paper.protocol import Aspect, aspects, differ, phrases
 from evalharness.results.paper.published import MAIN, load_table
 from evalharness.results.paper.standing_rows import Benchmark, published_row
-from evalharness.results.paper.table import Cell, Row, Table, percent_cell
+from evalharness.results.paper.table import Row, Table, percent_cell
 from evalharness.results.paper.table3 import label_of
 from evalharness.results.score import MEASURES
 from evalharness.results.scored_run import ScoredRun
@@ -38,11 +38,10 @@ def decoding_rows(study: BestOfN, group: str) -> list[Row]:
         )
         for name, found in kinds.items()
     ]
-    return [*rows, Row("delta", _delta(study.families), group, "run")]
-
-
-def _delta(families: tuple[FamilyBest, ...]) -> dict[str, Cell]:
-    return {f"{f.family}_{m}": percent_cell(f.delta[m], f.delta_ci95[m]) for f in families for m in MEASURES}
+    delta = {
+        f"{f.family}_{m}": percent_cell(f.delta[m], f.delta_ci95[m]) for f in study.families for m in MEASURES
+    }
+    return [*rows, Row("delta", delta, group, "run")]
 
 
 def pairs(given: Given) -> dict[str, tuple[ScoredRun | None, ScoredRun | None]]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from evalharness.base.errors import UserError
 from evalharness.results.paper.exhibit import Exhibit, Filled
-from evalharness.results.paper.given import Given
+from evalharness.results.paper.given import Given, each_read
 from evalharness.results.paper.published import load_table
 from evalharness.results.paper.table import Cell, Column, Row, Table
 
@@ -30,14 +29,8 @@ def _fill(given: Given) -> Filled:
         )
         for row in load_table("agent_datasets")
     ]
-    problems = []
-    for path in given.data:
-        assert given.measured.error_turns is not None
-        try:
-            found = given.measured.error_turns(path)
-        except UserError as error:
-            problems.append(str(error))
-            continue
+    problems: list[str] = []
+    for path, found in each_read(given.data, given.measured.error_turns, problems):
         refined = "yes" if found["samples"] > found["samples_without_errors"] else "no"
         rows.append(
             Row(

@@ -8,7 +8,10 @@ from rich.text import Text
 from evalharness.base.terminal import plain_table
 from evalharness.base.text import printable
 from evalharness.results.agent_study import AgentStudy
+from evalharness.results.html.document import percent
 from evalharness.results.report.comparison import print_comparison, print_method, print_runs
+from evalharness.results.score import HELD_OUT, MEASURES
+from evalharness.results.seeds import SeedRow, SeedStudy
 
 
 def _rate(value: float, ci95: tuple[float, float]) -> str:
@@ -47,3 +50,43 @@ def print_agent_study(console: Console, study: AgentStudy) -> None:
             print_comparison(console, comparison)
             console.print()
         print_method(console, study.comparisons)
+
+
+_MOST_COLUMNS = 5
+"""Seeds with a column each; of more, lowest and highest."""
+
+
+def _cells(study: SeedStudy, row: SeedRow) -> list[str]:
+    low, high = (100 * end for end in row.ci95)
+    each = (
+        [percent(rate) for rate in row.rates]
+        if len(study.seeds) <= _MOST_COLUMNS
+        else [percent(min(row.rates)), percent(max(row.rates))]
+    )
+    title = "held-out" if row.family == HELD_OUT else study.titles.get(row.family, row.family)
+    spread = "-" if row.sd is None else f"{100 * row.sd:.1f}"
+    return [f"  {title}", str(row.tasks), *each, f"{100 * row.mean:.1f} [{low:.1f}, {high:.1f}]", spread]
+
+
+def print_seed_study(console: Console, study: SeedStudy) -> None:
+    name = f"{printable(study.model, single_line=True)}, {len(study.seeds)} seeds"
+    console.print(Text(name, style="bold"), soft_wrap=True)
+    console.print(Text(f"suite {study.suite}, at most {study.max_turns} turns", style="dim"))
+    for note in study.notes:
+        console.print(Text(note, style="yellow"))
+    console.print()
+    few = len(study.seeds) <= _MOST_COLUMNS
+    each = [f"seed {seed}" for seed in study.seeds] if few else ["lowest", "highest"]
+    table = plain_table("", "n", *each, "mean [95 % CI]", "SD")
+    for measure in MEASURES:
+        table.add_row(Text(f"{measure} %", style="bold"))
+        for row in study.rows:
+            if row.measure == measure:
+                table.add_row(*_cells(study, row))
+    console.print(table)
+    console.print(
+        Text(
+            "SD: of the seeds' rates, how far another seed moves. The interval is of the mean, over tasks.",
+            style="dim",
+        )
+    )

@@ -9,7 +9,8 @@ from rich.text import Text
 
 from evalharness.base.terminal import plain_table
 from evalharness.base.text import printable
-from evalharness.results.behaviour import ALL, FIGURES, BehaviourRow, DifferenceRow, Figure, RunBehaviour
+from evalharness.results.behaviour.figures import FIGURES, Figure
+from evalharness.results.behaviour.rows import ALL, BehaviourRow, DifferenceRow, RunBehaviour
 from evalharness.results.run_labels import labels_of, letter
 
 _BY_NAME = {figure.name: figure for figure in FIGURES}

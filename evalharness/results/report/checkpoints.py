@@ -10,7 +10,7 @@ from evalharness.base.terminal import plain_table
 from evalharness.base.text import printable
 from evalharness.results.checkpoints import Point, Training
 from evalharness.results.difference import Difference
-from evalharness.results.html.table import percent
+from evalharness.results.html.document import percent
 from evalharness.results.report.comparison import p_value
 from evalharness.results.score import MEASURES
 

@@ -114,7 +114,7 @@ def print_comparison(console: Console, comparison: Comparison) -> None:
     for word, ids in ((f"solved more by {b}", comparison.gained), (f"solved more by {a}", comparison.lost)):
         console.print(Text(f"{word}: {len(ids)}", style="bold"))
         for line in compact_ids(ids):
-            console.print(Padding(Text(line), (0, 0, 0, 2)), highlight=False)
+            console.print(Padding(Text(line), (0, 0, 0, 2)))
     flipped = [*comparison.gained, *comparison.lost]
     if flipped:
         for run in (comparison.baseline, comparison.run):

@@ -33,7 +33,6 @@ def print_paged(console: Console, parts: Iterable[RenderableType]) -> None:
         width=console.width,
         color_system=console.color_system or "auto",  # type: ignore[arg-type]
         no_color=console.no_color,
-        highlight=False,
         markup=False,
         emoji=False,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import textwrap
 from collections.abc import Mapping
+from itertools import zip_longest
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -30,11 +31,8 @@ def side_by_side(
         if number:
             rows.append(("...", "...", False))
         for tag, i1, i2, j1, j2 in group:
-            left, right = before[i1:i2], after[j1:j2]
-            for index in range(max(len(left), len(right))):
-                old = left[index] if index < len(left) else ""
-                new = right[index] if index < len(right) else ""
-                rows.append((old, new, tag != "equal"))
+            both = zip_longest(before[i1:i2], after[j1:j2], fillvalue="")
+            rows += [(old, new, tag != "equal") for old, new in both]
     if rows:
         parts += ["", _table("prompt, where it differs", rows, half)]
     else:
@@ -47,11 +45,8 @@ def _table(title: str, rows: list[tuple[str, str, bool]], half: int) -> Table:
     table.add_column(f"{title}: before", width=half, no_wrap=True)
     table.add_column("after", width=half, no_wrap=True)
     for old, new, changed in rows:
-        left = textwrap.wrap(old, half, subsequent_indent="  ") or [""]
-        right = textwrap.wrap(new, half, subsequent_indent="  ") or [""]
-        for index in range(max(len(left), len(right))):
-            cells = (side[index] if index < len(side) else "" for side in (left, right))
-            was, now = cells
+        sides = (textwrap.wrap(text, half, subsequent_indent="  ") or [""] for text in (old, new))
+        for was, now in zip_longest(*sides, fillvalue=""):
             table.add_row(
                 Text(was, style="red" if changed else "dim"), Text(now, style="green" if changed else "dim")
             )

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.text import printable
 from evalharness.results.curves import CURVE_NAMES, DIFFICULTIES, UNPERTURBED, Row
 from evalharness.results.training_log import REWARD
@@ -427,7 +427,5 @@ def save_as(figure: Figure, target: Path) -> None:
         ".svg": {"Date": None, "Creator": None},
         ".png": {"Software": None},
     }
-    try:
+    with system_errors(f"cannot write {target}", "; choose another with -o FILE"):
         figure.savefig(target, dpi=200, metadata=metadata[target.suffix])
-    except OSError as error:
-        raise UserError(f"cannot write {target}: {error.strerror}; choose another with -o FILE") from None

@@ -17,7 +17,8 @@ from evalharness.records.episode import Episode
 from evalharness.records.manifest import Manifest
 from evalharness.records.store import EpisodeKey
 from evalharness.records.summary import Summary
-from evalharness.results.behaviour import ALL, FIGURES, Behaving, RunBehaviour, behaviour_rows
+from evalharness.results.behaviour.figures import FIGURES
+from evalharness.results.behaviour.rows import ALL, Behaving, RunBehaviour, behaviour_rows
 from evalharness.results.comparison import comparable_groups, compare_runs
 from evalharness.results.paper.standings import PUBLISHED_SUITE
 from evalharness.results.report.table import notes, performance_lines, token_lines, warnings
@@ -44,10 +45,6 @@ JudgementsOf = Callable[[Path], EpisodeJudgements]
 
 PicturesOf = Callable[[Episode], Sequence[str]]
 """Episode -> SVG documents of the start and of every turn; none where it is not drawn."""
-
-
-def no_judgements(folder: Path) -> EpisodeJudgements:
-    return {}
 
 
 def behaviour_figures(run: RunBehaviour) -> Sequence[BehaviourRow]:
@@ -311,7 +308,7 @@ def load_bundle(
     *,
     prompts: Path | None = None,
     behaviour: Behaviour | None = None,
-    judgements: JudgementsOf = no_judgements,
+    judgements: JudgementsOf = lambda folder: {},
     chosen: Chosen | None = None,
     pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
     exhibits: Callable[[Sequence[ScoredRun]], Sequence[Mapping[str, Any]]] = lambda runs: (),

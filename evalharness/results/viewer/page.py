@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import system_errors
 from evalharness.base.paths import replacing
 from evalharness.results.html.document import asset, document
 from evalharness.results.viewer.bundle import Bundle, compressed
@@ -67,9 +67,7 @@ def live_page(name: str) -> Iterator[str]:
 
 def write_page(target: Path, bundle: Bundle) -> int:
     """Replace `target` as a whole or not at all; its size in bytes. Raises UserError when it cannot be written."""
-    try:
+    with system_errors(f"cannot write {target}", "; choose another with -o FILE"):
         with replacing(target) as temporary, temporary.open("w", encoding="utf-8") as file:
             file.writelines(page(bundle))
         return target.stat().st_size
-    except OSError as error:
-        raise UserError(f"cannot write {target}: {error.strerror}; choose another with -o FILE") from None

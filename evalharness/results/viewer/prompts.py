@@ -10,8 +10,9 @@ from evalharness.agents.base import EpisodeStart
 from evalharness.agents.guard import AgentFaultError
 from evalharness.agents.registry import ChosenAgent
 from evalharness.envs.base import MAX_TURNS
+from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.played_prompt import played_prompt
-from evalharness.protocol.prompt import AS_WRITTEN, Adaptation
+from evalharness.protocol.prompt import AS_WRITTEN, Adaptation, PromptFile
 from evalharness.records.episode import Episode
 from evalharness.records.rebuilt import NotRebuiltError, episode_start, rebuild
 
@@ -37,17 +38,10 @@ class Prompts:
     ) -> int | None:
         """Position in `listed`; None where no prompt file of that very hash is at hand, and for an agent that does
         not begin every request of an episode alike."""
-        key = (
-            episode.family,
-            episode.kind,
-            episode.perturbation,
-            episode.prompt_hash,
-            max_turns,
-            agent,
-            adaptation,
-        )
+        how = (max_turns, agent, adaptation)
+        key = (episode.family, episode.kind, episode.perturbation, episode.prompt_hash, *how)
         if key not in self._known:
-            messages = self._worded(*key)
+            messages = self._worded(episode, *how)
             if messages is not None and messages not in self.listed:
                 self.listed.append(messages)
             self._known[key] = None if messages is None else self.listed.index(messages)
@@ -59,10 +53,7 @@ class Prompts:
         """Of each turn the messages that were sent for its action, where these are not the conversation so far."""
         if agent is None or agent.kind.appends:
             return []
-        found = played_prompt(
-            episode.family, episode.kind, episode.perturbation, episode.prompt_hash, self.folder, adaptation
-        )
-        if found is None:
+        if (found := self._played(episode, adaptation)) is None:
             return []
         start = episode_start(episode, found[0], found[1].perturbed, max_turns, keep_thinking=False)
         try:
@@ -70,22 +61,19 @@ class Prompts:
         except (NotRebuiltError, AgentFaultError):
             return []
 
+    def _played(self, e: Episode, adaptation: Adaptation) -> tuple[PromptFile, PlayedSurface] | None:
+        return played_prompt(e.family, e.kind, e.perturbation, e.prompt_hash, self.folder, adaptation)
+
     def _worded(
-        self,
-        family: str,
-        kind: str,
-        perturbation: str | None,
-        prompt_hash: str,
-        max_turns: int,
-        agent: ChosenAgent | None,
-        adaptation: Adaptation,
+        self, episode: Episode, max_turns: int, agent: ChosenAgent | None, adaptation: Adaptation
     ) -> list[dict[str, str]] | None:
-        found = played_prompt(family, kind, perturbation, prompt_hash, self.folder, adaptation)
-        if found is None:
+        found = self._played(episode, adaptation)
+        if found is None or agent is None or not agent.kind.appends:
             return None
         prompt, surface = found
-        if agent is None or not agent.kind.appends:
-            return None
         playing = agent.make()
-        playing.start(EpisodeStart("", family, kind, GOAL, OBSERVATION, max_turns, prompt, surface.perturbed))
+        start = EpisodeStart(
+            "", episode.family, episode.kind, GOAL, OBSERVATION, max_turns, prompt, surface.perturbed
+        )
+        playing.start(start)
         return playing.request().messages

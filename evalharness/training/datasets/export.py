@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.paths import replacing
 from evalharness.base.reading import sha256_of
 from evalharness.base.version import __version__
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.modes import Mode, ModeCheck
+from evalharness.training.datasets.modes import Mode
 from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples, no_samples
 from evalharness.training.datasets.tokens import TokenCounts, tokenize, write_parquet
 
@@ -65,8 +65,8 @@ def export(
     if name == TOKENS and model is None:
         raise UserError("--format tokens needs --model DIR, the checkpoint folder whose template is used")
     lines: dict[Path, list[BrokenLine]] = {} if broken is None else broken
-    samples = _chosen(sources, name, mode, done, lines)
-    try:
+    samples = formats.trainable(_read(sources, done, lines), mode, done.left_out)
+    with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
         if name == TOKENS:
             assert model is not None
@@ -86,30 +86,19 @@ def export(
             _write_lines(folder / "train.jsonl", samples, name, done)
             if not done.conversations:
                 raise no_samples(sources[0], lines.get(sources[0], []))
-        _beside(folder, name, done)
+        if name in formats.BESIDE:
+            file, text = formats.BESIDE[name]
+            (folder / file).write_text(text, encoding="ascii")
+            done.files.append(folder / file)
         _manifest(folder, sources, name, mode, done)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
     return done
 
 
-def _chosen(
-    sources: Iterable[Path], name: str, mode: Mode, done: Exported, broken: dict[Path, list[BrokenLine]]
-) -> Iterator[Sample]:
-    as_trained = ModeCheck(mode)
+def _read(sources: Iterable[Path], done: Exported, broken: dict[Path, list[BrokenLine]]) -> Iterator[Sample]:
     for path in sources:
-        for read in iter_samples(path, broken.setdefault(path, [])):
+        for sample in iter_samples(path, broken.setdefault(path, [])):
             done.conversations += 1
-            sample = as_trained(read)
-            if sample is None:
-                done.left_out["holds errors, and what it would be without them is not known"] += 1
-                continue
-            sample = formats.trimmed(sample)
-            if not any(message.trained for message in sample.messages):
-                done.left_out["no turn is trained"] += 1
-            else:
-                yield sample
-    as_trained.require_difference()
+            yield sample
 
 
 def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exported) -> None:
@@ -120,20 +109,6 @@ def _write_lines(path: Path, samples: Iterable[Sample], name: str, done: Exporte
                 file.write(json.dumps(record, ensure_ascii=True) + "\n")
                 done.records += 1
     done.files.append(path)
-
-
-def _beside(folder: Path, name: str, done: Exported) -> None:
-    """What the trainer's configuration needs."""
-    texts = {}
-    if name == "sharegpt":
-        texts["axolotl.yaml"] = formats.axolotl("train.jsonl")
-    if name == "llamafactory":
-        texts["llamafactory.yaml"] = formats.llamafactory_yaml("train.jsonl")
-    if name == "messages":
-        texts["swift.sh"] = formats.swift_sh("train.jsonl")
-    for file, text in texts.items():
-        (folder / file).write_text(text, encoding="ascii")
-        done.files.append(folder / file)
 
 
 def _manifest(folder: Path, sources: Sequence[Path], name: str, mode: Mode, done: Exported) -> None:

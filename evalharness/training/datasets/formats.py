@@ -11,10 +11,11 @@ How a trainer learns to leave a turn out of the loss, as read in their packages 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from evalharness.training.datasets.modes import Mode, ModeCheck
 from evalharness.training.datasets.sample import Sample, SampleMessage
 
 _FROM = {"system": "system", "user": "human", "assistant": "gpt"}
@@ -64,14 +65,6 @@ FORMATS: dict[str, Callable[[Sample], Iterator[dict[str, Any]]]] = {
 """Those that need no tokenizer."""
 
 
-def alternates(sample: Sample) -> bool:
-    """Whether user and assistant take turns after the system's text, the user first: what ShareGPT readers demand."""
-    roles = [message.role for message in sample.messages]
-    if roles and roles[0] == "system":
-        roles = roles[1:]
-    return bool(roles) and all(role == ("user", "assistant")[i % 2] for i, role in enumerate(roles))
-
-
 def trimmed(sample: Sample) -> Sample:
     """Without what follows the assistant's last message."""
     last = max((i for i, m in enumerate(sample.messages) if m.role == "assistant"), default=-1)
@@ -79,14 +72,28 @@ def trimmed(sample: Sample) -> Sample:
     return Sample(sample.id, sample.source, sample.world, sample.task_hash, kept, sample.metadata)
 
 
-def axolotl(file: str) -> str:
-    """A whole configuration with the settings of AgentRefine's appendix B. Turns whose "loss" is false stay in the
-    context and are not trained."""
-    return f"""\
+def trainable(samples: Iterable[Sample], mode: Mode, left_out: Counter[str]) -> Iterator[Sample]:
+    """As `mode` trains them, up to the last trained turn. Those with nothing to train are counted by reason. Raises
+    UserError where the mode makes no difference to any."""
+    as_trained = ModeCheck(mode)
+    for read in samples:
+        sample = as_trained(read)
+        if sample is None:
+            left_out["holds errors, and what it would be without them is not known"] += 1
+            continue
+        sample = trimmed(sample)
+        if any(message.trained for message in sample.messages):
+            yield sample
+        else:
+            left_out["no turn is trained"] += 1
+    as_trained.require_difference()
+
+
+_AXOLOTL = """\
 # axolotl train axolotl.yaml     (eight GPUs of 80 GB for 8B; AgentRefine, appendix B)
 base_model: MODEL
 datasets:
-  - path: {json.dumps(file)}
+  - path: train.jsonl
     ds_type: json
     type: chat_template
     chat_template: tokenizer_default
@@ -109,15 +116,14 @@ gradient_checkpointing: true
 deepspeed: deepspeed_configs/zero3_bf16.json
 output_dir: ./tuned
 """
+"""A whole configuration with the settings of AgentRefine's appendix B. Turns whose "loss" is false stay in the
+context and are not trained."""
 
-
-def llamafactory_yaml(file: str) -> str:
-    """As `axolotl`; the v1 engine of 0.9.5 has a constant learning rate and chatml or its own templates."""
-    return f"""\
+_LLAMAFACTORY = """\
 # USE_V1=1 llamafactory-cli sft llamafactory.yaml     (AgentRefine, appendix B)
 model: MODEL
 template: chatml
-train_dataset: {file}
+train_dataset: train.jsonl
 cutoff_len: 8192
 micro_batch_size: 1
 global_batch_size: 64
@@ -129,15 +135,21 @@ dist_config:
   name: fsdp2
 output_dir: ./tuned
 """
+"""As `_AXOLOTL`; the v1 engine of 0.9.5 has a constant learning rate and chatml or its own templates."""
 
-
-def swift_sh(file: str) -> str:
-    """As `axolotl`. The template backend has to be swift's own: its other one trains every turn."""
-    return f"""\
+_SWIFT = """\
 # AgentRefine, appendix B
-NPROC_PER_NODE=8 swift sft --model MODEL --dataset {file} \\
+NPROC_PER_NODE=8 swift sft --model MODEL --dataset train.jsonl \\
   --template_backend swift --tuner_type full --max_length 8192 --truncation_strategy delete \\
   --per_device_train_batch_size 1 --gradient_accumulation_steps 8 --num_train_epochs 10 \\
   --learning_rate 5e-6 --lr_scheduler_type cosine --warmup_ratio 0 --torch_dtype bfloat16 \\
   --gradient_checkpointing true --deepspeed zero3 --output_dir tuned
 """
+"""As `_AXOLOTL`. The template backend has to be swift's own: its other one trains every turn."""
+
+BESIDE = {
+    "sharegpt": ("axolotl.yaml", _AXOLOTL),
+    "llamafactory": ("llamafactory.yaml", _LLAMAFACTORY),
+    "messages": ("swift.sh", _SWIFT),
+}
+"""Format -> file that the trainer's configuration needs beside `train.jsonl`, and its text."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from evalharness.base.errors import UserError
-from evalharness.base.locks import lock, open_lock
+from evalharness.base.errors import system_errors
+from evalharness.base.locks import held
 from evalharness.base.reading import read_object
 from evalharness.records.lines import LineFile, read_lines
 
@@ -26,31 +25,16 @@ class Journal:
         self.done: dict[str, Any] = {}
         self._lines = LineFile(path)
         head = {"making": json.loads(json.dumps(dict(fingerprint)))}
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._locked()
+        other = f"another evalharness is making this file (it holds {path}); wait for it, or give another -o"
+        with system_errors(f"cannot write {path}", "; choose another -o"):
+            self._file = held(path, other)
             self._lines.drop_torn_line()
-        except OSError as error:
-            raise UserError(f"cannot write {path}: {error.strerror}; choose another -o") from None
         lines = read_lines(path, "what it held is made anew", _line)
         if next(lines, None) == head:
             self.done = {line["key"]: line["result"] for line in lines}
         else:
             self._file.truncate(0)
             self._lines.append(head)
-
-    def _locked(self) -> IO[bytes]:
-        while True:
-            file = open_lock(self.path)
-            if not lock(file):
-                file.close()
-                raise UserError(
-                    f"another evalharness is making this file (it holds {self.path}); wait for it, or give another -o"
-                )
-            # Whoever had it may have finished, and removed it, before the lock was ours.
-            if self.path.exists() and os.path.samestat(os.fstat(file.fileno()), self.path.stat()):
-                return file
-            file.close()
 
     def add(self, key: str, result: Any) -> None:
         self.done[key] = result

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import lines_of, open_file, read_bytes
 from evalharness.protocol import react
 from evalharness.training.datasets.modes import marked
@@ -354,7 +354,7 @@ def _kind(name: str) -> str:
 
 def _records(path: Path, unfit: Unfit) -> Iterator[Any]:
     """The records of a file; a SampleError in place of one that is broken."""
-    try:
+    with system_errors(f"cannot read {path}"):
         with open_file(path) as file:
             start = file.read(64)
         if start.startswith(b"PAR1"):
@@ -371,8 +371,6 @@ def _records(path: Path, unfit: Unfit) -> Iterator[Any]:
                     yield parse_json(line)
                 except SampleError as error:
                     yield error
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
 
 
 def _whole(path: Path) -> Iterator[Any]:

@@ -26,16 +26,14 @@ class Lengths:
         return {**vars(self), "too_long": dict(sorted(self.too_long.items()))}
 
 
-def lengths_of(
-    samples: Sequence[Sample], model: Path, max_length: int = 0, *, python: Path | None = None
-) -> dict[str, Lengths]:
+def lengths_of(samples: Sequence[Sample], model: Path, max_length: int = 0) -> dict[str, Lengths]:
     """Family -> lengths by the template of `model`, a checkpoint folder. `max_length` in tokens; 0: no limit.
 
     Raises UserError.
     """
     known = {sample.id: sample for sample in samples}
     found: dict[str, Lengths] = {}
-    for row in tokenize(samples, model, TokenCounts(), python=python):
+    for row in tokenize(samples, model, TokenCounts()):
         sample = known[row.id]
         family = found.setdefault(sample.world, Lengths())
         family.conversations += 1

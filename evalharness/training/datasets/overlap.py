@@ -113,12 +113,9 @@ def task_forms(world: Teaching, task: Task) -> list[str]:
         own = world.forms(task)
     except (KeyError, ValueError, TypeError, AttributeError, InvalidTaskError):
         own = []
-    return sorted({*own, *content_form(task), *_of_the_base(task)})
-
-
-def _of_the_base(task: Task) -> list[str]:
-    """Forms of the task that one with distractors was made of: where that is refused, so is this."""
-    return list(task.payload.get("forms_without_distractors", ()))
+    # Those of the task that one with distractors was made of: where that is refused, so is this.
+    base = task.payload.get("forms_without_distractors", ())
+    return sorted({*own, *content_form(task), *base})
 
 
 @dataclass

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from evalharness.base import reading
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.locks import exclusive
 from evalharness.base.reading import lines_of, open_file
 from evalharness.base.version import __version__
@@ -167,18 +167,15 @@ def iter_samples(path: Path, broken: list[BrokenLine]) -> Iterator[Sample]:
     A last line without its end that does not parse was torn by a kill and is named so. Raises UserError where the
     file cannot be read.
     """
-    try:
-        with open_file(path) as file:
-            for number, line in enumerate(lines_of(file), 1):
-                if not line.strip():
-                    continue
-                try:
-                    yield Sample.from_json(parse_json(line))
-                except SampleError as error:
-                    why = str(error) if line.endswith(b"\n") else f"torn: the file ends in it ({error})"
-                    broken.append(BrokenLine(number, why))
-    except OSError as error:
-        raise UserError(f"cannot read {path}: {error.strerror}") from None
+    with system_errors(f"cannot read {path}"), open_file(path) as file:
+        for number, line in enumerate(lines_of(file), 1):
+            if not line.strip():
+                continue
+            try:
+                yield Sample.from_json(parse_json(line))
+            except SampleError as error:
+                why = str(error) if line.endswith(b"\n") else f"torn: the file ends in it ({error})"
+                broken.append(BrokenLine(number, why))
 
 
 def no_samples(path: Path, broken: list[BrokenLine]) -> UserError:

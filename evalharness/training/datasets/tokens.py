@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.base.paths import server_folder
 from evalharness.base.stream import ToolError, run_streaming
-from evalharness.models.serving.find import find_server, install_command
-from evalharness.models.serving.private import python_of, read_install
+from evalharness.models.serving.find import server_python
 from evalharness.training.datasets import formats
 from evalharness.training.datasets.sample import Sample
 
@@ -56,20 +54,6 @@ class TokenCounts:
         }
 
 
-def model_python() -> Path:
-    """The interpreter that has transformers: the private environment's, else that of the server found.
-
-    Raises UserError.
-    """
-    install = read_install(server_folder())
-    if install is not None:
-        return python_of(install.environment)
-    python = find_server(None).python
-    if python is None:
-        raise UserError(f"tokens are made by the server's own environment: {install_command()}")
-    return python
-
-
 def tokenize(
     samples: Iterable[Sample],
     model: Path,
@@ -91,7 +75,7 @@ def tokenize(
         raise UserError(
             f"--model {model}: no checkpoint folder with a tokenizer (no tokenizer_config.json in it)"
         )
-    interpreter = python or model_python()
+    interpreter = python or server_python("tokens are made")
     with tempfile.TemporaryDirectory(prefix="evalharness-tokens-") as name:
         source, target = Path(name, "in.jsonl"), Path(name, "out.jsonl")
         with source.open("w", encoding="ascii") as file:

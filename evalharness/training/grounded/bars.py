@@ -16,30 +16,21 @@ from evalharness.base.watching import dim, watching
 from evalharness.training.grounded.grounded import FamilyCounts
 
 
-class _View:
-    def __init__(self, made: FamilyCounts, titles: Mapping[str, str]) -> None:
-        self.made, self.titles = made, titles
-
-    def __rich__(self) -> RenderableType:
-        bars = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
-        for family, count in self.made.families.items():
-            bars.add_row(
-                Text(self.titles[family]),
-                ProgressBar(total=max(count.wanted, 1), completed=count.made, width=24),
-                Text(f"{count.made}/{count.wanted}"),
-                dim(count.status),
-            )
-        return bars
-
-
 @contextmanager
 def watch_making(made: FamilyCounts, titles: Mapping[str, str], console: Console) -> Iterator[None]:
     """Show `made` until the context closes."""
     started = time.monotonic()
 
+    def view() -> RenderableType:
+        bars = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+        for family, count in made.families.items():
+            done = ProgressBar(total=max(count.wanted, 1), completed=count.made, width=24)
+            bars.add_row(Text(titles[family]), done, Text(f"{count.made}/{count.wanted}"), dim(count.status))
+        return bars
+
     def line() -> str:
         counts = [f"{titles[family]} {count.made}/{count.wanted}" for family, count in made.families.items()]
         return f"{', '.join(counts)}, {duration(time.monotonic() - started)}"
 
-    with watching(console, _View(made, titles), status=lambda: "", line=line):
+    with watching(console, view, status=lambda: "", line=line):
         yield

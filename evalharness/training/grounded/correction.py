@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import InfrastructureError, UserError, first_error
+from evalharness.base.errors import InfrastructureError, UserError, at_least, first_error
 from evalharness.base.machine import usable_cores
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task, teaching_of
 from evalharness.models.base import Environment
@@ -42,7 +42,7 @@ class Correction:
 
     most: int = 1
     """Corrections of one episode, at the end of its first runs of faults."""
-    patience: int = 2
+    after_faults: int = 2
     """Faults in a row after which the teacher takes over."""
     turns: int | None = None
     """Of the teacher, that are kept. None: to the end."""
@@ -53,14 +53,9 @@ class Correction:
 
     def __post_init__(self) -> None:
         """Raises UserError."""
-        if self.most < 1:
-            raise UserError("--per-episode is at least 1")
-        if self.patience < 1:
-            raise UserError("--patience is at least 1")
-        if self.turns is not None and self.turns < 1:
-            raise UserError("--turns is at least 1")
-        if self.wordings is not None and self.wordings < 1:
-            raise UserError("--wordings is at least 1")
+        at_least(
+            1, per_episode=self.most, after_faults=self.after_faults, turns=self.turns, wordings=self.wordings
+        )
 
 
 @dataclass(frozen=True)
@@ -107,7 +102,7 @@ class CorrectionPlan:
                 known = family_tasks(spec, episode.suite, exclusion.data, seed)
                 tasks[episode.family] = {task.content_hash: task for task in known}
             task = tasks[episode.family].get(episode.task_hash)
-            ends = takeovers(faults(episode), how.most, how.patience)
+            ends = takeovers(faults(episode), how.most, how.after_faults)
             if task is None:
                 self.left_out["its task is not at hand (another version of the suite?)"] += 1
             elif (reason := _evaluated(task, spec, exclusion)) is not None:

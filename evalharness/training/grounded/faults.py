@@ -44,15 +44,15 @@ def faults(episode: Episode) -> list[str | None]:
     return found
 
 
-def takeovers(found: Sequence[str | None], most: int, patience: int) -> list[int]:
+def takeovers(found: Sequence[str | None], most: int, row: int) -> list[int]:
     """After how many turns the teacher takes over: at the end of each of the first `most` runs of faults, and after
-    `patience` faults of a run that is longer."""
+    `row` faults of a run that is longer."""
     after: list[int] = []
     run = 0
     for at, fault in enumerate([*found, None]):
-        if fault is None and 0 < run < patience:
+        if fault is None and 0 < run < row:
             after.append(at)
         run = 0 if fault is None else run + 1
-        if run == patience:
+        if run == row:
             after.append(at + 1)
     return after[:most]

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import InfrastructureError, UserError, first_error
+from evalharness.base.errors import InfrastructureError, UserError, at_least, first_error
 from evalharness.base.machine import usable_cores
 from evalharness.base.reading import sha256_of
 from evalharness.envs.base import MAX_TURNS, EnvSpec, Task, teaching_of
@@ -100,18 +100,12 @@ def check(order: Order) -> None:
         raise UserError(
             "suite seed 0 is what models are evaluated on and is never trained on; give another --suite-seed, e.g. 100"
         )
-    if order.suite_seed < 0:
-        raise UserError(f"--suite-seed {order.suite_seed}: give 1 or more")
+    at_least(1, suite_seed=order.suite_seed)
     if order.suite_seed in order.exclude_suite_seeds:
         raise UserError(f"--suite-seed {order.suite_seed} is in --exclude-suite-seeds; give another one")
     if order.samples < len(order.families):
         raise UserError(f"-n {order.samples} is less than one for each of {len(order.families)} families")
-    if order.per_task is not None and order.per_task < 1:
-        raise UserError("--per-task is at least 1")
-    if order.wordings is not None and order.wordings < 1:
-        raise UserError("--wordings is at least 1")
-    if not order.max_turns >= 1:
-        raise UserError("--max-turns is at least 1")
+    at_least(1, per_task=order.per_task, wordings=order.wordings, max_turns=order.max_turns)
 
 
 async def make(

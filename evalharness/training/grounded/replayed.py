@@ -5,7 +5,7 @@ The last playing is `episode.play`, the harness's own loop: what is trained is l
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -18,10 +18,11 @@ from evalharness.records.episode import Episode
 from evalharness.results.exports.conversation import opening
 from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.overlap import task_forms
-from evalharness.training.datasets.sample import Sample, SampleMessage
+from evalharness.training.datasets.sample import Role, Sample, SampleMessage
 from evalharness.training.grounded.draft import Clean, DraftedTurn, ErrorPlan, NoTrajectoryError, Stage
 from evalharness.training.grounded.thoughts import Thought, thoughts
 
+_ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 Thinker = Callable[[list[Message], Sequence[DraftedTurn], int, str], Awaitable[str | None]]
 """(the conversation so far, all turns, which one, the rule's thought) -> another thought; None where it wrote none
 that may be used."""
@@ -116,10 +117,7 @@ def _sample(
     variant: int,
     stage: Stage,
 ) -> Sample:
-    head, whole = opening(episode)
-    if not whole:
-        raise NoTrajectoryError("the prompt is not the one at hand")
-    messages = [SampleMessage(_role(message), message["content"]) for message in head]
+    messages = head_of(episode)
     without: dict[str, str | None] = {}
     for number, (played, turn) in enumerate(zip(episode.turns, turns, strict=True)):
         errors = (turn.injected.kind,) if turn.injected is not None else ()
@@ -171,5 +169,9 @@ def _rule(turn: DraftedTurn) -> str:
     return turn.scene.steps[turn.scene.at].rule or ("other" if action is None else action.name)
 
 
-def _role(message: Message) -> Any:
-    return message["role"]
+def head_of(episode: Episode) -> list[SampleMessage]:
+    """What the player is asked before its first turn. Raises NoTrajectoryError where that cannot be worded any more."""
+    head, whole = opening(episode)
+    if not whole:
+        raise NoTrajectoryError("the prompt is not the one at hand")
+    return [SampleMessage(_ROLES[message["role"]], message["content"]) for message in head]

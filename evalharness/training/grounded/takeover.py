@@ -6,7 +6,7 @@ on and must succeed. The whole is played a last time by the harness's own loop, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
@@ -17,16 +17,15 @@ from evalharness.models.base import Environment, Player, PolicyStoppedError, Rep
 from evalharness.play.loop import play
 from evalharness.protocol.prompt import Message, PromptFile
 from evalharness.records.episode import Episode
-from evalharness.results.exports.conversation import opening
 from evalharness.training.datasets.modes import marked
 from evalharness.training.datasets.overlap import task_forms
-from evalharness.training.datasets.sample import Role, Sample, SampleMessage
+from evalharness.training.datasets.sample import Sample, SampleMessage
 from evalharness.training.grounded.draft import NoTrajectoryError, Stage, step_of
 from evalharness.training.grounded.faults import WHY, faults
+from evalharness.training.grounded.replayed import head_of
 from evalharness.training.grounded.thoughts import base_thought
 
 Errors = Literal["own", "none"]
-_ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
 
 
 @dataclass(frozen=True)
@@ -147,12 +146,9 @@ def _sample(
     sample: int,
 ) -> Sample:
     """The model's turns are not trained, its faults are marked; the teacher's are."""
-    head, whole = opening(episode)
-    if not whole:
-        raise NoTrajectoryError("the prompt is not the one at hand")
     after = len(found)
     kept = episode.turns[: None if taught.turns is None else after + taught.turns]
-    messages = [SampleMessage(_ROLES[message["role"]], message["content"]) for message in head]
+    messages = head_of(episode)
     for number, turn in enumerate(kept):
         fault = found[number] if number < after else None
         messages.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -19,13 +19,12 @@ from evalharness.base.reading import read_object
 from evalharness.config import PolicyConfig
 from evalharness.envs import specs
 from evalharness.envs.base import EnvSpec, Task, teaching_of
-from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, Answer, Outcome, asked_into, refuse_scripted
 from evalharness.models.connections import sampling_identity
 from evalharness.models.endpoint import TURN_FORM
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.tries import AbortedError
 from evalharness.models.work import Watch, WorkProgress, unwatched
 from evalharness.play.workers.pool import EnvironmentPool
 from evalharness.protocol import react
@@ -115,10 +114,11 @@ def run_probe(what: Probe, *, watch: Watch = unwatched) -> Outcome:
             store.resume(make_manifest(identity, what.model.display_name))
             progress.finished = len(store.verdicts)
             left = [prefix for prefix in what.prefixes if prefix.key not in store.verdicts]
-            stopped = run_to_end(_ask(what, prepared, store, tasks, left, progress)) if left else None
+            if left:
+                run_to_end(_ask(what, prepared, store, tasks, left, progress))
             summary = summarize(what.prefixes, store.verdicts, store.floor)
             write_atomically(folder / SUMMARY, json.dumps(summary, indent=2) + "\n")
-            return Outcome(folder, summary, stopped)
+            return Outcome(folder, summary, progress.stopped)
 
 
 def _folder(what: Probe, identity: Mapping[str, Any]) -> Path:
@@ -170,7 +170,7 @@ class _Simulators:
             floor = Random(f"probe/{prefix.key}").choice(valid) if valid else None
             return await check.of(action), await check.of(floor)
 
-    async def close(self) -> None:
+    async def aclose(self) -> None:
         await asyncio.gather(*(pool.close() for pool in self.pools.values()))
 
 
@@ -181,37 +181,21 @@ async def _ask(
     tasks: Mapping[str, Task],
     prefixes: Sequence[Prefix],
     progress: WorkProgress,
-) -> str | None:
-    """Returns why it stopped early, or None."""
+) -> None:
     simulators = _Simulators(what.data)
-    async with AsyncExitStack() as stack:
-        stack.push_async_callback(simulators.close)
-        try:
-            model = await stack.enter_async_context(
-                asked(
-                    prepared,
-                    store.folder,
-                    TURN_FORM,
-                    progress,
-                    store.note_failure,
-                    attempts=what.attempts,
-                    concurrency=what.model.concurrency,
-                )
-            )
+    asking = asked_into(store, prepared, TURN_FORM, progress, what.attempts, what.model.concurrency)
+    async with aclosing(simulators), asking as model:
 
-            async def one(prefix: Prefix) -> None:
-                messages: list[Message] = list(prefix.messages)
-                answer = await model.answer(prefix.key, messages, number=len(prefix.said) + 1)
-                action = None if answer.refusal else react.parse(answer.reply).action
-                store.add(prefix, answer, *await simulators.judge(prefix, tasks[prefix.key], action))
-                progress.finish()
+        async def one(prefix: Prefix) -> None:
+            messages: list[Message] = list(prefix.messages)
+            answer = await model.answer(prefix.key, messages, number=len(prefix.said) + 1)
+            action = None if answer.refusal else react.parse(answer.reply).action
+            store.add(prefix, answer, *await simulators.judge(prefix, tasks[prefix.key], action))
+            progress.finish()
 
-            model.answered_before = bool(store.verdicts)
-            store.note_session(policy=dict(model.facts))
-            await model.run({prefix.key: partial(one, prefix) for prefix in prefixes})
-        except AbortedError as error:
-            return str(error)
-    return None
+        model.answered_before = bool(store.verdicts)
+        store.note_session(policy=dict(model.facts))
+        await model.run({prefix.key: partial(one, prefix) for prefix in prefixes})
 
 
 def summarize(

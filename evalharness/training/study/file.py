@@ -6,12 +6,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.base.reading import read_bytes
-from evalharness.base.yaml_lines import line_of, parse_yaml, syntax_problem, value_problems
+from evalharness.base.yaml_lines import line_of, load_model
 from evalharness.results.paper.exhibits import find_exhibit
 from evalharness.training.datasets.modes import Mode
 
@@ -166,13 +164,7 @@ def read_study_file(path: Path, known: Known) -> StudyFile:
 
 def read_part(path: Path, kind: type[P], sections: Sections, known: Known) -> tuple[P, bytes]:
     """(what the file says, its bytes). Raises UserError with file and line for everything that is wrong."""
-    try:
-        raw = read_bytes(path)
-        found = kind.model_validate(parse_yaml(raw))
-    except ValidationError as error:
-        raise UserError(f"{path}: {value_problems(error, raw, lambda loc: _names_at(kind, loc))}") from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"{path}: {syntax_problem(error)}") from None
+    found, raw = load_model(path, kind, str(path), names_at=lambda loc: _names_at(kind, loc))
     for section, (command, ours) in sections.items():
         place = section.split(".")
         options: Any = found

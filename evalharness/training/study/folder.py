@@ -8,11 +8,10 @@ from types import TracebackType
 from typing import IO
 
 from evalharness.base.errors import UserError
-from evalharness.base.locks import lock, open_lock
 from evalharness.records.files import LOCK, STUDY
-from evalharness.records.store import require_own_folder, write_atomically
+from evalharness.records.store import hold_folder, require_own_folder, write_atomically
 from evalharness.runs.study import SCHEMA, TRAININGS, read_study
-from evalharness.training.study.jobs import LEDGER, LOGS, Progress
+from evalharness.training.study.jobs import LEDGER, LOGS, StudyProgress
 from evalharness.training.study.plan import Plan
 
 FILE = "study.yaml"
@@ -31,19 +30,9 @@ class StudyFolder:
         known = read_study(self.folder)
         if known is not None and known[0] != self.kind:
             raise UserError(f"{self.folder} holds a {known[0]} study; choose another folder with -o DIR")
-        try:
-            for name in ("data", "models", "runs"):
-                (self.folder / name).mkdir(parents=True, exist_ok=True)
-            self._lock = open_lock(self.folder / LOCK)
-        except OSError as error:
-            raise UserError(
-                f"cannot write to {self.folder}: {error.strerror}; choose another with -o DIR"
-            ) from None
-        if not lock(self._lock):
-            self._lock.close()
-            raise UserError(
-                f"another evalharness is writing to {self.folder}; wait for it, or choose another folder with -o DIR"
-            )
+        self._lock = hold_folder(self.folder)
+        for name in ("data", "models", "runs"):
+            (self.folder / name).mkdir(exist_ok=True)
         return self
 
     def __exit__(
@@ -57,7 +46,7 @@ class StudyFolder:
         write_atomically(self.folder / FILE, file)
         self._write(plan, {})
 
-    def note(self, progress: Progress) -> None:
+    def note(self, progress: StudyProgress) -> None:
         """Which runs are not there, and why."""
         missing = {}
         for cell in progress.plan.cells:

@@ -46,7 +46,7 @@ class State:
 
 
 @dataclass
-class Progress:
+class StudyProgress:
     plan: Plan
     states: dict[str, State] = field(default_factory=dict)
 
@@ -99,14 +99,14 @@ def read_ledger(folder: Path) -> dict[str, dict[str, Any]]:
     return {line["job"]: line for line in lines}
 
 
-def read_progress(plan: Plan, folder: Path) -> Progress:
+def read_progress(plan: Plan, folder: Path) -> StudyProgress:
     """What earlier sessions have done. Raises UserError on damage."""
     done, states = read_ledger(folder), {}
     for job in plan.jobs.values():
         line = done.get(job.name, {})
         same = line.get("identity") == identity_of(job, plan, folder) and job.makes.exists()
         states[job.name] = State("done", line["seconds"]) if same else State()
-    return Progress(plan, states)
+    return StudyProgress(plan, states)
 
 
 def _line(raw: bytes) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def _line(raw: bytes) -> dict[str, Any]:
 
 
 async def work(
-    progress: Progress,
+    progress: StudyProgress,
     folder: Path,
     slots: Sequence[str | None],
     program: Sequence[str] = PROGRAM,
@@ -151,7 +151,7 @@ async def work(
         ledger.close()
 
 
-def _ready(progress: Progress) -> list[Job]:
+def _ready(progress: StudyProgress) -> list[Job]:
     """Those that can be started; those that cannot ever are marked."""
     found = []
     for job in progress.plan.jobs.values():

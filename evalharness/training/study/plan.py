@@ -74,12 +74,9 @@ def words_of(options: Options) -> list[str]:
         elif isinstance(value, dict):
             found += [word for key, each in value.items() for word in (flag, f"{key}={each}")]
         else:
-            found += [word for each in _several(value) for word in (flag, f"{each}")]
+            several = value if isinstance(value, list) else [value]
+            found += [word for each in several for word in (flag, f"{each}")]
     return found
-
-
-def _several(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
 
 
 def make_plan(study: StudyFile, folder: Path, beside: Path) -> Plan:

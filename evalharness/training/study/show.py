@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -14,14 +13,14 @@ from rich.table import Table
 from evalharness.base.terminal import plain_table
 from evalharness.base.text import duration
 from evalharness.base.watching import dim, watching
-from evalharness.training.study.jobs import Progress, Status, log_of
+from evalharness.training.study.jobs import Status, StudyProgress, log_of
 from evalharness.training.study.plan import Cell, Kind
 
 PLURALS: dict[Kind, str] = {"data": "data sets", "training": "trainings", "run": "runs"}
 _PROBLEMS: tuple[Status, ...] = ("failed", "blocked")
 
 
-def table_of(progress: Progress) -> Table:
+def table_of(progress: StudyProgress) -> Table:
     """A row a cell: its data, its training, its runs."""
     table = plain_table("cell", "data", "training", "runs", gap=2)
     for cell in progress.plan.cells:
@@ -30,7 +29,7 @@ def table_of(progress: Progress) -> Table:
     return table
 
 
-def _one(progress: Progress, names: tuple[str, ...]) -> str:
+def _one(progress: StudyProgress, names: tuple[str, ...]) -> str:
     """The last of several jobs that is not waiting says it, and a failed one before all."""
     if not names:
         return "-"
@@ -41,7 +40,7 @@ def _one(progress: Progress, names: tuple[str, ...]) -> str:
     return "done" if all(status == "done" for status in found) else "waiting"
 
 
-def _runs(progress: Progress, cell: Cell) -> str:
+def _runs(progress: StudyProgress, cell: Cell) -> str:
     if len(cell.runs) == 1:
         return _one(progress, cell.runs)
     found = [progress.states[name].status for name in cell.runs]
@@ -49,7 +48,7 @@ def _runs(progress: Progress, cell: Cell) -> str:
     return ", ".join([f"{found.count('done')}/{len(found)} done", *others])
 
 
-def seconds_left(progress: Progress, slots: int) -> float | None:
+def seconds_left(progress: StudyProgress, slots: int) -> float | None:
     """None before a job of every kind that is left was finished."""
     total = 0.0
     for kind in get_args(Kind):
@@ -64,7 +63,7 @@ def seconds_left(progress: Progress, slots: int) -> float | None:
     return total / slots
 
 
-def counts(progress: Progress, slots: int) -> str:
+def counts(progress: StudyProgress, slots: int) -> str:
     """`data sets 1/1 · trainings 2/8 · runs 1/8 · about 12 min left`."""
     parts = [
         f"{plural} {progress.count('done', kind)}/{sum(job.kind == kind for job in progress.plan.jobs.values())}"
@@ -75,25 +74,17 @@ def counts(progress: Progress, slots: int) -> str:
     return " · ".join([*parts, *([f"about {duration(left)} left"] if left else [])])
 
 
-@dataclass
-class _View:
-    progress: Progress
-    slots: int
-
-    def __rich__(self) -> RenderableType:
-        return Group(
-            table_of(self.progress), dim(counts(self.progress, self.slots)), dim(running(self.progress))
-        )
-
-
-def running(progress: Progress) -> str:
+def running(progress: StudyProgress) -> str:
     return ", ".join(name for name, state in progress.states.items() if state.status == "running")
 
 
 @contextmanager
-def watch_study(progress: Progress, slots: int, console: Console) -> Iterator[None]:
+def watch_study(progress: StudyProgress, slots: int, console: Console) -> Iterator[None]:
     """Show the cells until the context closes."""
     said = ""
+
+    def view() -> RenderableType:
+        return Group(table_of(progress), dim(counts(progress, slots)), dim(running(progress)))
 
     def line() -> str:
         """Only what is new: a training takes hours."""
@@ -101,11 +92,11 @@ def watch_study(progress: Progress, slots: int, console: Console) -> Iterator[No
         before, said = said, counts(progress, slots)
         return said if said != before else ""
 
-    with watching(console, _View(progress, slots), status=lambda: running(progress), line=line):
+    with watching(console, view, status=lambda: running(progress), line=line):
         yield
 
 
-def problems(progress: Progress, folder: Path) -> list[str]:
+def problems(progress: StudyProgress, folder: Path) -> list[str]:
     """A line a job that failed, with its log; one for those that waited for it."""
     lines = [
         f"{job.name} failed: {state.why} ({log_of(job, folder)})"
@@ -117,7 +108,7 @@ def problems(progress: Progress, folder: Path) -> list[str]:
     return lines
 
 
-def to_json(progress: Progress) -> dict[str, Any]:
+def to_json(progress: StudyProgress) -> dict[str, Any]:
     return {
         "cells": [
             {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
-from evalharness.training.study.jobs import Progress
+from evalharness.training.study.jobs import StudyProgress
 from evalharness.training.study.plan import Job
 from evalharness.training.synthesis.outcome import summarize
 
@@ -42,7 +42,7 @@ class Writing:
         )
 
 
-def writing_left(progress: Progress) -> Writing | None:
+def writing_left(progress: StudyProgress) -> Writing | None:
     """None where the study has nothing written. The mean of what is finished stands for what is not, of the same
     folder where it has begun, else of the study's others."""
     jobs = [job for job in progress.plan.jobs.values() if _kind(job)]
@@ -78,7 +78,7 @@ def _kind(job: Job) -> str:
     return job.words[1] if job.words[0] == "refine" and job.words[1] in _KINDS else ""
 
 
-def _wanted(job: Job, progress: Progress) -> int:
+def _wanted(job: Job, progress: StudyProgress) -> int:
     """A trajectory a script, where no number is given."""
     if "-n" in job.words:
         return int(job.words[job.words.index("-n") + 1])

@@ -12,14 +12,52 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from evalharness.training.synthesis.expressions import (
-    LONGEST_TEXT,
-    ExpressionError,
-    TooSlowError,
-    compiled,
-    full_match,
-)
+import regex
+
 from evalharness.training.synthesis.script import Action, Script
+
+TIME_LIMIT = 2.0
+"""Seconds of one match. The expressions of our example scripts take microseconds; the rest is for a loaded
+machine: with 0.1 s, one of 300 good scripts was refused there."""
+LONGEST_EXPRESSION = 20_000
+"""Characters, with the values of its parameters written out."""
+LONGEST_TEXT = 2_000
+"""Characters. An action is a line; what is longer than this matches nothing."""
+
+
+class ExpressionError(ValueError):
+    """The expression cannot be used; the message says why."""
+
+
+class TooSlowError(ExpressionError):
+    """A match ran into the time limit."""
+
+
+@functools.lru_cache(maxsize=4096)
+def compiled(expression: str) -> regex.Pattern[str]:
+    """Raises ExpressionError."""
+    if len(expression) > LONGEST_EXPRESSION:
+        raise ExpressionError(f"it has more than {LONGEST_EXPRESSION:,} characters")
+    try:
+        return regex.compile(expression)
+    except (regex.error, RecursionError, OverflowError, MemoryError, ValueError) as error:
+        raise ExpressionError(f"it does not compile: {str(error)[:120] or type(error).__name__}") from None
+
+
+def full_match(expression: str, text: str) -> bool:
+    """Whether all of `text` matches. Raises ExpressionError, TooSlowError among them."""
+    pattern = compiled(expression)
+    if len(text) > LONGEST_TEXT:
+        return False
+    try:
+        return pattern.fullmatch(text, timeout=TIME_LIMIT, concurrent=True) is not None
+    except TimeoutError:
+        raise TooSlowError(
+            f"it took more than {TIME_LIMIT} s over a text of {len(text)} characters"
+        ) from None
+    except (RecursionError, MemoryError) as error:
+        raise ExpressionError(f"it cannot be matched: {type(error).__name__}") from None
+
 
 _PLACEHOLDER = re.compile(r"\{([^{}]+)\}|(?<!\\k)(?<!\\g)(?<!\(\?P)(?<!\(\?)<([^<>]+)>")
 """Not in front of `<name>` as regular expressions themselves use it: `(?P<name>...)`, `(?<name>...)`, `\\g<name>`."""
@@ -110,7 +148,7 @@ def action_mistakes(name: str, action: Action, *, bare_names: bool = True) -> li
     )
     try:
         compiled(code)
-        if action.is_unbounded or (bare and _begins_with(code, name)):
+        if action.is_unbounded or (bare and code.strip().lower().startswith(name.strip().lower())):
             return []
         refused = next((text for text in own_texts(name, action) if not full_match(code, text)), None)
     except ExpressionError as error:
@@ -121,10 +159,6 @@ def action_mistakes(name: str, action: Action, *, bare_names: bool = True) -> li
         f"the verification code of {name!r} does not match all of its own action {refused!r}; give every parameter a "
         "placeholder such as {item} in the action's name"
     ]
-
-
-def _begins_with(code: str, name: str) -> bool:
-    return code.strip().lower().startswith(name.strip().lower())
 
 
 @dataclass

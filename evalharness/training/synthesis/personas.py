@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import open_file
 from evalharness.training.datasets.sample import BrokenLine, SampleError, parse_json
 
@@ -74,20 +74,17 @@ def read_personas(path: Path | None = None) -> Personas:
     found: dict[str, Persona] = {}
     broken: list[BrokenLine] = []
     repeated = 0
-    try:
-        with open_file(source) as file:
-            for number, line in enumerate(file, 1):
-                if not line.strip():
-                    continue
-                try:
-                    persona = _persona(line)
-                except SampleError as error:
-                    broken.append(BrokenLine(number, str(error)))
-                    continue
-                repeated += persona.key in found
-                found.setdefault(persona.key, persona)
-    except OSError as error:
-        raise UserError(f"cannot read --personas {source}: {error.strerror}") from None
+    with system_errors(f"cannot read --personas {source}"), open_file(source) as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                persona = _persona(line)
+            except SampleError as error:
+                broken.append(BrokenLine(number, str(error)))
+                continue
+            repeated += persona.key in found
+            found.setdefault(persona.key, persona)
     if not found:
         first = f"; {broken[0]}" if broken else ""
         raise UserError(

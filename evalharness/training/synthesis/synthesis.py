@@ -11,24 +11,22 @@ from typing import Any, Literal
 from evalharness.base.errors import UserError
 from evalharness.config import PolicyConfig
 from evalharness.models.adaptive_concurrency import CEILING
-from evalharness.models.asking import ATTEMPTS, Outcome, asked, refuse_scripted
+from evalharness.models.asking import ATTEMPTS, Outcome, asked_into, refuse_scripted
 from evalharness.models.base import RequestForm
 from evalharness.models.connections import sampling_identity
 from evalharness.models.event_loop import run_to_end
 from evalharness.models.opened import Prepared
 from evalharness.models.resolve import prepare
-from evalharness.models.tries import AbortedError
 from evalharness.models.work import Watch, unwatched
 from evalharness.records.answers import make_manifest
 from evalharness.records.cost import prices_of
 from evalharness.records.files import MANIFEST
 from evalharness.training.synthesis import schemas
-from evalharness.training.synthesis.asking import Job
+from evalharness.training.synthesis.asking import Job, SynthesisProgress
 from evalharness.training.synthesis.conversation import MOST_CALLS, ScriptConversation, TrajectoryConversation
 from evalharness.training.synthesis.outcome import count_finished, stored_script, write_outcome
 from evalharness.training.synthesis.personas import draw, read_personas
 from evalharness.training.synthesis.script import Script
-from evalharness.training.synthesis.synthesis_progress import SynthesisProgress
 from evalharness.training.synthesis.synthesis_prompts import SynthesisPrompts, load_prompts
 from evalharness.training.synthesis.synthesis_store import (
     PASSED,
@@ -180,11 +178,10 @@ def _synthesise(
         progress.tally = count_finished(what.output)
         progress.finished = progress.tally.finished
         progress.total = len(left) + progress.finished
-        stopped = None
         if left or not (what.output / MANIFEST).exists():
-            stopped = run_to_end(_ask_all(what, kind, prepared, store, left, progress))
+            run_to_end(_ask_all(what, kind, prepared, store, left, progress))
         progress.status = "writing the summary"
-        return Outcome(what.output, write_outcome(what.output, prices), stopped)
+        return Outcome(what.output, write_outcome(what.output, prices), progress.stopped)
 
 
 def _with_context(config: PolicyConfig) -> PolicyConfig:
@@ -218,29 +215,16 @@ async def _ask_all(
     store: SynthesisStore,
     left: Sequence[Job],
     progress: SynthesisProgress,
-) -> str | None:
-    """Returns why it stopped early, or None."""
+) -> None:
     schema = schemas.SCRIPT if kind == "scripts" else schemas.TRAJECTORY
     form = RequestForm(response_format=None if what.plain else schemas.response_format(kind, schema))
-    model = asked(
-        prepared,
-        store.folder,
-        form,
-        progress,
-        store.note_failure,
-        attempts=what.attempts,
-        concurrency=what.model.concurrency,
-        ceiling=max(1, min(CEILING, len(left))),
-    )
-    try:
-        async with model as asking:
-            asking.answered_before = bool(store.done)
-            store.note_session(policy=dict(asking.facts), **await asking.settle_form())
-            try:
-                await asking.run({job.key: partial(job.run, asking, store, progress) for job in left})
-            finally:
-                calls, events = progress.calls, list(asking.events)
-                store.note_session(wall_s=round(progress.elapsed, 1), calls=calls, events=events)
-    except AbortedError as error:
-        return str(error)
-    return None
+    ceiling = max(1, min(CEILING, len(left)))
+    model = asked_into(store, prepared, form, progress, what.attempts, what.model.concurrency, ceiling)
+    async with model as asking:
+        asking.answered_before = bool(store.done)
+        store.note_session(policy=dict(asking.facts), **await asking.settle_form())
+        try:
+            await asking.run({job.key: partial(job.run, asking, store, progress) for job in left})
+        finally:
+            calls, events = progress.calls, list(asking.events)
+            store.note_session(wall_s=round(progress.elapsed, 1), calls=calls, events=events)

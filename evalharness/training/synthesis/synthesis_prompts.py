@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import prompts_folder
-from evalharness.base.reading import read_bytes
-from evalharness.base.yaml_lines import parse_yaml, syntax_problem, value_problems
-from evalharness.protocol.prompt import Message
+from evalharness.protocol.prompt import Message, read_prompt_file
 from evalharness.training.synthesis.script import Script
 from evalharness.training.synthesis.trajectory import Turn
 
@@ -172,34 +168,14 @@ def _opening(system: str, form: str, examples: str, instruction: str) -> list[Me
     ]
 
 
-_File = TypeVar("_File", bound=_Strict)
-
-
-def _read(folder: Path, name: str, kind: type[_File]) -> tuple[_File, str]:
-    path = folder / name
-    raw = b""
-    try:
-        raw = read_bytes(path)
-        return kind.model_validate(parse_yaml(raw)), hashlib.sha256(raw).hexdigest()
-    except ValidationError as error:
-        raise UserError(f"prompt file {path} is not usable: {value_problems(error, raw)}") from None
-    except (OSError, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise UserError(f"prompt file {path} is not usable: {syntax_problem(error)}") from None
-
-
 def load_prompts(folder: Path | None = None) -> SynthesisPrompts:
     """Those of the package, each replaced by the file of the same name in `folder` where there is one.
 
     Raises UserError naming the file and what is wrong in it.
     """
-    if folder is not None and not folder.is_dir():
-        raise UserError(f"--prompts {folder}: no such folder")
-
-    def where(name: str) -> Path:
-        return folder if folder is not None and (folder / name).exists() else prompts_folder() / "refine"
-
-    script, script_sha = _read(where("script.yaml"), "script.yaml", ScriptPrompt)
-    trajectory, trajectory_sha = _read(where("trajectory.yaml"), "trajectory.yaml", TrajectoryPrompt)
+    ours = prompts_folder() / "refine"
+    _, script, script_sha = read_prompt_file(ours / "script.yaml", ScriptPrompt, folder)
+    _, trajectory, trajectory_sha = read_prompt_file(ours / "trajectory.yaml", TrajectoryPrompt, folder)
     if not 0 <= trajectory.example.script < len(script.examples):
         raise UserError(f"trajectory.yaml: script.yaml has no example {trajectory.example.script}")
     return SynthesisPrompts(script, trajectory, {"script": script_sha, "trajectory": trajectory_sha})

@@ -31,26 +31,18 @@ def _steps(training: TuningProgress) -> str:
     return f"step {training.step:,} of {training.steps:,}"
 
 
-class _View:
-    def __init__(self, training: TuningProgress) -> None:
-        self.training = training
-
-    def __rich__(self) -> RenderableType:
-        training = self.training
-        bar = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
-        bar.add_row(
-            ProgressBar(total=max(training.steps, 1), completed=training.step, width=24),
-            Text(_steps(training)),
-        )
-        return Group(bar, dim(figures(training) or training.doing))
-
-
 @contextmanager
 def watch_training(training: TuningProgress, console: Console) -> Iterator[None]:
     """Show `training` until the context closes."""
 
+    def view() -> RenderableType:
+        bar = Table(box=None, padding=(0, 1), pad_edge=False, show_header=False)
+        done = ProgressBar(total=max(training.steps, 1), completed=training.step, width=24)
+        bar.add_row(done, Text(_steps(training)))
+        return Group(bar, dim(figures(training) or training.doing))
+
     def line() -> str:
         return f"{_steps(training)}, {figures(training)}" if training.step else ""
 
-    with watching(console, _View(training), status=lambda: training.doing, line=line):
+    with watching(console, view, status=lambda: training.doing, line=line):
         yield

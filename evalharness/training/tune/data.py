@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from evalharness.base.errors import UserError
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.reading import sha256_of
 from evalharness.training.datasets import formats
-from evalharness.training.datasets.modes import Mode, ModeCheck
+from evalharness.training.datasets.modes import Mode
 from evalharness.training.datasets.order import BadOrder, OrderCheck
 from evalharness.training.datasets.sample import BrokenLine, Sample, iter_samples
 from evalharness.training.datasets.tokens import TokenCounts, Tokens, tokenize, write_parquet
@@ -100,29 +101,19 @@ def make_rows(
 
 def data_sha256(path: Path) -> str:
     """Raises UserError."""
-    try:
+    with system_errors(f"cannot read --data {path}"):
         return sha256_of(path)
-    except OSError as error:
-        raise UserError(f"cannot read --data {path}: {error.strerror}") from None
 
 
 def _chosen(files: Iterable[Path], mode: Mode, made: Made) -> Iterator[Sample]:
-    as_trained = ModeCheck(mode)
-    for path in files:
-        for read in made.order.of(iter_samples(path, made.broken.setdefault(path, []))):
-            sample = as_trained(read)
-            if sample is None:
-                made.left_out["holds errors, and what it would be without them is not known"] += 1
-                continue
-            sample = formats.trimmed(sample)
-            if not any(message.trained for message in sample.messages):
-                made.left_out["no turn is trained"] += 1
-            else:
-                kind = _kind(sample)
-                made.read[kind] += 1
-                made.kinds[sample.id] = kind
-                yield sample
-    as_trained.require_difference()
+    read = chain.from_iterable(
+        made.order.of(iter_samples(path, made.broken.setdefault(path, []))) for path in files
+    )
+    for sample in formats.trainable(read, mode, made.left_out):
+        kind = _kind(sample)
+        made.read[kind] += 1
+        made.kinds[sample.id] = kind
+        yield sample
 
 
 def _fitting(rows: Iterable[Tokens], made: Made, max_length: int, too_long: TooLong) -> Iterator[Tokens]:

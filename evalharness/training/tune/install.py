@@ -15,6 +15,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.base.paths import home_folder
 from evalharness.base.stream import STEP, ToolError, run_streaming
+from evalharness.models.serving.find import server_python
 from evalharness.models.serving.private import (
     Install,
     answer_of,
@@ -25,7 +26,6 @@ from evalharness.models.serving.private import (
     require_space,
     uninstall,
 )
-from evalharness.training.datasets.tokens import model_python
 
 RECORD = "tune.json"
 PINS = {"trl": "1.16.0", "peft": "0.21.2", "datasets": "5.2.0"}
@@ -90,16 +90,14 @@ def require_tune_install() -> TuneInstall:
     return install
 
 
-def install_tune(
-    *, on_line: Callable[[str], None], force: bool = False, root: Path | None = None
-) -> TuneInstall:
+def install_tune(*, on_line: Callable[[str], None], force: bool = False) -> TuneInstall:
     """Make the training environment, or answer with the one that is there already.
 
     One that lies over another server than the one in use now is made anew. Interrupted at any point it leaves the
     former state and litter that the next call removes. Raises UserError.
     """
-    root = root or tune_folder()
-    server = model_python()
+    root = tune_folder()
+    server = server_python("models are trained")
     with installing(root, on_line):
         there = read_tune_install(root)
         if there is not None and not force and there.server == server:
@@ -112,9 +110,9 @@ def install_tune(
         )
 
 
-def uninstall_tune(root: Path | None = None) -> bool:
+def uninstall_tune() -> bool:
     """Remove the training environment; False when there was none."""
-    return uninstall((root or tune_folder()) / RECORD)
+    return uninstall(tune_folder() / RECORD)
 
 
 def _build(environment: Path, server: Path, on_line: Callable[[str], None]) -> TuneInstall:

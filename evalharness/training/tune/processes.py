@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from evalharness.base.errors import UserError
-from evalharness.base.yaml_lines import read_yaml, syntax_problem
+from evalharness.base.yaml_lines import load_yaml
 
 SHIPPED = Path(__file__).parent / "accelerate"
 
@@ -61,10 +59,7 @@ def read_launch(config: Path | None, processes: int | None) -> Launch | None:
         raise UserError(
             f"--accelerate-config {config}: no such file (ours: {', '.join(shipped())}; or make one: accelerate config)"
         )
-    try:
-        found = read_yaml(path)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UserError(f"--accelerate-config {path} cannot be read: {syntax_problem(error)}") from None
+    found = load_yaml(path, f"--accelerate-config {path}")
     if not isinstance(found, dict):
         raise UserError(f"--accelerate-config {path} is no file of `accelerate config`")
     try:

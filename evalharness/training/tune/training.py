@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from evalharness.base.errors import InfrastructureError, UserError
-from evalharness.base.locks import locked
+from evalharness.base.errors import InfrastructureError, UserError, system_errors
+from evalharness.base.locks import held
 from evalharness.base.machine import usable_cores
 from evalharness.base.paths import write_whole
 from evalharness.base.version import __version__
@@ -103,10 +103,8 @@ def prepare(planned: Plan) -> list[str]:
 def new_folder(folder: Path) -> Iterator[None]:
     """The folder is there; a refusal leaves none that was not. Raises UserError where it cannot be made."""
     was_there = folder.exists()
-    try:
+    with system_errors(f"cannot write to {folder}", "; choose another with -o DIR"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {error.strerror}; choose another with -o DIR") from None
     try:
         yield
     except UserError:
@@ -116,13 +114,9 @@ def new_folder(folder: Path) -> Iterator[None]:
         raise
 
 
-@contextmanager
-def alone_in(folder: Path) -> Iterator[None]:
-    """Raises UserError where another process trains in this folder."""
-    with locked(folder / ".lock") as alone:
-        if not alone:
-            raise UserError(f"another process is training in {folder}")
-        yield
+def alone_in(folder: Path) -> IO[bytes]:
+    """Until it is closed. Raises UserError where another process trains in this folder."""
+    return held(folder / ".lock", f"another process is training in {folder}")
 
 
 def train(

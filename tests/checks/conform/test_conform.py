@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from evalharness.base.errors import UserError
-from evalharness.checks.conform import load_tolerances, read_transcripts
+from evalharness.checks.conform.rules import load_tolerances
+from evalharness.checks.conform.transcripts import read_transcripts
 from evalharness.cli import main
 from evalharness.envs import specs
 
@@ -255,12 +256,12 @@ def test_bad_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     for row, more, message in [
         ('{"task": "atari", "id": 0, "steps": []}', [], "unknown family 'atari'"),
         ('{"task": "babyai", "id": 0, "steps": []}', ["--family", "pddl"], "no transcript of 'pddl'"),
-        ('{"task": "babyai", "id": 0, "steps": []}', ["--workers", "0"], "give at least 1"),
+        ('{"task": "babyai", "id": 0, "steps": []}', ["--workers", "0"], "--workers is at least 1"),
         ('{"task": "babyai", "id": 0, "valid_actions": []}', [], "no line has steps"),
         (
             '{"task": "babyai", "id": 0, "steps": []}',
             ["--exceptions", str(tmp_path / "no.yaml")],
-            "cannot read",
+            "no such file",
         ),
     ]:
         file.write_text(row)
@@ -279,7 +280,7 @@ def test_bad_requests(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
         ("babyai: [{fields: [goal], wher: {id: 1}, because: a typing error}]", "wher"),
         ("atari: []", "unknown family"),
         ("- just a list", "mapping"),
-        ("{", "not YAML"),
+        ("{", "not readable"),
     ],
 )
 def test_a_wrong_exceptions_file_is_one_clear_line(tmp_path: Path, text: str, message: str) -> None:

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.checks.conform import ReplayCheck, load_tolerances, read_transcripts
-from evalharness.checks.conform.rules import ComparisonRule, ExceptionRule, Tolerance
+from evalharness.checks.conform.compare import ReplayCheck
+from evalharness.checks.conform.rules import ComparisonRule, ExceptionRule, Tolerance, load_tolerances
+from evalharness.checks.conform.transcripts import read_transcripts
 
 
 @pytest.mark.parametrize(("info", "same"), [({}, False), ({"published_valid": True}, True)])

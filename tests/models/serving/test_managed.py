@@ -12,7 +12,9 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from evalharness.models.serving import CheckpointError, ManagedServer, ServerStartError, find_server
+from evalharness.models.serving.checkpoint import CheckpointError
+from evalharness.models.serving.find import find_server
+from evalharness.models.serving.managed import ManagedServer, ServerStartError
 
 from .processes import gone, in_session
 

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from evalharness.models.serving import ManagedServer, ServerStartError, find_server, managed
+from evalharness.models.serving import managed
+from evalharness.models.serving.find import find_server
+from evalharness.models.serving.managed import ManagedServer, ServerStartError
 
 from .processes import tagged
 

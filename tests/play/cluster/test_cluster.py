@@ -20,7 +20,7 @@ from empty_checkpoint import make_empty_checkpoint
 from hostile_folder import make_hostile_folder
 from ray_cluster import AUTHENTICATION, Node, RayCluster, ray_cluster
 
-from evalharness.play.cluster.packages import requirements, stage
+from evalharness.play.cluster.connect import requirements, stage
 from tests.faults.runs import answer, assert_equal_runs, errors, options
 
 pytestmark = pytest.mark.slow

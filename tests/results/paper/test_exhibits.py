@@ -16,7 +16,8 @@ from refine_samples import erring_sample
 
 from evalharness.cli import main
 from evalharness.envs import specs
-from evalharness.judge import judging, load_turns
+from evalharness.judge import judging
+from evalharness.judge.draw import load_turns
 from evalharness.records.answers import make_manifest
 from evalharness.results.paper.exhibits import EXHIBITS, find_exhibit
 from evalharness.results.paper.given import Given

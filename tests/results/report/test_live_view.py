@@ -7,7 +7,7 @@ from made_runs import made_episode, make_task
 from rich.console import Console
 
 from evalharness.play.progress import FamilyProgress, Progress
-from evalharness.runs.live import _line, _View
+from evalharness.runs.live import _line, _view
 
 SIZES = {"alfworld": 134, "babyai": 112, "jericho": 20, "pddl": 60, "sciworld": 90}
 TITLES = {
@@ -48,7 +48,7 @@ def going_on() -> Progress:
 @pytest.mark.parametrize("width", [80, 200])
 def test_nothing_is_cut_off(going_on: Progress, width: int) -> None:
     console = Console(width=width, force_terminal=True, color_system=None, record=True)
-    console.print(_View(going_on, TITLES))
+    console.print(_view(going_on, TITLES))
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= width
     shown = " ".join(" ".join(lines).split())
@@ -59,7 +59,7 @@ def test_nothing_is_cut_off(going_on: Progress, width: int) -> None:
 
 def test_a_family_has_its_share_of_turns_and_its_time_left_on_its_line(going_on: Progress) -> None:
     console = Console(width=80, force_terminal=True, color_system=None, record=True)
-    console.print(_View(going_on, TITLES))
+    console.print(_view(going_on, TITLES))
     lines = {line.split()[0]: line for line in console.export_text().splitlines() if line.strip()}
     assert "14 %" in lines["Jericho"], "six of twenty episodes are at turn 14 of 30"
     assert "0/20" in lines["Jericho"]

@@ -11,11 +11,18 @@ from hypothesis import strategies as st
 
 from evalharness.cli import main
 from evalharness.training.datasets import order
-from evalharness.training.datasets.formats import alternates
 from evalharness.training.datasets.order import faults, repaired
 from evalharness.training.datasets.sample import Role, Sample, SampleMessage, iter_samples, read_manifest
 
 SPEAKERS: dict[str, Role] = {"s": "system", "u": "user", "a": "assistant"}
+
+
+def alternates(sample: Sample) -> bool:
+    """Whether user and assistant take turns after the system's text, the user first: what ShareGPT readers demand."""
+    roles = [message.role for message in sample.messages]
+    if roles and roles[0] == "system":
+        roles = roles[1:]
+    return bool(roles) and all(role == ("user", "assistant")[i % 2] for i, role in enumerate(roles))
 
 
 def conversation(text: str) -> list[SampleMessage]:

@@ -121,7 +121,7 @@ def test_what_cannot_be_corrected_is_said_in_a_line(run: Path, capsys: pytest.Ca
     correct = ("refine", "correct", run, "-o", output)
     excluded = refused(capsys, *correct, "--exclude-suite-seeds", SEED)
     assert f"of a task that models are evaluated on (suite seed {SEED})" in excluded
-    for option in ("--per-episode", "--turns", "--patience", "--wordings"):
+    for option in ("--per-episode", "--turns", "--after-faults", "--wordings"):
         assert f"{option} is at least 1" in refused(capsys, *correct, option, 0)
     other = run.parent / "other"
     assert main([*_PLAY, "--suite-seed", str(SEED), "--perturb", "P1", "-o", str(other)]) == 0

@@ -14,7 +14,7 @@ from evalharness.envs.base import Task, teaching_of
 from evalharness.results.training_log import TRAINING_LOG, Window, read_training_log
 from evalharness.suites.selection import family_tasks
 from evalharness.training.datasets.overlap import task_forms
-from evalharness.training.heldout.disjoint import prove_disjoint
+from evalharness.training.heldout.curve import prove_disjoint
 from evalharness.training.heldout.trainer import keep_rewards, step_of
 
 

@@ -21,7 +21,7 @@ from evalharness.cli import main
 from evalharness.cli.study import known_options
 from evalharness.training.study.file import SHIPPED, read_study_file, shipped
 from evalharness.training.study.folder import StudyFolder
-from evalharness.training.study.jobs import PROGRAM, Progress, read_progress, work
+from evalharness.training.study.jobs import PROGRAM, StudyProgress, read_progress, work
 from evalharness.training.study.plan import Plan, make_plan
 from evalharness.training.study.show import problems
 from evalharness.training.study.writing import Writing, writing_left
@@ -54,7 +54,7 @@ def plan(tmp_path: Path, known: Mapping[tuple[str, ...], set[str]]) -> Plan:
     return make_plan(read_study_file(path, known), tmp_path / "study", tmp_path)
 
 
-def session(plan: Plan, folder: Path, notes: Path, slots: tuple[str | None, ...] = (None,)) -> Progress:
+def session(plan: Plan, folder: Path, notes: Path, slots: tuple[str | None, ...] = (None,)) -> StudyProgress:
     """One call of the study's command, with a program that makes nothing real."""
     notes.mkdir(exist_ok=True)
     with StudyFolder(folder) as store:

@@ -12,9 +12,15 @@ import pytest
 from scripted_model import PROMPTS, SCRIPT
 
 from evalharness.base.errors import UserError
-from evalharness.training.synthesis import expressions
-from evalharness.training.synthesis.actions import ActionCheck, action_mistakes, own_texts
-from evalharness.training.synthesis.expressions import ExpressionError, TooSlowError, full_match
+from evalharness.training.synthesis import actions as expressions
+from evalharness.training.synthesis.actions import (
+    ActionCheck,
+    ExpressionError,
+    TooSlowError,
+    action_mistakes,
+    full_match,
+    own_texts,
+)
 from evalharness.training.synthesis.personas import draw, own_file, read_personas
 from evalharness.training.synthesis.script import Action, KeysError, Script, read_script
 from evalharness.training.synthesis.verify import verify_script

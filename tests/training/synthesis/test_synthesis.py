@@ -20,7 +20,7 @@ from evalharness.cli import main
 from evalharness.models.endpoint import request_seed
 from evalharness.models.work import watch_work
 from evalharness.training.datasets.sample import BrokenLine, iter_samples
-from evalharness.training.synthesis.synthesis_progress import SynthesisProgress
+from evalharness.training.synthesis.asking import SynthesisProgress
 
 from .synthesis_commands import (
     ALL,
