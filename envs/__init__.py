@@ -41,7 +41,7 @@ def _gymnasium_is_there() -> None:
         # AttributeError: an environment's own module has just imported it, and its SPEC is not there yet. The next
         # call of `specs` registers, as where they are being loaded.
         with suppress(AttributeError):
-            specs()
+            register(specs().values())  # those that are known already, too
 
 
 once_imported("gymnasium", _gymnasium_is_there)

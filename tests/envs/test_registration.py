@@ -14,7 +14,12 @@ _MAKE = "print(type(gymnasium.make('evalharness.envs:evalharness/BabyAI-v0').unw
 
 @pytest.mark.parametrize(
     "imports",
-    ["import gymnasium, evalharness.envs", "import evalharness.envs, gymnasium", "import gymnasium"],
+    [
+        "import gymnasium, evalharness.envs",
+        "import evalharness.envs, gymnasium",
+        "import evalharness.envs; evalharness.envs.specs(); import gymnasium",
+        "import gymnasium",
+    ],
 )
 def test_an_environment_is_made_by_name(imports: str) -> None:
     done = subprocess.run(
