@@ -12,8 +12,15 @@ STEP = "==> "
 """How an installer marks its own steps among the output of pip and uv."""
 # Settings of the user's own pip or Python that would put packages elsewhere or bring foreign ones in.
 UNWANTED = (
-    *("PYTHONPATH", "PYTHONHOME", "PIP_USER", "PIP_TARGET", "PIP_PREFIX", "PIP_ROOT", "PIP_DRY_RUN"),
-    *("VIRTUAL_ENV", "CONDA_PREFIX"),
+    "PYTHONPATH",
+    "PYTHONHOME",
+    "PIP_USER",
+    "PIP_TARGET",
+    "PIP_PREFIX",
+    "PIP_ROOT",
+    "PIP_DRY_RUN",
+    "VIRTUAL_ENV",
+    "CONDA_PREFIX",
 )
 
 

@@ -78,8 +78,18 @@ __all__ = [
 ]
 
 _MODULES = (
-    *("intervals", "score_interval", "best_of_k", "paired", "melded", "power", "ratio", "kinds"),
-    *("repeats", "corrected", "chance", "agreement"),
+    "intervals",
+    "score_interval",
+    "best_of_k",
+    "paired",
+    "melded",
+    "power",
+    "ratio",
+    "kinds",
+    "repeats",
+    "corrected",
+    "chance",
+    "agreement",
 )
 
 

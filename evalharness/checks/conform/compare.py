@@ -12,7 +12,13 @@ from evalharness.checks.conform.rules import FieldName, Tolerance, items
 from evalharness.checks.conform.transcripts import Step, Transcript
 
 FIELDS: tuple[FieldName, ...] = (
-    *("goal", "initial_observation", "observation", "progress", "done", "success", "valid"),
+    "goal",
+    "initial_observation",
+    "observation",
+    "progress",
+    "done",
+    "success",
+    "valid",
 )
 
 PROGRESS_TOLERANCE = 1e-9

@@ -17,22 +17,48 @@ FULL_HASH_BYTES = 2_000_000_000
 """Weights up to this total are hashed whole (seconds); above, name and size stand for them."""
 
 TOKENIZER_FILES = (
-    *("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "special_tokens_map.json"),
-    *("added_tokens.json", "vocab.json", "vocab.txt", "merges.txt", "tekken.json", "spiece.model"),
-    *("chat_template.jinja", "chat_template.json", "generation_config.json"),
+    "tokenizer.json",
+    "tokenizer.model",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "vocab.json",
+    "vocab.txt",
+    "merges.txt",
+    "tekken.json",
+    "spiece.model",
+    "chat_template.jinja",
+    "chat_template.json",
+    "generation_config.json",
 )
 _VOCABULARIES = (
-    *("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "tekken.json", "spiece.model"),
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.json",
+    "vocab.txt",
+    "tekken.json",
+    "spiece.model",
 )
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf")
 _NOT_WEIGHTS = (
-    *("training_args.bin", "optimizer.bin", "scheduler.bin", "optimizer.pt"),
-    *("scheduler.pt", "rng_state.pth"),
+    "training_args.bin",
+    "optimizer.bin",
+    "scheduler.bin",
+    "optimizer.pt",
+    "scheduler.pt",
+    "rng_state.pth",
 )
 # The keys that vLLM itself takes a model's context length from; the smallest counts.
 _LENGTH_KEYS = (
-    *("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "model_max_length"),
-    *("max_target_positions", "max_sequence_length", "max_seq_length", "seq_len"),
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "seq_length",
+    "model_max_length",
+    "max_target_positions",
+    "max_sequence_length",
+    "max_seq_length",
+    "seq_len",
 )
 
 

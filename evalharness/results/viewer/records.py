@@ -19,8 +19,21 @@ Judgements = Mapping[int, Sequence[TurnJudgement]]
 """Turn, from 1 -> what judges said of it."""
 
 COLUMNS = (
-    *("task", "sample", "success", "progress", "turns", "format_error_turns", "invalid_turns"),
-    *("troubles", "ended_by", "tokens", "model_s", "environment_s", "wall_s", "block", "position"),
+    "task",
+    "sample",
+    "success",
+    "progress",
+    "turns",
+    "format_error_turns",
+    "invalid_turns",
+    "troubles",
+    "ended_by",
+    "tokens",
+    "model_s",
+    "environment_s",
+    "wall_s",
+    "block",
+    "position",
 )
 """Of the list. `task`, `troubles` and `ended_by` are positions in tables of the index; `block` and `position` say where
 the trajectory is."""
