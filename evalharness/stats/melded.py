@@ -42,7 +42,8 @@ def paired_interval(strata: Sequence[Sequence[float]], p: float) -> Interval:
     if change < 0:
         low, high = paired_interval([[-d for d in stratum] for stratum in strata], p)
         return -high, -low
-    sizes = [np.abs(stratum) for stratum in deltas]
+    # In order of size: sums of floats depend on the order, and that of the tasks says nothing.
+    sizes = [np.sort(np.abs(stratum)) for stratum in deltas]
     moved = sum(float(stratum.sum()) for stratum in sizes)
     mean = moved / n
     spread = dispersion(mean, within_strata(sizes), n, _UNSEEN * unseen_pairs(sizes))
@@ -67,7 +68,7 @@ def _counted(
         count = exp(logarithm)
         return 2 * float(_share(count * upwards, count * (1 - upwards), 0.5)) - p
 
-    least, most = log(1e-6), log(1e6)
+    least, most = log(1e-6), log(1e12)
     found = exp(brentq(missing, least, most)) if missing(least) > 0 > missing(most) else equal
     if p < _RESOLVED:
         found = max(found, equal)

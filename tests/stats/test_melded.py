@@ -6,7 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from progress_shapes import DIFFERENCES
 
@@ -38,6 +38,7 @@ deltas = st.lists(st.sampled_from([-1.0, -0.5, -0.1, 0.0, 0.0, 0.0, 0.25, 0.5, 1
 
 @settings(deadline=None)
 @given(st.lists(deltas, min_size=1, max_size=4))
+@example([[-0.5] * 7 + [0.0] * 3 + [0.5] * 3 + [1.0] * 2])
 def test_the_interval_excludes_0_exactly_where_p_is_below_5_percent(strata: list[list[float]]) -> None:
     flat = [d for stratum in strata for d in stratum]
     p = stats.permutation_test(flat, flips=999)
@@ -49,6 +50,7 @@ def test_the_interval_excludes_0_exactly_where_p_is_below_5_percent(strata: list
 
 @settings(deadline=None)
 @given(deltas, st.floats(1e-4, 1.0))
+@example([-1.0] * 6 + [-0.5, -0.1, -0.1, 0.25] + [0.5] * 7 + [1.0] * 3, 1e-4)
 def test_the_interval_agrees_with_the_p_of_any_test(differences: list[float], p: float) -> None:
     low, high = stats.paired_interval([differences], p)
     assert (low > 0 or high < 0) == (p < 0.05 and abs(sum(differences)) > 1e-9)
