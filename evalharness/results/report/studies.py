@@ -1,4 +1,4 @@
-"""A model under several agents, for a terminal 80 columns wide."""
+"""A model under several agents, or under several seeds, for a terminal 80 columns wide."""
 
 from __future__ import annotations
 
@@ -12,11 +12,6 @@ from evalharness.results.html.document import percent
 from evalharness.results.report.comparison import print_comparison, print_method, print_runs
 from evalharness.results.score import HELD_OUT, MEASURES
 from evalharness.results.seeds import SeedRow, SeedStudy
-
-
-def _rate(value: float, ci95: tuple[float, float]) -> str:
-    low, high = (100 * end for end in ci95)
-    return f"{100 * value:.1f} [{low:.1f}, {high:.1f}]"
 
 
 def print_agent_study(console: Console, study: AgentStudy) -> None:
@@ -33,8 +28,8 @@ def print_agent_study(console: Console, study: AgentStudy) -> None:
                 table.add_row(
                     Text(f"  {printable(row.agent, single_line=True)}"),
                     str(row.tasks) if row.tasks == row.selected else f"{row.tasks}/{row.selected}",
-                    _rate(row.success, row.success_ci95),
-                    _rate(row.progress, row.progress_ci95),
+                    percent(row.success, row.success_ci95),
+                    percent(row.progress, row.progress_ci95),
                     f"{row.turns:.1f}",
                     f"{row.calls:.1f}",
                     f"{row.prompt_tokens + row.completion_tokens:,.0f}",
@@ -57,7 +52,6 @@ _MOST_COLUMNS = 5
 
 
 def _cells(study: SeedStudy, row: SeedRow) -> list[str]:
-    low, high = (100 * end for end in row.ci95)
     each = (
         [percent(rate) for rate in row.rates]
         if len(study.seeds) <= _MOST_COLUMNS
@@ -65,7 +59,7 @@ def _cells(study: SeedStudy, row: SeedRow) -> list[str]:
     )
     title = "held-out" if row.family == HELD_OUT else study.titles.get(row.family, row.family)
     spread = "-" if row.sd is None else f"{100 * row.sd:.1f}"
-    return [f"  {title}", str(row.tasks), *each, f"{100 * row.mean:.1f} [{low:.1f}, {high:.1f}]", spread]
+    return [f"  {title}", str(row.tasks), *each, percent(row.mean, row.ci95), spread]
 
 
 def print_seed_study(console: Console, study: SeedStudy) -> None:
