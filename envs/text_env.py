@@ -23,6 +23,9 @@ class AnyText(gymnasium.spaces.Space[str]):
     def contains(self, x: Any) -> bool:
         return isinstance(x, str)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, AnyText)
+
     @property
     def is_np_flattenable(self) -> bool:
         return False

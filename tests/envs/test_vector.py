@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -52,6 +53,19 @@ def test_the_lines_of_the_page(clean_home: Path, capsys: pytest.CaptureFixture[s
     assert code.count("SEED = 1") == 1
     exec(code.replace("SEED = 1", "SEED = 0"), {})
     assert capsys.readouterr().out == "[0. 0. 0. 0.] [0. 0. 0. 0.]\n"
+
+
+@pytest.mark.parametrize(("mode", "how"), [("sync", {}), ("async", {"shared_memory": False})])
+def test_gymnasiums_own_vectors_take_the_worlds(
+    clean_home: Path, mode: gymnasium.VectorizeMode, how: dict[str, Any]
+) -> None:
+    task = PDDL.suites.load_tasks("open", None, 0)[0]
+    envs = gymnasium.make_vec(
+        f"evalharness.envs:{PDDL.gym_id}", num_envs=2, vectorization_mode=mode, vector_kwargs=how
+    )
+    observations, _ = envs.reset(options={"task": task})
+    assert list(observations) == [PDDL.make(None).reset(options={"task": task})[0]] * 2
+    envs.close()
 
 
 def test_as_many_tasks_as_worlds(clean_home: Path) -> None:
