@@ -142,20 +142,21 @@ def check_checkpoint(path: str | Path) -> CheckpointInfo:
 
 def model_context_length(model: str | Path) -> int | None:
     """Context length that a local folder, or a hub id's copy in the cache, allows; None where not known."""
-    folder = _known_folder(model)
+    folder = known_folder(model)
     config = model_config(model)
     return None if folder is None or config is None else _context_length(folder, config)
 
 
 def model_config(model: str | Path) -> dict[str, Any] | None:
     """`config.json` of a local folder, or of a hub id's copy in the cache; None where there is none."""
-    folder = _known_folder(model)
+    folder = known_folder(model)
     if folder is None or not (folder / "config.json").is_file():
         return None
     return read_json(folder / "config.json")
 
 
-def _known_folder(model: str | Path) -> Path | None:
+def known_folder(model: str | Path) -> Path | None:
+    """A local folder, or the hub id's copy in the cache; None where that is not there."""
     return Path(model).expanduser() if is_local(model) else cached_snapshot(str(model))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
+from evalharness.base.machine import cpu_flags
 from evalharness.base.reading import read_json
 from evalharness.models.serving.checkpoint import CheckpointInfo, check_checkpoint
 from evalharness.models.serving.find import nvidia_gpu
@@ -59,13 +60,7 @@ class Plan:
 
 def has_bf16(*, gpu: bool) -> bool:
     """Whether the machine computes in bfloat16 (measured: 10 to 14 times as fast as float32 on such a CPU)."""
-    if gpu:
-        return True
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return False
-    return any(flag in flags for flag in ("avx512_bf16", "amx_bf16", " bf16"))
+    return gpu or not cpu_flags().isdisjoint({"avx512_bf16", "amx_bf16", "bf16"})
 
 
 def plan(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,11 @@ def arguments(command: ServerCommand = CPU, *extra: str, context: int | None = 8
     )
 
 
+@pytest.fixture(autouse=True)
+def fast_in_bfloat16(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalharness.models.serving.arguments.cpu_flags", lambda: {"avx2", "avx512bw"})
+
+
 def test_defaults_of_the_cpu_build() -> None:
     assert arguments() == [
         *CPU.argv,
@@ -64,6 +70,36 @@ def test_defaults_of_the_cpu_build() -> None:
             "--no-enable-chunked-prefill",
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("config", "weights", "float32"),
+    [
+        ({"dtype": "bfloat16"}, 1000, True),
+        ({"quantization_config": {"bits": 4}}, 1000, False),
+        ({}, 2_000_000, False),
+    ],
+    ids=["small", "quantised", "too big in float32"],
+)
+def test_a_cpu_without_avx512_computes_in_float32_what_fits(
+    config: dict[str, object], weights: int, float32: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({"architectures": ["LlamaForCausalLM"], **config}))
+    (tmp_path / "tokenizer.json").write_text("{}")
+    (tmp_path / "pytorch_model.bin").write_bytes(weights * b"x")
+    monkeypatch.setattr("evalharness.models.serving.arguments.memory_bytes", lambda: 4_000_000)
+
+    def words(command: ServerCommand, *extra: str) -> list[str]:
+        return server_arguments(
+            command, model=str(tmp_path), served_name="n", port=8000, max_model_len=8192, extra=extra
+        )
+
+    assert not {"--dtype", "--block-size"} & set(words(CPU))
+    monkeypatch.setattr("evalharness.models.serving.arguments.cpu_flags", lambda: {"avx2"})
+    assert not {"--dtype", "--block-size"} & set(words(GPU))
+    assert option_value(words(CPU), "block-size") == "32"
+    assert option_value(words(CPU), "dtype") == ("float32" if float32 else None)
+    assert words(CPU, "--dtype=bfloat16").count("--dtype") == 0
 
 
 def test_on_a_gpu_the_model_is_positional_and_compilation_stays_on() -> None:
