@@ -99,9 +99,12 @@ def _study(args: argparse.Namespace, console: Console) -> int:
 
 
 def _is_meant(given: str, task_id: str) -> bool:
-    """The task's whole name, or its number alone: 121 for babyai/open/121."""
+    """The task's whole name, or its number, alone or after its family: 121 or babyai/121 for babyai/open/121."""
+    family, _, wanted = given.rpartition("/")
     number = task_id.rpartition("/")[2]
-    return given == task_id or (given.isdecimal() and number.isdecimal() and int(given) == int(number))
+    if given == task_id or not (wanted.isdecimal() and number.isdecimal()):
+        return given == task_id
+    return int(wanted) == int(number) and family in ("", task_id.partition("/")[0])
 
 
 def _trajectory(args: argparse.Namespace, console: Console) -> int:

@@ -237,6 +237,7 @@ def run(args: argparse.Namespace) -> int:
 def _dry_run(args: argparse.Namespace) -> int:
     from evalharness.base.errors import UserError
     from evalharness.base.terminal import make_console, say
+    from evalharness.base.text import duration
     from evalharness.training.tune.dry_run import dry_run
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.processes import read_launch
@@ -258,6 +259,8 @@ def _dry_run(args: argparse.Namespace) -> int:
     out = make_console(stderr=args.json == "-")
     if found.made:
         say_on(out, f"{_size(found.made)}; {found.steps:,} steps of {use.settings.batch}")
+        machine = "H100 GPUs (not measured)" if use.gpu else "this machine as it is now"
+        say_on(out, f"about {duration(found.seconds)} on {machine}, {found.flop:.1e} FLOP")
     say_on(
         out,
         f"{found.shape.parameters / 1e6:,.0f} million parameters, {use.processes} {'GPU' if use.gpu else 'process'}"

@@ -86,7 +86,15 @@ def listed(folder: Path) -> list[Listed]:
 
 
 def _is_ours(folder: Path) -> bool:
-    return (folder / MANIFEST).is_file() or (folder / STUDY).is_file()
+    """Also where its file is damaged; not where it is another program's."""
+    if (folder / STUDY).is_file():
+        return True
+    try:
+        return not read_object(read_bytes(folder / MANIFEST)).keys().isdisjoint({"digest", "identity"})
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except (OSError, ValueError):
+        return True
 
 
 def _lines(path: Path) -> int:

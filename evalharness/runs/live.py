@@ -103,7 +103,7 @@ def _line(progress: Progress, titles: Mapping[str, str]) -> str:
         parts += [_speed(progress), progress.engine()]
     if progress.warning:
         parts.append(progress.warning)
-    return " | ".join(parts)
+    return " | ".join(filter(None, parts))
 
 
 @contextmanager

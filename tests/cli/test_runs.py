@@ -110,6 +110,14 @@ def test_where_nothing_was_played_the_list_says_so(
     assert "no run yet in results" in capsys.readouterr().err
 
 
+def test_another_programs_manifest_is_no_damaged_run(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (results / "extension").mkdir()
+    (results / "extension" / "manifest.json").write_text('{"schema": 3, "name": "a browser extension"}')
+    assert sorted(Path(run["folder"]).name for run in runs(capsys=capsys)) == ["part", "study", "whole"]
+
+
 def test_a_damaged_run_is_listed_as_such(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (results / "whole" / "manifest.json").write_text("{")
     found = {Path(run["folder"]).name: run for run in runs(capsys=capsys)}

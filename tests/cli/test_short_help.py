@@ -59,3 +59,5 @@ def test_a_task_is_understood_by_its_number(tmp_path: Path, capsys: pytest.Captu
     make_run(both, {"babyai": [(True, 1.0)], "pddl": [(True, 1.0)]})
     assert main(["show", str(both), "0"]) == 2
     assert "more than one task 0: babyai/agentboard/000, pddl/agentboard/000" in capsys.readouterr().err
+    assert "pddl/agentboard/000" in shown(capsys, "show", both, "pddl/0")
+    assert main(["show", str(both), "sciworld/0"]) == 2

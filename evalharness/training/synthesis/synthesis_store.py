@@ -144,6 +144,8 @@ def read_synthesis_manifest(folder: Path) -> dict[str, Any]:
     except OSError as error:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             raise UserError(f"{path} is not readable: {error.strerror}") from None
+        if not folder.exists():
+            raise UserError(f"there is no {folder}") from None
         raise UserError(
             f"{folder} holds no scripts and no trajectories: it has no {MANIFEST} "
             "(make some with: evalharness refine scripts --model MODEL -n 10 -o DIR)"

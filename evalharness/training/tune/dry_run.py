@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,13 @@ from evalharness.training.tune.plan import has_bf16, steps_of
 from evalharness.training.tune.processes import Launch
 from evalharness.training.tune.settings import Settings
 
+_GPU_SPEED = 989e12
+"""FLOP/s of an H100 in bfloat16, by its data sheet."""
+_BF16_CPU = 10
+"""How much faster a CPU with bfloat16 is in it (`plan.has_bf16`)."""
+_REACHED = 0.5
+"""Share of the speed of a matrix product that a training reaches."""
+
 
 @dataclass(frozen=True)
 class DryRun:
@@ -31,6 +39,21 @@ class DryRun:
     made: Made | None
     """The conversations; None where none were given."""
     steps: int | None
+    speed: float
+    """FLOP/s of all processes together, as far as it is known."""
+
+    @property
+    def flop(self) -> float | None:
+        """Of all steps; None without conversations."""
+        if self.made is None or self.steps is None:
+            return None
+        length = self.made.tokens / self.made.rows
+        return self.steps * self.use.settings.batch * length * _flop_of_token(self.shape, self.use, length)
+
+    @property
+    def seconds(self) -> float | None:
+        """Roughly, at `_REACHED` of `speed`; None without conversations."""
+        return None if self.flop is None else self.flop / (_REACHED * self.speed)
 
     @property
     def fits(self) -> bool:
@@ -58,6 +81,8 @@ class DryRun:
             "tokens": self.made and self.made.tokens,
             "trained_tokens": self.made and self.made.trained_tokens,
             "steps": self.steps,
+            "flop": self.flop,
+            "seconds": self.seconds,
             "memory_bytes": self.memory.to_json(),
             "limit_bytes": self.limit,
             "fits": self.fits,
@@ -99,4 +124,30 @@ def dry_run(
         longest, most_trained = made.longest, made.most_trained
     use = use_of(settings, launch, longest=longest, most_trained=most_trained, bf16=bf16, gpu=gpu)
     limit = gpu_memory or (80_000_000_000 if gpu else memory_bytes() // use.processes)
-    return DryRun(shape, use, memory(shape, use), limit, made, steps_of(settings, made) if made else None)
+    speed = use.processes * _GPU_SPEED if gpu else _cpu_speed() * (_BF16_CPU if bf16 else 1)
+    return DryRun(
+        shape, use, memory(shape, use), limit, made, steps_of(settings, made) if made else None, speed
+    )
+
+
+def _flop_of_token(shape: Shape, use: Use, length: float) -> float:
+    """Forward and backward, with attention over half of a conversation of `length` tokens. A gradient of the weights is
+    a third of what all weights take, and LoRA needs next to none."""
+    passes = 2 if use.settings.method == "lora" else 3
+    again = 1 if use.settings.gradient_checkpointing else 0
+    attention = 2 * length * shape.query * shape.layers
+    return (passes + again) * 2 * shape.parameters + (3 + again) * attention
+
+
+def _cpu_speed() -> float:
+    """FLOP/s of a float32 matrix product on this machine as it is now."""
+    import numpy as np
+
+    size = 1024
+    left = np.random.default_rng(0).random((size, size), dtype=np.float32)
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        left @ left
+        times.append(time.perf_counter() - began)
+    return 2.0 * size**3 / min(times)

@@ -103,6 +103,8 @@ async def test_what_never_passes_is_kept_with_its_signal(
     capsys.readouterr()
     assert main(["refine", "show", str(out)]) == 0
     assert "UNFINISHED  does not say that the task succeeded" in capsys.readouterr().out
+    assert main(["refine", "show", str(tmp_path / "nothing")]) == 2
+    assert f"there is no {tmp_path / 'nothing'}" in capsys.readouterr().err
     assert main(["refine", "show", str(out), "--first", "1", "--rejected"]) == 0
     shown = capsys.readouterr().out
     assert "call 2: UNFINISHED" in shown

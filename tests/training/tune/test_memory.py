@@ -12,6 +12,8 @@ import pyarrow.parquet
 import pytest
 
 from evalharness.cli import main
+from evalharness.training.tune.data import Made
+from evalharness.training.tune.dry_run import DryRun
 from evalharness.training.tune.install import TuneInstall
 from evalharness.training.tune.memory import Use, memory, shape_of
 from evalharness.training.tune.processes import SHIPPED, read_launch, shipped
@@ -130,6 +132,22 @@ def test_a_70b_model_takes_more_gpus_and_how_many_is_said(
     assert "it fits with --processes 32" in capsys.readouterr().err
     assert dry_run(tmp_path / "70b", LLAMA_70B, *words, "--processes", "32") == 0
     assert "1 x 4,096 tokens" in capsys.readouterr().out
+
+
+def test_the_papers_training_takes_hours_on_eight_gpus_and_its_lora_less() -> None:
+    """64,000 conversations of 1,500 tokens, six floating-point operations a parameter and token."""
+
+    def dry(method: str) -> DryRun:
+        settings = make_settings("paper", {"method": method, "gradient_checkpointing": False})
+        use = Use(settings, 8192, 8192, bf16=True, gpu=True, processes=8, shards=True)
+        shape, made = shape_of(LLAMA_8B), Made(rows=64_000, tokens=96_000_000)
+        return DryRun(shape, use, memory(shape, use), 80_000_000_000, made, 1000, 8 * 989e12)
+
+    full, lora = dry("full"), dry("lora")
+    tokens = 1000 * full.use.settings.batch * 1500
+    assert full.flop == pytest.approx(6 * 8.03e9 * tokens, rel=0.05)
+    assert full.seconds == pytest.approx(full.flop / (8 * 989e12 * 0.5))
+    assert lora.flop == pytest.approx(full.flop * 2 / 3, rel=0.05)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from adapters import read_tensors
 from refine_samples import clean_sample, erring_sample
 
 from evalharness.base.errors import UserError
+from evalharness.cli import main
 from evalharness.models.serving.checkpoint import check_checkpoint
 from evalharness.models.serving.lora import check_adapter, check_fits, find_base
 from evalharness.training.datasets.sample import write_samples
@@ -74,6 +75,23 @@ def drive(tuning: TuneInstall, kind: str, *jobs: Path) -> list[Any]:
 
 def steps(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def test_a_dry_run_states_tokens_steps_and_time(
+    tuning: TuneInstall, tiny_checkpoint: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = tmp_path / "said.json"
+    words = ["--model", str(tiny_checkpoint), "--data", str(data), "--cpu", "--batch", "4", "--epochs", "1"]
+    assert main(["tune", "--dry-run", *words, "--json", str(said)]) == 0
+    shown = capsys.readouterr().out
+    found = json.loads(said.read_text())
+    made = planned(tuning, tiny_checkpoint, data, tmp_path / "out", epochs=1.0)
+    assert (found["conversations"], found["tokens"]) == (8, made.made.tokens)
+    assert f"{made.made.tokens:,} tokens" in shown
+    assert f"; {made.steps} steps of 4" in shown
+    assert "on this machine as it is now" in shown
+    assert found["flop"] > 4 * found["parameters"] * found["tokens"], "forward and backward of a LoRA"
+    assert 0 < found["seconds"] < 600
 
 
 def test_the_collated_batches_train_what_the_data_says(
