@@ -259,6 +259,7 @@ def _dry_run(args: argparse.Namespace) -> int:
     out = make_console(stderr=args.json == "-")
     if found.made:
         say_on(out, f"{_size(found.made)}; {found.steps:,} steps of {use.settings.batch}")
+    if found.seconds is not None:
         machine = "H100 GPUs (not measured)" if use.gpu else "this machine as it is now"
         say_on(out, f"about {duration(found.seconds)} on {machine}, {found.flop:.1e} FLOP")
     say_on(
