@@ -269,7 +269,7 @@ def draw_families(rows: Sequence[Row], titles: Mapping[str, str]) -> Figure:
             )
         axes.set_yticks(range(len(runs)), [_label(run) for run in runs])
         axes.set_ylim(len(runs) - 0.5, -0.5)
-        axes.set_xlim(0, 124)
+        axes.set_xlim(0, 100)
         axes.set_xticks([0, 50, 100])
         axes.grid(visible=False, axis="y")
         axes.tick_params(axis="y", length=0)
