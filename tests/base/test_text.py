@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalharness.base.text import fold, subgoal_words
+from evalharness.base.text import fold, inert, subgoal_words
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,18 @@ def test_a_subgoal_s_pattern_is_said_in_words(label: str, said: str) -> None:
 )
 def test_a_line_is_folded_between_its_pieces(text: str, width: int, lines: list[str]) -> None:
     assert fold(text, width).split("\n") == lines
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=1+1", "'=1+1"),
+        (" @x", "' @x"),
+        ("red\x1b[31m", "red\\x1b[31m"),
+        ("two\nlines", "two\nlines"),
+        ("plain", "plain"),
+        (-1, -1),
+    ],
+)
+def test_a_cell_of_csv_is_no_formula_and_steers_no_terminal(value: object, cell: object) -> None:
+    assert inert(value) == cell
