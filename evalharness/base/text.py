@@ -35,8 +35,8 @@ def duration(seconds: float) -> str:
 
 
 def inert(value: Any) -> Any:
-    """A cell of a CSV file: text that a spreadsheet would take for a formula gets an apostrophe before it, and what could
-    steer a terminal is shown as its code point."""
+    """A cell of a CSV file: text that a spreadsheet would take for a formula gets an apostrophe before it, and what
+    could steer a terminal is shown as its code point."""
     if not isinstance(value, str):
         return value
     apostrophe = "'" if value.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else ""

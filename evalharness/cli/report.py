@@ -100,6 +100,17 @@ def _trainings(paths: Sequence[Path]) -> list[dict[str, Any]]:
     return found
 
 
+def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:
+    """The tables of the studies of Best-of-N among `paths`."""
+    from evalharness.results.viewer.sampling import best_of_n_for_page
+    from evalharness.runs.study import BEST_OF_N, read_study
+    from evalharness.runs.study_results import best_of_n_result
+
+    studies = [path for path in paths if (study := read_study(path)) and study[0] == BEST_OF_N]
+    found = [best_of_n_result(path) for path in studies]
+    return [best_of_n_for_page(study) for study in found if study is not None]
+
+
 def run(args: argparse.Namespace) -> int:
     from evalharness.base.terminal import say
     from evalharness.judge.judging import judgements_of
@@ -130,6 +141,7 @@ def run(args: argparse.Namespace) -> int:
             pictures=pictures,
             exhibits=lambda scored: _exhibits([run for run in scored if run.folder in runs], runs),
             trainings=_trainings(args.runs),
+            sampled=_sampled(args.runs),
         )
     if differing := sum(each.differing for each in drawn):
         say(f"evalharness: {differing} episodes have no pictures: their actions give other observations here")

@@ -29,6 +29,8 @@ from evalharness.runs.evaluation import Outcome, TrainingPoint, Watch, evaluate,
 Runs = Mapping[str, RunConfig]
 """Name -> run, in the order in which they are played."""
 SCHEMA = 1
+BEST_OF_N = "bon"
+"""Kind of a study of one greedy run and one of several samples."""
 TRAININGS = "trainings"
 """Kind of a study whose runs are of models that it trained (`evalharness study`)."""
 LOOP = "loop"

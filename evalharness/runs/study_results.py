@@ -14,7 +14,7 @@ from evalharness.protocol.perturb import PlayedSurface
 from evalharness.protocol.prompt import PromptFile, load_prompt
 from evalharness.records.store import EPISODES, read_episodes
 from evalharness.results.agent_study import agent_study
-from evalharness.results.best_of_n import best_of_n
+from evalharness.results.best_of_n import BestOfN, best_of_n
 from evalharness.results.checkpoints import Training, training_of
 from evalharness.results.paper.print_best_of_n import print_best_of_n
 from evalharness.results.paper.print_sweep import print_sweep
@@ -27,7 +27,7 @@ from evalharness.results.touched import Touched, touched_tasks
 from evalharness.results.training_log import read_training_log
 from evalharness.runs.checkpoints import KIND as CHECKPOINTS
 from evalharness.runs.checkpoints import axis_and_number
-from evalharness.runs.study import SELECT, WATCHED, read_study
+from evalharness.runs.study import BEST_OF_N, SELECT, WATCHED, read_study
 
 GREEDY, SAMPLES = "greedy", "samples"
 """The runs of a Best-of-N."""
@@ -104,11 +104,15 @@ def _sweep(console: Console, folder: Path, runs: Runs) -> Result | None:
     return result
 
 
+def best_of_n_result(folder: Path) -> BestOfN | None:
+    """None where its greedy run or its samples have not been played. Raises UserError."""
+    runs = played_runs(folder)
+    return best_of_n(runs[GREEDY], runs[SAMPLES]) if {GREEDY, SAMPLES} <= runs.keys() else None
+
+
 def _best_of_n(console: Console, folder: Path, runs: Runs) -> Result | None:
-    if not {GREEDY, SAMPLES} <= runs.keys():
-        return None
-    result = best_of_n(runs[GREEDY], runs[SAMPLES])
-    print_best_of_n(console, result)
+    if (result := best_of_n_result(folder)) is not None:
+        print_best_of_n(console, result)
     return result
 
 
@@ -165,7 +169,7 @@ def _training(console: Console, folder: Path, runs: Runs) -> Result | None:
 
 _SHOWN: Mapping[str, Callable[[Console, Path, Runs], Result | None]] = {
     "sweep": _sweep,
-    "bon": _best_of_n,
+    BEST_OF_N: _best_of_n,
     "seeds": _seeds,
     "agents": _agents,
     CHECKPOINTS: _training,

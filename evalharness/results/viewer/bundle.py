@@ -272,8 +272,10 @@ def make_index(
     chosen: Chosen,
     exhibits: Sequence[Mapping[str, Any]] = (),
     trainings: Sequence[Mapping[str, Any]] = (),
+    sampled: Sequence[Mapping[str, Any]] = (),
 ) -> dict[str, Any]:
-    """`exhibits`: the paper's, as `results.paper.for_page` gives them; `trainings`: as `viewer.training` does."""
+    """`exhibits`: the paper's, as `results.paper.for_page` gives them; `trainings`: as `viewer.training` does;
+    `sampled`: studies of Best-of-N, as `viewer.sampling` does."""
     return {
         "schema": SCHEMA,
         "titles": titles,
@@ -291,6 +293,7 @@ def make_index(
         "exhibits": list(exhibits),
         "published_suite": PUBLISHED_SUITE,
         "trainings": list(trainings),
+        "sampled": list(sampled),
     }
 
 
@@ -313,6 +316,7 @@ def load_bundle(
     pictures: Callable[[Manifest], PicturesOf] = lambda manifest: lambda episode: (),
     exhibits: Callable[[Sequence[ScoredRun]], Sequence[Mapping[str, Any]]] = lambda runs: (),
     trainings: Sequence[Mapping[str, Any]] = (),
+    sampled: Sequence[Mapping[str, Any]] = (),
 ) -> Bundle:
     """`pictures`: how the episodes of a run are drawn.
 
@@ -339,7 +343,7 @@ def load_bundle(
     labels = labels_of(runs)
     entries = [each.entry(label, chosen.family) for each, label in zip(read, labels, strict=True)]
     compared, shown = comparisons(runs), exhibits([each.scored for each in read])
-    index = make_index(entries, records, tasks, titles, compared, chosen, shown, trainings)
+    index = make_index(entries, records, tasks, titles, compared, chosen, shown, trainings, sampled)
     return Bundle(index, records, worded)
 
 

@@ -49,6 +49,34 @@ def page_of_all(runs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.mark.slow
+def test_a_page_of_best_of_n_asks_what_choosing_gains(tmp_path: Path, look: Callable[..., Page]) -> None:
+    study = tmp_path / "study"
+    make_run(study / "greedy", {"pddl": [HALF, NOTHING]}, name="a<b>\x1b")
+    make_run(
+        study / "samples",
+        {"pddl": [[SOLVED, HALF, NOTHING]] * 2},
+        name="a<b>\x1b",
+        samples=3,
+        temperature=1.0,
+    )
+    runs = {"greedy": "greedy", "samples": "samples"}
+    (study / "study.json").write_text(json.dumps({"schema": 1, "kind": "bon", "runs": runs}))
+    assert main(["report", str(study), "-o", str(tmp_path / "page.html")]) == 0
+    page = look(tmp_path / "page.html")
+    asked = "How much better is the best of 3 attempts of a<b>\\x1b than a greedy one?"
+    assert page.locator("h1").inner_text() == asked
+    gain, by_k = page.locator("table.exhibit").all()[:2]
+    assert [row.split()[:4] for row in gain.locator("tbody tr").all_inner_texts()] == [
+        ["greedy", "0.0", "25.0"],
+        ["one", "sample", "33.3", "50.0"],
+        ["best", "of", "3", "100.0"],
+        ["gained", "over", "greedy", "+100.0"],
+    ]
+    any_of_k = by_k.locator("tbody tr").nth(1)
+    assert [cell.split()[0] for cell in any_of_k.locator("td").all_inner_texts()] == ["33.3", "66.7", "100.0"]
+
+
+@pytest.mark.slow
 def test_the_overview_begins_with_its_question_and_scores_and_shows_every_task(
     page_of_all: Path, look: Callable[..., Page]
 ) -> None:
