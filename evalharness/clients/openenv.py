@@ -11,7 +11,7 @@ from openenv.core.env_server import Action, Environment, Observation, State
 from openenv.core.env_server.types import EnvironmentMetadata
 from pydantic import Field
 
-from evalharness.clients.session import Session, Turn, tasks
+from evalharness.clients.session import Session, StepResult, tasks
 
 
 class TextAction(Action):  # type: ignore[misc]
@@ -77,7 +77,7 @@ class WorldEnvironment(Environment[TextAction, TextObservation, State]):  # type
         return self.list_tasks(split)[start:stop]
 
 
-def _observation(turn: Turn) -> TextObservation:
+def _observation(turn: StepResult) -> TextObservation:
     return TextObservation(
         text=turn.text, messages=turn.messages, kept=turn.kept, done=turn.done, reward=turn.reward
     )

@@ -38,7 +38,7 @@ class FullError(SessionError):
 
 
 @dataclass(frozen=True)
-class Turn:
+class StepResult:
     """What the server says to a reset or a reply."""
 
     text: str
@@ -85,14 +85,14 @@ class Session:
                 _refuse_unless_busy(error, deadline)
                 time.sleep(1)
 
-    def reset(self, **which: Any) -> Turn:
+    def reset(self, **which: Any) -> StepResult:
         """`index` or `task_id`, `split`, `seed`, `family`, `reward`, `episode_id`, `bare`; without any, the next
         task."""
-        return _turn(self._ask({"type": "reset", "data": which}))
+        return _step_result(self._ask({"type": "reset", "data": which}))
 
-    def step(self, text: str, **more: Any) -> Turn:
+    def step(self, text: str, **more: Any) -> StepResult:
         """`reasoning`, `finish_reason`, `stopped_by`, where the engine says them."""
-        return _turn(self._ask({"type": "step", "data": {"text": text, **more}}))
+        return _step_result(self._ask({"type": "step", "data": {"text": text, **more}}))
 
     def state(self) -> dict[str, Any]:
         """Scores and counts: success, progress, format errors."""
@@ -101,7 +101,7 @@ class Session:
 
     def reset_many(
         self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
-    ) -> list[Turn | SessionError]:
+    ) -> list[StepResult | SessionError]:
         """A group of episodes, each as `reset` takes it; with `places`, these places of the group begin again. An
         episode that the server could not begin has its error in its place."""
         deadline = time.monotonic() + self._patience_s
@@ -115,7 +115,7 @@ class Session:
 
     def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
-    ) -> list[Turn | SessionError]:
+    ) -> list[StepResult | SessionError]:
         """`{"text": ...}` for each of `places`, or for the whole group. An error in an answer's place: this episode
         is void and has no score; reset its place."""
         return self._ask_many("step_many", "replies", replies, places)
@@ -126,7 +126,7 @@ class Session:
 
     def _ask_many(
         self, kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
-    ) -> list[Turn | SessionError]:
+    ) -> list[StepResult | SessionError]:
         messages = _portions(kind, what, entries, places)
         return [_outcome(answer) for message in messages for answer in self._ask(message)]
 
@@ -156,11 +156,11 @@ class AsyncSession:
         self._patience_s, self._timeout_s = patience_s, timeout_s
         self._socket: ClientConnection | None = None
 
-    async def reset(self, **which: Any) -> Turn:
-        return _turn(await self._ask({"type": "reset", "data": which}))
+    async def reset(self, **which: Any) -> StepResult:
+        return _step_result(await self._ask({"type": "reset", "data": which}))
 
-    async def step(self, text: str, **more: Any) -> Turn:
-        return _turn(await self._ask({"type": "step", "data": {"text": text, **more}}))
+    async def step(self, text: str, **more: Any) -> StepResult:
+        return _step_result(await self._ask({"type": "step", "data": {"text": text, **more}}))
 
     async def state(self) -> dict[str, Any]:
         state: dict[str, Any] = await self._ask({"type": "state"})
@@ -168,7 +168,7 @@ class AsyncSession:
 
     async def reset_many(
         self, episodes: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
-    ) -> list[Turn | SessionError]:
+    ) -> list[StepResult | SessionError]:
         deadline = time.monotonic() + self._patience_s
         while True:
             try:
@@ -180,7 +180,7 @@ class AsyncSession:
 
     async def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
-    ) -> list[Turn | SessionError]:
+    ) -> list[StepResult | SessionError]:
         return await self._ask_many("step_many", "replies", replies, places)
 
     async def state_many(self) -> list[dict[str, Any]]:
@@ -188,7 +188,7 @@ class AsyncSession:
 
     async def _ask_many(
         self, kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
-    ) -> list[Turn | SessionError]:
+    ) -> list[StepResult | SessionError]:
         messages = _portions(kind, what, entries, places)
         return [_outcome(answer) for message in messages for answer in await self._ask(message)]
 
@@ -263,10 +263,10 @@ def _rounds(message: Mapping[str, Any]) -> int:
     return -(-len(data.get("episodes") or data.get("replies") or [None]) // _UNDER_WAY)
 
 
-def _outcome(answer: dict[str, Any]) -> Turn | SessionError:
+def _outcome(answer: dict[str, Any]) -> StepResult | SessionError:
     if (error := answer.get("error")) is not None:
         return SessionError(f"{error['message']} ({error['code']})")
-    return _turn(answer)
+    return _step_result(answer)
 
 
 def _data(raw: str | bytes) -> Any:
@@ -278,9 +278,9 @@ def _data(raw: str | bytes) -> Any:
     return data
 
 
-def _turn(data: dict[str, Any]) -> Turn:
+def _step_result(data: dict[str, Any]) -> StepResult:
     seen = data["observation"]
-    return Turn(
+    return StepResult(
         seen["text"],
         seen["messages"],
         seen["kept"],

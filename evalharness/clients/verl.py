@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evalharness.clients.group import Group
-from evalharness.clients.session import Turn, tasks
+from evalharness.clients.session import StepResult, tasks
 
 _KINDS = {
     "put": "pick_and_place_simple",
@@ -59,7 +59,7 @@ class AlfworldEnvs:
         self._order = _shuffled(tasks(url, split, token=token), seed)
         self._group = Group(url, token=token)
         self._tasks: list[Mapping[str, Any]] = []
-        self._turns: list[Turn] = []
+        self._turns: list[StepResult] = []
 
     def reset(self) -> tuple[list[str], None, list[dict[str, Any]]]:
         """(observations, no images, infos)"""
