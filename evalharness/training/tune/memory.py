@@ -140,11 +140,10 @@ def memory(shape: Shape, use: Use, parameters: int = 0, trained: int = 0) -> Mem
     kept = tokens * shape.layers * stream * shape.hidden if checkpointing else shape.layers * layer
 
     trained_tokens = min(use.trained_tokens * use.micro_batch, tokens)
-    # On a CPU TRL scores every position, on a GPU the trained ones.
-    scored = min(trained_tokens if use.gpu else tokens, _TILE_TOKENS)
+    scored = min(trained_tokens, _TILE_TOKENS)
     words = min(shape.vocabulary, _TILE_WORDS)
     logits = scored * _TILE_WORDS * computed + (0 if use.gpu else _CPU_TILES * 4 * scored * words)
-    logits += (4 * shape.head if full else 0) + (8 * trained_tokens * shape.hidden if use.gpu else 0)
+    logits += (4 * shape.head if full else 0) + 8 * trained_tokens * shape.hidden
     # With checkpointing one layer is computed again after the logits are gone.
     again = max(0.0, layer - logits) if checkpointing else 0.0
     return Memory(
