@@ -51,6 +51,8 @@ class ChatServer:
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     latency: float = 0.0
+    gate: asyncio.Event | None = None
+    """Until it is set chat requests wait for their answer."""
     url: str = ""
     _waiting: list[tuple[int, asyncio.Event]] = field(default_factory=list)
 
@@ -73,6 +75,8 @@ class ChatServer:
             return await fault(request)
         if self.latency:
             await asyncio.sleep(self.latency)
+        if self.gate is not None:
+            await self.gate.wait()
         answer = self.answer(body)
         if isinstance(answer, str):
             answer = {**completion(answer), "usage": self.usage}
