@@ -8,6 +8,7 @@ every action for a planner and in copying and parsing text symbols anew; nothing
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from evalharness.envs.alfworld.facts import Arguments, FactBase
@@ -39,6 +40,48 @@ from evalharness.envs.base import InvalidTaskError
 NOTHING_HAPPENS = "Nothing happens."
 
 
+class _Household:
+    """What a game says, compiled once: the same for all of its episodes, of which a trainer plays many at a time."""
+
+    def __init__(self, domain: str, grammar: str, problem: str) -> None:
+        self.domain: Domain = parse_domain(domain)
+        self.grammar: Grammar = parse_grammar(grammar)
+        self.problem: Problem = parse_problem(problem, self.domain)
+        self.entities = _entities(self.problem)
+        members, schemas = _members(self.problem), self.domain.schemas
+        self.initial = initial = FactBase()
+        for atom in self.problem.init:
+            initial.add(atom.predicate, atom.terms)
+        self.applicable = [
+            (schema, Query(schema.precondition, free=schema.parameters, members=members, facts=initial))
+            for schema in schemas
+        ]
+        self.conditions = {
+            effect.when: Query(effect.when, bound=schema.parameters, members=members, facts=initial)
+            for schema in schemas
+            for effect in schema.effects
+            if effect.when is not None
+        }
+        self.goal = Query(self.problem.goal, members=members, facts=initial)
+        changing = {effect.atom.predicate for schema in schemas for effect in schema.effects}
+        self.fixed_template = {
+            schema.name: not _asks_about(self.grammar, self.text(schema).template, changing)
+            for schema in schemas
+        }
+        self.may_be_idle = {schema.name: _may_be_idle(schema) for schema in schemas}
+        self.command_texts: dict[tuple[str, Arguments], str | None] = {}
+        """Of those that no state changes."""
+
+    def text(self, schema: Schema) -> ActionText:
+        try:
+            return self.grammar.actions[schema.name]
+        except KeyError:
+            raise InvalidTaskError(f"the game's grammar has no action {schema.name!r}") from None
+
+
+_household = lru_cache(maxsize=32)(_Household)
+
+
 class World:
     """`reset()`, then `step(command)`; both give the world's feedback."""
 
@@ -48,38 +91,20 @@ class World:
             domain, grammar, problem = (str(game[key]) for key in ("pddl_domain", "grammar", "pddl_problem"))
         except (KeyError, TypeError) as error:
             raise InvalidTaskError(f"not a TextWorld PDDL game: it has no {error}") from None
-        self._domain: Domain = parse_domain(domain)
-        self._grammar: Grammar = parse_grammar(grammar)
-        self.problem: Problem = parse_problem(problem, self._domain)
-        self._members = _members(self.problem)
-        self._entities = _entities(self.problem)
-        initial = self._initial_facts()
-        self._applicable = [
-            (schema, Query(schema.precondition, free=schema.parameters, members=self._members, facts=initial))
-            for schema in self._domain.schemas
-        ]
-        self._conditions = {
-            effect.when: Query(effect.when, bound=schema.parameters, members=self._members, facts=initial)
-            for schema in self._domain.schemas
-            for effect in schema.effects
-            if effect.when is not None
-        }
-        self._goal = Query(self.problem.goal, members=self._members, facts=initial)
-        changing = {effect.atom.predicate for schema in self._domain.schemas for effect in schema.effects}
-        self._fixed_template = {
-            schema.name: not _asks_about(self._grammar, self._text(schema).template, changing)
-            for schema in self._domain.schemas
-        }
-        self._command_texts: dict[tuple[str, Arguments], str | None] = {}
+        self._household = _household(domain, grammar, problem)
         self._commands: dict[str, tuple[Schema, Arguments]] | None = None
-        self.facts = initial
+        self.facts = self._household.initial.copy()
         self._denied = FactBase()
 
+    @property
+    def problem(self) -> Problem:
+        return self._household.problem
+
     def reset(self) -> str:
-        self.facts = self._initial_facts()
+        self.facts = self._household.initial.copy()
         self._denied = FactBase()
         self._commands = None
-        return derive(self._grammar, (Symbol("intro"),), Context({}, {}), self._scene())
+        return derive(self._household.grammar, (Symbol("intro"),), Context({}, {}), self._scene())
 
     def step(self, command: str) -> str:
         action = self.commands().get(command.strip())
@@ -88,17 +113,17 @@ class World:
         schema, arguments = action
         self._apply(schema, arguments)
         context = self._context(schema, arguments)
-        return derive(self._grammar, self._text(schema).feedback, context, self._scene())
+        return derive(self._household.grammar, self._household.text(schema).feedback, context, self._scene())
 
     @property
     def won(self) -> bool:
-        return self._goal.holds(self.facts)
+        return self._household.goal.holds(self.facts)
 
     def commands(self) -> Mapping[str, tuple[Schema, Arguments]]:
         """Every command that does something in this state, with the ground action it stands for."""
         if self._commands is None:
             found: dict[str, tuple[Schema, Arguments]] = {}
-            for schema, query in self._applicable:
+            for schema, query in self._household.applicable:
                 for arguments in query.solutions(self.facts):
                     command = self._command(schema, arguments)
                     if command is not None:
@@ -108,41 +133,29 @@ class World:
         return self._commands
 
     def name(self, identifier: str) -> str:
-        return self._entities[identifier].name
-
-    def _initial_facts(self) -> FactBase:
-        facts = FactBase()
-        for atom in self.problem.init:
-            facts.add(atom.predicate, atom.terms)
-        return facts
+        return self._household.entities[identifier].name
 
     def _scene(self) -> Scene:
-        return Scene(self.facts, self._denied, self._entities, self.problem.is_a)
-
-    def _text(self, schema: Schema) -> ActionText:
-        try:
-            return self._grammar.actions[schema.name]
-        except KeyError:
-            raise InvalidTaskError(f"the game's grammar has no action {schema.name!r}") from None
+        return Scene(self.facts, self._denied, self._household.entities, self.problem.is_a)
 
     def _context(self, schema: Schema, arguments: Arguments) -> Context:
         pairs = list(zip(schema.parameters, arguments, strict=True))
         return Context(
             {(parameter.name, parameter.type): value for parameter, value in pairs},
-            {parameter.name: self._entities[value] for parameter, value in pairs},
+            {parameter.name: self._household.entities[value] for parameter, value in pairs},
         )
 
     def _command(self, schema: Schema, arguments: Arguments) -> str | None:
         """The command a ground action answers to; None for an action that cannot change anything."""
-        key = (schema.name, arguments)
-        if key in self._command_texts:
-            return self._command_texts[key]
+        home, key = self._household, (schema.name, arguments)
+        if key in home.command_texts:
+            return home.command_texts[key]
         text = None
-        if not _is_idle(schema, arguments):
-            template = self._text(schema).template
-            text = derive(self._grammar, template, self._context(schema, arguments), self._scene())
-        if text is None or self._fixed_template[schema.name]:
-            self._command_texts[key] = text
+        if not (home.may_be_idle[schema.name] and _is_idle(schema, arguments)):
+            context = self._context(schema, arguments)
+            text = derive(home.grammar, home.text(schema).template, context, self._scene())
+        if text is None or home.fixed_template[schema.name]:
+            home.command_texts[key] = text
         return text
 
     def _apply(self, schema: Schema, arguments: Arguments) -> None:
@@ -150,7 +163,7 @@ class World:
         adds: list[Atom] = []
         deletes: list[Atom] = []
         for effect in schema.effects:
-            if effect.when is None or self._conditions[effect.when].holds(self.facts, values):
+            if effect.when is None or self._household.conditions[effect.when].holds(self.facts, values):
                 (adds if effect.adds else deletes).append(_ground(effect.atom, values))
         for atom in deletes:
             if atom not in adds:  # PDDL: adding wins over deleting
@@ -168,6 +181,19 @@ def _values(schema: Schema, arguments: Arguments) -> dict[str, str]:
 
 def _ground(atom: Atom, values: Mapping[str, str]) -> Atom:
     return Atom(atom.predicate, tuple(values[t[1:]] if t.startswith("?") else t for t in atom.terms))
+
+
+def _may_be_idle(schema: Schema) -> bool:
+    """Whether its preconditions and effects name the predicates for that: most actions never are, and need no look."""
+    given = schema.precondition.parts if isinstance(schema.precondition, And) else (schema.precondition,)
+    true = {part.predicate for part in given if isinstance(part, Atom)}
+    denied = {part.part for part in given if isinstance(part, Not)}
+    false = {part.predicate for part in denied if isinstance(part, Atom)}
+    adds = {effect.atom.predicate for effect in schema.effects if effect.adds}
+    return all(
+        effect.when is None and effect.atom.predicate in (true if effect.adds else adds | false)
+        for effect in schema.effects
+    )
 
 
 def _is_idle(schema: Schema, arguments: Arguments) -> bool:
