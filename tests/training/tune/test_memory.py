@@ -39,8 +39,8 @@ def tiny(hidden: int, inner: int, layers: int, heads: int, key_values: int, word
 
 SIZES = {
     "small": (tiny(64, 192, 2, 2, 1, 800), 700),
-    "middle": (tiny(192, 512, 5, 6, 3, 6000), 400),
-    "large": (tiny(320, 896, 8, 5, 5, 3000), 800),
+    "middle": (tiny(192, 512, 5, 6, 3, 6000), 200),
+    "large": (tiny(320, 896, 8, 5, 5, 3000), 250),
 }
 """Others than those that the constants were taken from, and tokens of a conversation."""
 WAYS: dict[str, dict[str, Any]] = {
