@@ -85,7 +85,7 @@ def test_analyze_writes_what_it_shows(
     assert "\x1b" not in shown
     assert "turns that repeat a move" in shown
     rows = list(csv.DictReader(table.read_text().splitlines()))
-    assert {row["model_name"] for row in rows} == {"'=evil\x1b[31m", "model"}
+    assert {row["model_name"] for row in rows} == {"'=evil\\x1b[31m", "model"}
     report = json.loads(out.read_text())
     assert len(report["runs"]) == 2
     assert {row["family"] for row in report["differences"][0]["figures"]} == {"all", "babyai", "pddl"}
