@@ -34,13 +34,14 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def no_formula(text: str) -> str:
+    """Text that a spreadsheet would take for a formula gets an apostrophe before it."""
+    return f"'{text}" if text.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else text
+
+
 def inert(value: Any) -> Any:
-    """A cell of a CSV file: text that a spreadsheet would take for a formula gets an apostrophe before it, and what
-    could steer a terminal is shown as its code point."""
-    if not isinstance(value, str):
-        return value
-    apostrophe = "'" if value.lstrip(" ").startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else ""
-    return apostrophe + printable(value)
+    """A cell of a CSV file: no formula, and what could steer a terminal is shown as its code point."""
+    return printable(no_formula(value)) if isinstance(value, str) else value
 
 
 _PIECE = re.compile(r"[^\s/_.,:-]*[\s/_.,:-]*")

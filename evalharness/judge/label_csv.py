@@ -9,7 +9,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.base.reading import read_text
-from evalharness.base.text import inert, printable
+from evalharness.base.text import no_formula, printable
 from evalharness.judge.draw import DrawnTurn
 from evalharness.judge.labels import checked
 from evalharness.judge.verdict import TurnKey, Verdict
@@ -25,7 +25,7 @@ _LONGEST_CELL = 30_000
 def guarded(text: str) -> str:
     """A cell that no spreadsheet takes for a formula: an apostrophe before what begins like one. One that stands there
     already gets another, so that `unguarded` gives the text back."""
-    return f"'{text}" if text.startswith("'") else str(inert(text))
+    return f"'{text}" if text.startswith("'") else no_formula(text)
 
 
 def unguarded(cell: str) -> str:
