@@ -295,18 +295,7 @@ def test_a_damaged_study_is_not_continued(tmp_path: Path, environment: dict[str,
     """`sweep` and `bon` on a study that they have finished, and `run --model replay:` of one of its runs."""
     common = ("--suite", "open", "--model", "random", "--max-turns", "2")
     bon = ("bon", *common, "--tasks", "babyai:0-1", "-n", "2", "-o", tmp_path / "bon")
-    sweep = (
-        "sweep",
-        *common,
-        "--family",
-        "babyai",
-        "--tasks",
-        "babyai:0-1",
-        "--perturb",
-        "capitals",
-        "-o",
-        tmp_path / "sweep",
-    )
+    sweep = ("sweep", *common, "--tasks", "babyai:0-1", "--perturb", "capitals", "-o", tmp_path / "sweep")
     for arguments, run in ((bon, "samples"), (sweep, "capitals")):
         done = evalharness(environment, *arguments)
         assert done.returncode == 0, done.stderr
