@@ -144,12 +144,13 @@ def read_synthesis_manifest(folder: Path) -> dict[str, Any]:
     except OSError as error:
         if not isinstance(error, FileNotFoundError | NotADirectoryError):
             raise UserError(f"{path} is not readable: {error.strerror}") from None
-        if not folder.exists():
-            raise UserError(f"there is no {folder}") from None
-        raise UserError(
-            f"{folder} holds no scripts and no trajectories: it has no {MANIFEST} "
-            "(make some with: evalharness refine scripts --model MODEL -n 10 -o DIR)"
-        ) from None
+        why = (
+            f"{folder} holds no scripts and no trajectories: it has no {MANIFEST}"
+            if folder.exists()
+            else f"there is no {folder}"
+        )
+        make = "make some with: evalharness refine scripts --model MODEL -n 10 -o DIR"
+        raise UserError(f"{why} ({make})") from None
     except ValueError as error:
         raise UserError(f"{path} is of neither scripts nor trajectories: {error}") from None
     return dict(manifest)

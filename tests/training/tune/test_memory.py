@@ -146,7 +146,7 @@ def test_the_papers_training_takes_hours_on_eight_gpus_and_its_lora_less() -> No
     full, lora = dry("full"), dry("lora")
     tokens = 1000 * full.use.settings.batch * 1500
     assert full.flop == pytest.approx(6 * 8.03e9 * tokens, rel=0.05)
-    assert full.seconds == pytest.approx(full.flop / (8 * 989e12 * 0.5))
+    assert full.seconds == pytest.approx(full.flop / (8 * 989e12 * 0.4))
     assert lora.flop == pytest.approx(full.flop * 2 / 3, rel=0.05)
 
 
