@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
 Arguments = tuple[str, ...]
@@ -13,13 +12,11 @@ class FactBase:
         # Dictionaries as ordered sets: iteration must not depend on the hash seed.
         self._all: dict[str, dict[Arguments, None]] = {}
         self._by_argument: dict[tuple[str, int, str], dict[Arguments, None]] = {}
-        self._distinct: Counter[tuple[str, int]] = Counter()
 
     def copy(self) -> FactBase:
         other = FactBase()
         other._all = {key: facts.copy() for key, facts in self._all.items()}
         other._by_argument = {key: facts.copy() for key, facts in self._by_argument.items()}
-        other._distinct = self._distinct.copy()
         return other
 
     def add(self, predicate: str, arguments: Arguments) -> None:
@@ -28,9 +25,7 @@ class FactBase:
             return
         known[arguments] = None
         for position, value in enumerate(arguments):
-            same = self._by_argument.setdefault((predicate, position, value), {})
-            self._distinct[predicate, position] += not same
-            same[arguments] = None
+            self._by_argument.setdefault((predicate, position, value), {})[arguments] = None
 
     def discard(self, predicate: str, arguments: Arguments) -> None:
         known = self._all.get(predicate, {})
@@ -38,9 +33,7 @@ class FactBase:
             return
         del known[arguments]
         for position, value in enumerate(arguments):
-            same = self._by_argument[predicate, position, value]
-            del same[arguments]
-            self._distinct[predicate, position] -= not same
+            del self._by_argument[predicate, position, value][arguments]
 
     def holds(self, predicate: str, arguments: Arguments) -> bool:
         return arguments in self._all.get(predicate, {})
@@ -74,4 +67,4 @@ class FactBase:
 
     def distinct(self, predicate: str, position: int) -> int:
         """How many different values this argument takes."""
-        return self._distinct[predicate, position]
+        return len({arguments[position] for arguments in self.of(predicate) if position < len(arguments)})

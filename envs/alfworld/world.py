@@ -68,7 +68,6 @@ class _Household:
             schema.name: not _asks_about(self.grammar, self.text(schema).template, changing)
             for schema in schemas
         }
-        self.may_be_idle = {schema.name: _may_be_idle(schema) for schema in schemas}
         self.command_texts: dict[tuple[str, Arguments], str | None] = {}
         """Of those that no state changes."""
 
@@ -151,7 +150,7 @@ class World:
         if key in home.command_texts:
             return home.command_texts[key]
         text = None
-        if not (home.may_be_idle[schema.name] and _is_idle(schema, arguments)):
+        if not _is_idle(schema, arguments):
             context = self._context(schema, arguments)
             text = derive(home.grammar, home.text(schema).template, context, self._scene())
         if text is None or home.fixed_template[schema.name]:
@@ -181,19 +180,6 @@ def _values(schema: Schema, arguments: Arguments) -> dict[str, str]:
 
 def _ground(atom: Atom, values: Mapping[str, str]) -> Atom:
     return Atom(atom.predicate, tuple(values[t[1:]] if t.startswith("?") else t for t in atom.terms))
-
-
-def _may_be_idle(schema: Schema) -> bool:
-    """Whether its preconditions and effects name the predicates for that: most actions never are, and need no look."""
-    given = schema.precondition.parts if isinstance(schema.precondition, And) else (schema.precondition,)
-    true = {part.predicate for part in given if isinstance(part, Atom)}
-    denied = {part.part for part in given if isinstance(part, Not)}
-    false = {part.predicate for part in denied if isinstance(part, Atom)}
-    adds = {effect.atom.predicate for effect in schema.effects if effect.adds}
-    return all(
-        effect.when is None and effect.atom.predicate in (true if effect.adds else adds | false)
-        for effect in schema.effects
-    )
 
 
 def _is_idle(schema: Schema, arguments: Arguments) -> bool:
