@@ -60,10 +60,10 @@ def run(args: argparse.Namespace) -> int:
     from evalharness.results.paper.print_best_of_n import print_best_of_n
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.evaluation import prepare_or_stored
-    from evalharness.runs.study import study_folder
+    from evalharness.runs.study import BEST_OF_N, study_folder
 
     runs = _runs(args)
-    folder = study_folder(runs[_SAMPLES], "bon")
+    folder = study_folder(runs[_SAMPLES], BEST_OF_N)
     greedy = load_scored_run(args.greedy) if args.greedy else None
     if greedy is not None:  # before hours of playing, not after them
         samples, installed = runs[_SAMPLES], specs()
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     elsewhere = {_GREEDY: args.greedy.absolute()} if args.greedy else None
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
-    played = play_study("bon", folder, runs, args, elsewhere=elsewhere)
+    played = play_study(BEST_OF_N, folder, runs, args, elsewhere=elsewhere)
     if not played.stopped:
         greedy = greedy or load_scored_run(folder / _GREEDY)
         study = best_of_n(greedy, load_scored_run(folder / _SAMPLES))

@@ -20,12 +20,15 @@ def exhibits_for_page(given: Given) -> list[dict[str, Any]]:
         entry = {**exhibit.to_json(given), "tables": []}
         if entry["filled_by"] and exhibit.name not in _SLOW:
             filled = exhibit.fill(given)
-            entry |= {"tables": [_table(table) for table in filled.tables], "missing": list(filled.missing)}
+            entry |= {
+                "tables": [table_for_page(table) for table in filled.tables],
+                "missing": list(filled.missing),
+            }
         found.append(entry)
     return found
 
 
-def _table(table: Table) -> dict[str, Any]:
+def table_for_page(table: Table) -> dict[str, Any]:
     table = table.without_empty()
     return {
         "title": table.title,

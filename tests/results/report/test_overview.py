@@ -66,11 +66,12 @@ def test_a_page_of_best_of_n_asks_what_choosing_gains(tmp_path: Path, look: Call
     asked = "How much better is the best of 3 attempts of a<b>\\x1b than a greedy one?"
     assert page.locator("h1").inner_text() == asked
     gain, by_k = page.locator("table.exhibit").all()[:2]
-    assert [row.split()[:4] for row in gain.locator("tbody tr").all_inner_texts()] == [
+    *rows, delta = [row.split()[:4] for row in gain.locator("tbody tr").all_inner_texts()]
+    assert delta[:2] == ["delta", "100.0"]
+    assert rows == [
         ["greedy", "0.0", "25.0"],
         ["one", "sample", "33.3", "50.0"],
         ["best", "of", "3", "100.0"],
-        ["gained", "over", "greedy", "+100.0"],
     ]
     any_of_k = by_k.locator("tbody tr").nth(1)
     assert [cell.split()[0] for cell in any_of_k.locator("td").all_inner_texts()] == ["33.3", "66.7", "100.0"]

@@ -6,7 +6,7 @@ function overview(app) {
     data.index.only_failures && h('p.warning', {}, 'This page holds the trajectories of failures only (--only-failures); every number counts all episodes.'),
     heading(runs, data.index.sampled),
     data.index.sampled.map(study => section('Best of several attempts', study.tables.map(table => [
-      h('h3', {}, capital(table.title)), exhibitTable(table),
+      table.title && h('h3', {}, capital(table.title)), exhibitTable(table),
       h('ul.notes', {}, table.notes.map(text => h('li', {}, text)))]),
     h('ul.notes', {}, study.notes.map(text => h('li', {}, text))))),
     section('Scores', scores(data, runs),

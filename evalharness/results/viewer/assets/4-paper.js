@@ -21,13 +21,14 @@ function exhibitTable(table) {
     if (spans.length && spans.at(-1)[0] === group) spans.at(-1)[1]++;
     else spans.push([group, 1]);
   }
+  const beside = table.rows.some(row => !row.ours); // ours stand out where there are others
   const grouped = spans.some(([group]) => group), heading = name => h('th.n', { scope: 'col' }, name);
   let before = '';
   const rows = table.rows.flatMap(row => {
     const first = row.group && row.group !== before;
     before = row.group;
     return [first && h('tr', {}, h('th.soft', { scope: 'rowgroup', colspan: table.columns.length + 1 }, oneLine(row.group))),
-      h('tr', { class: row.ours ? 'ours' : '' }, h('th', { scope: 'row' }, oneLine(row.name)),
+      h('tr', { class: row.ours && beside ? 'ours' : '' }, h('th', { scope: 'row' }, oneLine(row.name)),
         row.cells.map(([text, interval, heldIn]) => h('td.n', {}, heldIn ? [h('u', {}, text), '*'] : text,
           interval && h('small', {}, interval))))];
   });
