@@ -116,8 +116,8 @@ class Session:
     def step_many(
         self, replies: Sequence[Mapping[str, Any]], places: Sequence[int] | None = None
     ) -> list[StepResult | SessionError]:
-        """`{"text": ...}` for each of `places`, or for the whole group. An error in an answer's place: this episode
-        is void and has no score; reset its place."""
+        """`{"text": ...}` for each of `places`, or for the whole group. An error in an answer's place: this episode's
+        simulator failed twice, it is void and has no score; reset its place."""
         return self._ask_many("step_many", "replies", replies, places)
 
     def state_many(self) -> list[dict[str, Any]]:
@@ -219,6 +219,16 @@ class AsyncSession:
     ) -> None:
         if self._socket is not None:
             await self._socket.close()
+
+
+def all_results(answers: Sequence[StepResult | SessionError]) -> list[StepResult]:
+    """Of `reset_many` and `step_many`, where an episode that is lost ends everything: raises its SessionError."""
+    results = []
+    for answer in answers:
+        if isinstance(answer, SessionError):
+            raise answer
+        results.append(answer)
+    return results
 
 
 def _headers(token: str | None) -> dict[str, str]:

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evalharness.clients.group import Group
-from evalharness.clients.session import Session, tasks
+from evalharness.clients.session import Session, all_results, tasks
 
 Ids = list[int]
 _REPLY, _OBSERVATION = "REPLY", "OBSERVATION"
@@ -75,13 +74,14 @@ def rollout(
         tokenizer = trainer.processing_class
         limit = context or int(trainer.model.config.max_position_embeddings)
         between = _Between(tokenizer, template or {})
-        group, step = Group(url), trainer.state.global_step
-        try:
+        step = trainer.state.global_step
+        with Session(url) as session:
             # The rollouts of a prompt have the same words (`--perturb random`), in every process of the trainer.
             named = [(task, f"{step}/{task}") for task in prompts]
-            turns = group.reset(
-                [{"split": split, "task_id": t, "reward": reward, "episode_id": name} for t, name in named]
-            )
+            episodes = [
+                {"split": split, "task_id": t, "reward": reward, "episode_id": name} for t, name in named
+            ]
+            turns = all_results(session.reset_many(episodes))
             rollouts = [_Rollout(between.opening(turn.messages)) for turn in turns]
             room = trainer.args.max_completion_length
             while running := [i for i, r in enumerate(rollouts) if not r.done]:
@@ -103,7 +103,7 @@ def rollout(
                 replies = [
                     {"text": text, "finish_reason": "stop" if ended else "length"} for text, ended in said
                 ]
-                for place, turn in enumerate(group.step(replies, fits)):
+                for place, turn in enumerate(all_results(session.step_many(replies, fits))):
                     rolled = rollouts[fits[place]]
                     rolled.add(
                         list(sampled[place]), None if logprobs is None else logprobs[place], sampled=True
@@ -112,8 +112,6 @@ def rollout(
                     rolled.done = turn.done
                     if not turn.done:
                         rolled.add(between.ids(turn.text, ended=said[place][1]), None, sampled=False)
-        finally:
-            group.close()
         with_logprobs = trainer.use_vllm
         return {
             "prompt_ids": [r.prompt_ids for r in rollouts],

@@ -10,8 +10,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from evalharness.clients.group import Group
-from evalharness.clients.session import StepResult, tasks
+from evalharness.clients.session import Session, StepResult, all_results, tasks
 
 _KINDS = {
     "put": "pick_and_place_simple",
@@ -57,7 +56,7 @@ class AlfworldEnvs:
         self.env_num, self.group_n, self.num_processes = env_num, group_n, env_num * group_n
         self._split, self._seed, self._resets = split, seed, 0
         self._order = _shuffled(tasks(url, split, token=token), seed)
-        self._group = Group(url, token=token)
+        self._session = Session(url, token=token)
         self._tasks: list[Mapping[str, Any]] = []
         self._turns: list[StepResult] = []
 
@@ -66,7 +65,8 @@ class AlfworldEnvs:
         chosen = [next(self._order) for _ in range(self.env_num)]
         self._tasks = [task for task in chosen for _ in range(self.group_n)]
         self._resets += 1
-        self._turns = self._group.reset([*map(self._which, range(self.num_processes))])
+        episodes = [self._which(place) for place in range(self.num_processes)]
+        self._turns = all_results(self._session.reset_many(episodes))
         return [turn.text for turn in self._turns], None, self._infos()
 
     def step(
@@ -77,8 +77,9 @@ class AlfworldEnvs:
             raise ValueError(f"{len(actions)} actions for {self.num_processes} episodes")
         places = [place for place, turn in enumerate(self._turns) if not turn.done]
         if places:
-            answers = self._group.step([{"text": actions[place]} for place in places], places)
-            for place, turn in zip(places, answers, strict=True):
+            replies = [{"text": actions[place]} for place in places]
+            turns = all_results(self._session.step_many(replies, places))
+            for place, turn in zip(places, turns, strict=True):
                 self._turns[place] = turn
         infos = self._infos()
         rewards = [10.0 * info["won"] for info in infos]
@@ -90,7 +91,7 @@ class AlfworldEnvs:
         return [turn.admissible or [] for turn in self._turns]
 
     def close(self) -> None:
-        self._group.close()
+        self._session.close()
 
     def _which(self, place: int) -> dict[str, Any]:
         return {

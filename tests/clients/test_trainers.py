@@ -287,27 +287,20 @@ class Watched(_session.Session):
         self.log["reward"] += turn.reward
         return turn
 
-
-_session.Session = Watched
-
-from evalharness.clients import group as _group
-
-
-class WatchedGroup(_group.Group):
-    def reset(self, episodes):
+    def reset_many(self, episodes, places=None):
         self.logs = [{"task_id": each["task_id"], "said": [], "reward": 0.0} for each in episodes]
         _played.extend(self.logs)
-        return super().reset(episodes)
+        return super().reset_many(episodes, places)
 
-    def step(self, replies, places):
-        turns = super().step(replies, places)
+    def step_many(self, replies, places=None):
+        turns = super().step_many(replies, places)
         for place, reply, turn in zip(places, replies, turns):
             self.logs[place]["said"].append([reply["text"], reply["finish_reason"]])
             self.logs[place]["reward"] += turn.reward
         return turns
 
 
-_group.Group = WatchedGroup
+_session.Session = Watched
 atexit.register(lambda: json.dump(_played, open("played.json", "w")))
 """
 

@@ -1,6 +1,6 @@
 """One client's session: an episode at a time, played by the harness's own loop with the client's replies.
 
-`engine.loop.play` is the whole of it: prompt, parser, corrections and scores are those of an evaluation because they
+`play.loop.play` is the whole of it: prompt, parser, corrections and scores are those of an evaluation because they
 are the same code. The client is the player; what the loop would send to a model goes to the client.
 """
 
@@ -145,11 +145,12 @@ class RunningEpisode:
         self.surface = surface
         self.reward: Reward = reward
         self.episode_id = episode_id
+        self.bare = bare
+        self.replies: list[Reply] = []
         self.turns: list[Turn] = []
         self.result: Episode | None = None
         self.world: _Watched | None = None
         self._client = _Client()
-        self._bare = bare
         self._said = 0
         self._play: asyncio.Task[None] | None = None
 
@@ -170,6 +171,7 @@ class RunningEpisode:
 
     async def say(self, reply: Reply) -> Answer:
         before, number = self.progress, len(self.turns)
+        self.replies.append(reply)
         self._client.asked.clear()
         self._client.replies.put_nowait(reply)
         answer = await self._heard()
@@ -195,7 +197,7 @@ class RunningEpisode:
     async def _run(self, pools: Pools, rules: Rules) -> None:
         task = self.served.task
         own_words = rules.specs[task.family].suites.own_words
-        if self._bare is not None and own_words is not None:
+        if self.bare is not None and own_words is not None:
             task = own_words(task)
         async with pools.environment(task.family) as environment:
             self.world = _Watched(environment)
@@ -205,7 +207,7 @@ class RunningEpisode:
                 self._client.begin,
                 prompt=rules.prompts[task.family],
                 surface=self.surface,
-                agent=self._bare,
+                agent=self.bare,
                 max_turns=rules.turn_limits[task.family],
                 keep_thinking=rules.keep_thinking,
                 on_turn=self.turns.append,
@@ -223,7 +225,7 @@ class RunningEpisode:
             self._play.result()  # its exception, where it failed
         new = tuple(self._client.messages[self._said :])
         self._said = len(self._client.messages)
-        return Answer(new, admissible=None if self._bare is None else self._bare.admissible)
+        return Answer(new, admissible=None if self.bare is None else self.bare.admissible)
 
 
 class EnvSession:
@@ -253,14 +255,33 @@ class EnvSession:
                     raise
 
     async def step(self, reply: Reply) -> Answer:
-        if self.episode is None or self.episode.over:
+        """An episode whose simulator failed goes on in another one; a second failure raises WorkerError."""
+        episode = self.episode
+        if episode is None or episode.over:
             raise NoEpisodeOpenError("no episode is open: reset first")
         try:
-            return await self.episode.say(reply)
+            try:
+                return await episode.say(reply)
+            except WorkerError:
+                return await self._again(episode)
         except Exception:
             # A simulator that failed is nobody's score: the episode is void.
             await self.close()
             raise
+
+    async def _again(self, failed: RunningEpisode) -> Answer:
+        """From its beginning with the same replies, which lead to the same state. Returns what the last one gets."""
+        await self.reset(failed.served, failed.reward, failed.episode_id, bare=failed.bare is not None)
+        episode = self.episode
+        assert episode is not None
+        for reply in failed.replies:
+            answer = await episode.say(reply)
+        seen = [turn.observation for turn in failed.turns]
+        if seen != [turn.observation for turn in episode.turns[: len(seen)]]:
+            raise WorkerError(
+                f"the simulator of {failed.served.id} failed, and another one says something else"
+            )
+        return answer
 
     async def close(self) -> None:
         episode, self.episode = self.episode, None

@@ -47,13 +47,15 @@ async def test_a_group_plays_as_its_episodes_would_alone(server: EnvServer, clie
         await each.socket.close()
 
 
-async def test_an_episode_whose_simulator_dies_is_named_in_its_place(
+async def test_an_episode_whose_simulator_dies_twice_is_named_in_its_place(
     server: EnvServer, client: ClientSession
 ) -> None:
-    """The others of its worker are void, too, and say so: none is scored, none is missing."""
+    """It is not scored, and not missing."""
     talk = await connect(client, server.url)
     await talk.many("reset_many", episodes=[{"index": 1}] * 4)
-    answers = await talk.many("step_many", replies=[{"text": "Action: fault kill"}, RIGHT], places=[0, 3])
+    answers = await talk.many(
+        "step_many", replies=[{"text": "Action: fault always kill"}, RIGHT], places=[0, 3]
+    )
     assert answers[0]["error"]["code"] == "EXECUTION_ERROR"
     assert "void: reset" in answers[0]["error"]["message"]
     assert len(answers) == 2
@@ -64,22 +66,20 @@ async def test_an_episode_whose_simulator_dies_is_named_in_its_place(
     await talk.socket.close()
 
 
-async def test_a_worker_that_is_killed_costs_its_own_episodes_and_each_says_so(
+async def test_episodes_of_a_worker_that_is_killed_go_on_in_another(
     server: EnvServer, client: ClientSession
 ) -> None:
+    """South is two turns from north: only an episode that has its first turn again is solved by the second."""
     talk = await connect(client, server.url)
-    await talk.many("reset_many", episodes=[{"index": 1}] * 8)
+    await talk.many("reset_many", episodes=[{"index": 2}] * 8)
+    await talk.many("step_many", replies=[RIGHT] * 8)
     one, *others = psutil.Process(server.pid).children()
     assert others
     one.kill()
     answers = await talk.many("step_many", replies=[RIGHT] * 8)
-    void = [place for place, each in enumerate(answers) if "error" in each]
-    assert 0 < len(void) < 8
-    assert all("void: reset" in answers[place]["error"]["message"] for place in void)
-    assert all(answers[place]["reward"] == 1.0 for place in range(8) if place not in void)
-    await talk.many("reset_many", episodes=[{"index": 1}] * len(void), places=void)
-    answers = await talk.many("step_many", replies=[RIGHT] * len(void), places=void)
-    assert [each["reward"] for each in answers] == [1.0] * len(void)
+    assert [(each["reward"], each["done"]) for each in answers] == [(1.0, True)] * 8
+    states = (await talk.ask("state_many"))["data"]
+    assert [state["step_count"] for state in states] == [2] * 8
     await talk.socket.close()
 
 

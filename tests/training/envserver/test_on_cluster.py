@@ -23,9 +23,7 @@ def cluster() -> Iterator[RayCluster]:
         yield running
 
 
-async def test_a_node_that_dies_ends_its_own_episodes_with_an_error_and_no_others(
-    tmp_path: Path, cluster: RayCluster
-) -> None:
+async def test_episodes_of_a_node_that_dies_go_on_on_another(tmp_path: Path, cluster: RayCluster) -> None:
     """South is two turns from north: only a world that remembers the first turn is solved by the second."""
     variables = surroundings(tmp_path) | AUTHENTICATION
     with serving(variables, *COMPASS, "--sessions", 16, "--cluster", cluster.address) as server:
@@ -43,18 +41,7 @@ async def test_a_node_that_dies_ends_its_own_episodes_with_an_error_and_no_other
             doomed.kill()
             assert not psutil.wait_procs(gone, timeout=60)[1]
             second = (await talk.ask("step_many", replies=[RIGHT] * 16))["data"]
-            failed = [place for place, each in enumerate(second) if "error" in each]
-            assert len(failed) == 8  # what one worker holds
-            for place, each in enumerate(second):
-                if place in failed:
-                    assert each["error"]["code"] == "EXECUTION_ERROR"
-                    assert "void: reset" in each["error"]["message"]
-                else:
-                    assert (each["reward"], each["done"]) == (1.0, True)
-            again = await talk.ask("reset_many", episodes=[{"index": 1}] * 8, places=failed)
-            assert ["observation" in each for each in again["data"]] == [True] * 8
-            last = (await talk.ask("step_many", replies=[RIGHT] * 8, places=failed))["data"]
-            assert [each["reward"] for each in last] == [1.0] * 8
+            assert [(each["reward"], each["done"]) for each in second] == [(1.0, True)] * 16
             await talk.socket.close()
         workers = head.workers()
     assert not psutil.wait_procs(workers, timeout=60)[1]

@@ -274,12 +274,12 @@ async def test_text_of_any_kind_is_survivable(server: EnvServer, client: ClientS
     await talk.socket.close()
 
 
-async def test_an_episode_whose_simulator_dies_is_void_and_no_score(
+async def test_an_episode_whose_simulator_dies_twice_is_void_and_no_score(
     server: EnvServer, client: ClientSession
 ) -> None:
     talk = await connect(client, server.url)
     await talk.reset(index=4)
-    answer = await talk.ask("step", text="Action: fault kill")
+    answer = await talk.ask("step", text="Action: fault always kill")
     assert answer["data"]["code"] == "EXECUTION_ERROR"
     assert "void: reset" in answer["data"]["message"]
     assert (await talk.state())["task_id"] is None
