@@ -49,7 +49,9 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
         tasks = asked["tasks"] if "tasks" in asked else [asked.get("task")] * self.num_envs
         if len(tasks) != self.num_envs:
             raise InvalidTaskError(f"{len(tasks)} tasks for {self.num_envs} worlds: give one for each")
-        chosen = asked.get("reset_mask", np.ones(self.num_envs, dtype=bool))
+        chosen = np.asarray(asked.get("reset_mask", np.ones(self.num_envs, dtype=bool)))
+        if chosen.dtype != np.bool_ or chosen.shape != (self.num_envs,):
+            raise ValueError(f"reset_mask: give {self.num_envs} booleans, one for each world")
         infos: dict[str, Any] = {}
         for i in np.flatnonzero(chosen).tolist():
             self._observations[i], info = self.envs[i].reset(options={"task": tasks[i]})
@@ -62,6 +64,8 @@ class TextVectorEnv(gymnasium.vector.VectorEnv[tuple[str, ...], Sequence[str], A
     ) -> tuple[
         tuple[str, ...], np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any], dict[str, Any]
     ]:
+        if isinstance(actions, str) or len(actions) != self.num_envs:
+            raise ValueError(f"give {self.num_envs} actions, one for each world")
         rewards, infos = np.zeros(self.num_envs), dict[str, Any]()
         for i, (env, action) in enumerate(zip(self.envs, actions, strict=True)):
             if not self._ended[i]:

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any
 
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidStatus
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection as SyncConnection
 from websockets.sync.client import connect as connect_sync
 
@@ -23,8 +23,8 @@ TOKEN = "EVALHARNESS_ENV_TOKEN"
 _BUSY = 429
 _FULL = "CAPACITY_REACHED"
 _AGAIN_S = 0.5
-_MOST_BYTES = 900_000
-"""Of the entries of one message; the server takes messages of 1 MiB."""
+_MOST_BYTES = 1_900_000
+"""Of the entries of one message; the server takes messages of 2 MiB."""
 _UNDER_WAY = 64
 """Episodes of a message that the server begins or steps at the same time; the others wait."""
 
@@ -134,8 +134,11 @@ class Session:
         self._socket.close()
 
     def _ask(self, message: dict[str, Any]) -> Any:
-        self._socket.send(json.dumps(message))
-        return _data(self._socket.recv(timeout=self._timeout_s * _rounds(message)))
+        try:
+            self._socket.send(_text(message))
+            return _data(self._socket.recv(timeout=self._timeout_s * _rounds(message)))
+        except ConnectionClosed as error:
+            raise _lost(error) from None
 
     def __enter__(self) -> Session:
         return self
@@ -194,8 +197,11 @@ class AsyncSession:
 
     async def _ask(self, message: dict[str, Any]) -> Any:
         assert self._socket is not None, "use it as: async with AsyncSession(url) as session"
-        await self._socket.send(json.dumps(message))
-        return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s * _rounds(message)))
+        try:
+            await self._socket.send(_text(message))
+            return _data(await asyncio.wait_for(self._socket.recv(), self._timeout_s * _rounds(message)))
+        except ConnectionClosed as error:
+            raise _lost(error) from None
 
     async def __aenter__(self) -> AsyncSession:
         deadline = time.monotonic() + self._patience_s
@@ -251,7 +257,7 @@ def _portions(
     kind: str, what: str, entries: Sequence[Mapping[str, Any]], places: Sequence[int] | None
 ) -> Iterator[dict[str, Any]]:
     """One message, or several where the replies of a large group are more than the server takes in one."""
-    sizes = [len(json.dumps(dict(entry))) for entry in entries]
+    sizes = [len(_text(entry).encode()) for entry in entries]
     if sum(sizes) <= _MOST_BYTES or (kind == "reset_many" and places is None):  # a group begins as a whole
         yield {"type": kind, "data": {what: [*entries], "places": None if places is None else [*places]}}
         return
@@ -265,6 +271,20 @@ def _portions(
             portion, size = [], 0
         portion, size = [*portion, i], size + length
     yield {"type": kind, "data": {what: [entries[j] for j in portion], "places": [named[j] for j in portion]}}
+
+
+def _text(message: Mapping[str, Any]) -> str:
+    """JSON in UTF-8: escapes would make a reply in another script than Latin two to four times as long."""
+    plain = json.dumps(dict(message), ensure_ascii=False)
+    try:
+        plain.encode()
+    except UnicodeEncodeError:  # half of a pair, which only an escape can send
+        return json.dumps(dict(message))
+    return plain
+
+
+def _lost(error: ConnectionClosed) -> SessionError:
+    return SessionError(f"the connection to the server is closed, and with it its episodes: {error}")
 
 
 def _rounds(message: Mapping[str, Any]) -> int:

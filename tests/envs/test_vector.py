@@ -74,4 +74,20 @@ def test_as_many_tasks_as_worlds(clean_home: Path) -> None:
         envs.reset(options={"tasks": PDDL.suites.load_tasks("open", None, 0)[:3]})
     with pytest.raises(InvalidTaskError, match="reset"):
         envs.reset()
+    tasks = {"tasks": PDDL.suites.load_tasks("open", None, 0)[:2]}
+    for mask in ([True], [True] * 3, [0, 1], "11"):
+        with pytest.raises(ValueError, match="reset_mask: give 2 booleans"):
+            envs.reset(options={**tasks, "reset_mask": mask})
+    envs.close()
+
+
+def test_no_world_is_stepped_where_there_are_not_as_many_actions(clean_home: Path) -> None:
+    envs = gymnasium.make_vec(f"evalharness.envs:{PDDL.gym_id}", num_envs=4)
+    envs.reset(options={"task": PDDL.suites.load_tasks("open", None, 0)[0]})
+    action = envs.envs[0].valid_actions()[-1]
+    for wrong in ([action] * 3, "look"):
+        with pytest.raises(ValueError, match="give 4 actions"):
+            envs.step(wrong)
+    _, _, _, _, infos = envs.step([action] * 4)
+    assert list(infos["valid"]) == [True] * 4
     envs.close()

@@ -15,11 +15,16 @@ from evalharness.base.errors import EvalharnessError
 from evalharness.models.openenv.door import Door
 from evalharness.models.openenv.gate import FullError
 
-MOST_BYTES = 1 << 20
-"""Of one message: replies are text. Beyond that a connection is closed with code 1009, a request refused with 413."""
+MOST_BYTES = 2 << 20
+"""Of one message: replies are text, and the longest one that is taken fits in any script. Beyond that a connection is
+closed with code 1009, a request refused with 413."""
 PING_S = 600.0
 """Half of it is waited for the answer: a client whose machine is gone gives none, one that is busy with a training
 step gives it late. A connection that is closed ends its session at once."""
+_MOST_KEYS = 256
+"""Of one object. Each unknown key is an error to collect: 90,000 of them took a second, in which nobody is answered."""
+_MOST_TEXT = 1000
+"""Characters of a refusal, which may name what was sent."""
 _OVER = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 _LOG = logging.getLogger("evalharness")
 
@@ -34,7 +39,7 @@ class RefusedError(Exception):
     """An error as the client gets it: one of OpenEnv's codes, what is wrong, and the status over HTTP."""
 
     def __init__(self, code: str, text: str, status: int) -> None:
-        super().__init__(text)
+        super().__init__(text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}...")
         self.code, self.status = code, status
 
     @property
@@ -55,7 +60,10 @@ def refused(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
             return error
         case ValidationError():
             # Not pydantic's own text: that repeats the input, which can be a megabyte.
-            wrong = [f"{'.'.join(map(str, e['loc'])) or 'message'}: {e['msg']}" for e in error.errors()[:5]]
+            wrong = [
+                f"{'.'.join(map(str, e['loc']))[:80] or 'message'}: {e['msg'][:200]}"
+                for e in error.errors(include_url=False, include_input=False)[:5]
+            ]
             return RefusedError("VALIDATION_ERROR", "; ".join(wrong), 422)
         case FullError():
             return RefusedError("CAPACITY_REACHED", str(error), 429)
@@ -68,14 +76,20 @@ def refused(error: Exception, own: Refuse = lambda error: None) -> RefusedError:
 
 
 def parsed(raw: str | bytes) -> dict[str, Any]:
-    """Raises RefusedError for what is no JSON object."""
+    """Raises RefusedError for what is no JSON object, and for objects that no message of the protocol has."""
     try:
-        value = json.loads(raw)
+        value = json.loads(raw, object_pairs_hook=_small)
     except (ValueError, RecursionError) as error:
         raise RefusedError("INVALID_JSON", f"not JSON: {str(error)[:200]}", 400) from None
     if not isinstance(value, dict):
         raise RefusedError("INVALID_JSON", "a message is a JSON object", 400)
     return value
+
+
+def _small(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(pairs) > _MOST_KEYS:
+        raise RefusedError("VALIDATION_ERROR", f"an object with more than {_MOST_KEYS} keys", 422)
+    return dict(pairs)
 
 
 async def body(request: web.Request, model: type[BaseModel]) -> Any:

@@ -14,6 +14,7 @@ MOST_CHARACTERS = 400_000
 """Of a reply: four times what a model with 32,768 tokens of output writes."""
 MOST_PLACES = 8192
 """Episodes that one connection may have, where there are as many sessions."""
+Place = Annotated[int, Field(ge=0, strict=True)]
 Metadata = Annotated[dict[str, Any], Field(default_factory=dict)]
 
 
@@ -106,15 +107,15 @@ class ResetManyRequest(_Strict):
     """A group of episodes on one connection. Without `places` the group is new: one place for each entry. With them
     these places of the group begin again, and the others go on."""
 
-    episodes: list[ResetRequest] = Field(min_length=1, max_length=MOST_PLACES)
-    places: list[Annotated[int, Field(ge=0)]] | None = Field(default=None, max_length=MOST_PLACES)
+    episodes: list[ResetRequest] = Field(min_length=1, max_length=MOST_PLACES, fail_fast=True)
+    places: list[Place] | None = Field(default=None, max_length=MOST_PLACES, fail_fast=True)
 
 
 class StepManyRequest(_Strict):
     """Replies to the episodes at `places`; without them, one for each place of the group."""
 
-    replies: list[TextAction] = Field(min_length=1, max_length=MOST_PLACES)
-    places: list[Annotated[int, Field(ge=0)]] | None = Field(default=None, max_length=MOST_PLACES)
+    replies: list[TextAction] = Field(min_length=1, max_length=MOST_PLACES, fail_fast=True)
+    places: list[Place] | None = Field(default=None, max_length=MOST_PLACES, fail_fast=True)
 
 
 class SplitRequest(_Strict):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalharness.base.errors import UserError
+from evalharness.base.terminal import say
 from evalharness.base.text import printable
 from evalharness.envs.base import EnvSpec, Task, teaching_of
 from evalharness.records.files import MANIFEST, STUDY
@@ -98,6 +99,8 @@ class HeldOutCurve:
         folder.mkdir(parents=True, exist_ok=True)
         if study is None:  # before the first run is complete: a kill leaves a folder that goes on
             add_runs(WATCHED, folder, {})
+        self._told = False
+        """That the log has no step."""
         self._file = LineFile(folder / TRAINING_LOG)
         self._file.drop_torn_line()
 
@@ -107,7 +110,15 @@ class HeldOutCurve:
 
     def look(self) -> int:
         """Where the training is now; kept where it has moved. Raises UserError."""
-        now = self.env.look(None if self.log is None else step_of(self.log))
+        step = None
+        if self.log is not None and (step := step_of(self.log)) is None:
+            step = 0
+            if not self._told:
+                self._told = True
+                say(
+                    f"evalharness: {self.log} has no line with a `step` yet: the training is taken to be at step 0"
+                )
+        now = self.env.look(step)
         last = self.known.last
         if last is None or (now.started, now.step, now.counts) != (last.started, last.step, last.counts):
             self._file.append(now.to_json())

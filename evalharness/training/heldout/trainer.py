@@ -7,6 +7,7 @@ import json
 import os
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
@@ -51,8 +52,14 @@ class EnvServer:
 
     def train_tasks(self) -> list[dict[str, Any]]:
         """The split `train`, each with `id`, `family`, `suite_seed`, `task_hash`, `task_forms`. Raises UserError."""
-        (name,) = self._ask("/list_environments")
-        found: list[dict[str, Any]] = self._ask(f"/{name}/tasks", {"split": "train"})["tasks"]
+        try:
+            (name,) = self._ask("/list_environments")
+            path = f"/{urllib.parse.quote(name, safe='')}/tasks"
+            found: list[dict[str, Any]] = list(self._ask(path, {"split": "train"})["tasks"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise UserError(
+                f"--env {self.url}: its list of tasks is none of `evalharness env serve` ({error})"
+            ) from None
         return found
 
     def _ask(self, path: str, body: dict[str, Any] | None = None) -> Any:
@@ -74,27 +81,32 @@ class EnvServer:
             raise UserError(f"--env {self.url}: no `evalharness env serve` answers there ({why})") from None
 
 
-def step_of(log: Path) -> int:
+def step_of(log: Path) -> int | None:
     """The last step in a `trainer_state.json`, or in a file of JSON lines with `step` (verl's file logger, or the
-    callback's). 0 while it does not exist or has no step yet. Raises UserError."""
+    callback's). None while it does not exist or has no step yet. Raises UserError."""
     try:
         if log.suffix == ".json":
-            state = read_json(log)
-            return Logged.of({"step": state["global_step"], "reward": 0.0}).step
+            return _step(read_json(log)["global_step"])
         with open_file(log) as file:
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - _TAIL_BYTES))
             lines = file.read(_TAIL_BYTES).splitlines()
     except FileNotFoundError:
-        return 0
+        return None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(f"--log {log}: no step can be read from it ({error})") from None
     for line in reversed(lines):
         try:
-            return Logged.of({"step": read_object(line)["step"], "reward": 0.0}).step
+            return _step(read_object(line)["step"])
         except (ValueError, KeyError):
             continue  # a line that is being written, or one of something else
-    return 0
+    return None
+
+
+def _step(value: object) -> int:
+    """Raises ValueError. Trainers log 50.0, too."""
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    return Logged.of({"step": whole, "reward": 0.0}).step
 
 
 def logged_rewards(state: Path) -> list[Logged]:

@@ -110,7 +110,7 @@ async def test_a_batch_that_is_too_big_ends_its_connection_and_frees_its_group(
     talk = await connect(client, server.url)
     await talk.many("reset_many", **EIGHT)
     with contextlib.suppress(ConnectionError):
-        await talk.socket.send_json({"type": "step_many", "data": {"replies": [{"text": "a" * 200_000}] * 8}})
+        await talk.socket.send_json({"type": "step_many", "data": {"replies": [{"text": "a" * 300_000}] * 8}})
         closed = await talk.socket.receive(timeout=60)
         assert closed.type in (WSMsgType.CLOSE, WSMsgType.CLOSED, WSMsgType.ERROR)
         assert talk.socket.close_code in (1009, 1006)

@@ -15,7 +15,7 @@ from evalharness.results.training_log import TRAINING_LOG, Window, read_training
 from evalharness.suites.selection import family_tasks
 from evalharness.training.datasets.overlap import task_forms
 from evalharness.training.heldout.curve import prove_disjoint
-from evalharness.training.heldout.trainer import keep_rewards, step_of
+from evalharness.training.heldout.trainer import EnvServer, keep_rewards, step_of
 
 
 @pytest.mark.parametrize(
@@ -24,17 +24,19 @@ from evalharness.training.heldout.trainer import keep_rewards, step_of
         ("metrics.jsonl", '{"step":7,"data":{"critic/score/mean":0.2}}\n{"step":8,"data":{}}\n', 8),
         ("metrics.jsonl", '{"step":7}\n{"st', 7),
         ("metrics.jsonl", 'starting\n{"step":7}\n{"epoch":1}\n{"step":"x"}\n[1]\n', 7),
-        ("metrics.jsonl", "", 0),
+        ("metrics.jsonl", '{"step":50.0}\n{"step":50.5}\n', 50),
+        ("metrics.jsonl", '{"data":{"step":9}}\n', None),
+        ("metrics.jsonl", "", None),
         ("trainer_state.json", '{"global_step": 40, "log_history": []}', 40),
     ],
 )
-def test_the_last_step_of_a_log_is_found(name: str, text: str, step: int, tmp_path: Path) -> None:
+def test_the_last_step_of_a_log_is_found(name: str, text: str, step: int | None, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     assert step_of(tmp_path / name) == step
 
 
-def test_a_log_that_is_not_there_yet_is_step_0_and_a_broken_state_is_refused(tmp_path: Path) -> None:
-    assert step_of(tmp_path / "metrics.jsonl") == 0
+def test_a_log_that_is_not_there_yet_has_no_step_and_a_broken_state_is_refused(tmp_path: Path) -> None:
+    assert step_of(tmp_path / "metrics.jsonl") is None
     (tmp_path / "trainer_state.json").write_text('{"global_step": "many"}')
     with pytest.raises(UserError, match="no step can be read"):
         step_of(tmp_path / "trainer_state.json")
@@ -108,3 +110,24 @@ def test_a_server_that_does_not_say_what_its_tasks_are_proves_nothing() -> None:
     old = {name: value for name, value in described(two).items() if name != "task_forms"}
     with pytest.raises(UserError, match="does not say what its tasks are"):
         prove_disjoint("http://env", [old], [one], specs())
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"/list_environments": []},
+        {"/list_environments": ["a", "b"]},
+        {"/list_environments": {}},
+        {"/list_environments": 5},
+        {"/list_environments": [7]},
+        {"/list_environments": ["a b/c"], "/a%20b%2Fc/tasks": []},
+        {"/list_environments": ["a"], "/a/tasks": {"tasks": None}},
+    ],
+)
+def test_another_server_in_its_place_is_said_in_one_line(
+    answers: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = EnvServer("http://host:8000")
+    monkeypatch.setattr(server, "_ask", lambda path, body=None: answers[path])
+    with pytest.raises(UserError, match="its list of tasks is none of `evalharness env serve`"):
+        server.train_tasks()
