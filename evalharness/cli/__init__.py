@@ -15,7 +15,7 @@ from typing import TextIO
 
 from evalharness.base.errors import DamageWarning, EvalharnessError, InfrastructureError
 from evalharness.base.version import __version__
-from evalharness.cli.parser import CommandParser, add_command, complete
+from evalharness.cli.parser import CommandParser, add_command, argument, complete
 
 COMMANDS = (
     "run",
@@ -108,7 +108,7 @@ def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"evalharness {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    argument(parser, "--debug", "show the traceback of an error")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for name in COMMANDS:
         module = importlib.import_module(f"evalharness.cli.{name.replace('-', '_')}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 
 from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.parser import argument
 
 HELP = "list agents (ways of acting) and their options"
 DESCRIPTION = """\
@@ -14,9 +15,7 @@ NAME --agent-option NAME=VALUE ... Your own: --agent FILE.py:Class. docs/agents.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "agent", nargs="?", metavar="AGENT", help="only this one: NAME, module:Class or FILE.py:Class"
-    )
+    argument(parser, "agent AGENT", "only this one: NAME, module:Class or FILE.py:Class", nargs="?")
     add_json_option(parser)
 
 

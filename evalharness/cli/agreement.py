@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_csv_option, add_json_option, titles, write_csv, write_json
+from evalharness.cli.parser import argument
 
 HELP = "how far a judge, a person and the simulator agree"
 DESCRIPTION = """\
@@ -17,15 +17,12 @@ or a CSV file of labels. docs/judges.md
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "raters", nargs="+", metavar="RATER", help="two raters at least; the first is the reference"
-    )
-    parser.add_argument(
-        "--run",
+    argument(parser, "raters RATER", "two raters at least; the first is the reference", nargs="+")
+    argument(
+        parser,
+        "--run RUN|DATA",
+        "run folder or data set (default: the one that a rater's folder lies in)",
         dest="run_folder",
-        type=Path,
-        metavar="RUN|DATA",
-        help="run folder or data set (default: the one that a rater's folder lies in)",
     )
     add_csv_option(parser, "a row a pair and family")
     add_json_option(parser)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
+from evalharness.cli.parser import argument
 
 HELP = "errors, loops, recovery, exploration; of one run or compared"
 DESCRIPTION = """\
@@ -16,14 +16,8 @@ task. docs/behaviour.md
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs",
-        type=Path,
-        nargs="+",
-        metavar="RUN",
-        help="run folders, or studies; the first run is the baseline",
-    )
-    parser.add_argument("--family", metavar="NAME", help="only this family, with its intervals")
+    argument(parser, "runs RUN", "run folders, or studies; the first run is the baseline", nargs="+")
+    argument(parser, "--family NAME", "only this family, with its intervals")
     add_csv_option(parser, "a row for each run, family and figure, with intervals,")
     add_json_option(parser)
 

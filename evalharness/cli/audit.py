@@ -16,6 +16,7 @@ from evalharness.cli.common import (
     titles,
     write_json,
 )
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.results.task_range import TaskRange
@@ -28,26 +29,12 @@ simulator agree, ceilings and floors. The same command continues.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "selection", nargs="?", default="all", metavar="LIST", help="as for `run --tasks` (default: all)"
-    )
+    argument(parser, "selection LIST", "as for `run --tasks`", nargs="?", default="all")
     add_suite_options(parser)
-    parser.add_argument(
-        "--floor-samples",
-        type=int,
-        default=5,
-        metavar="N",
-        help="random attempts a task (default: 5; 0: no floor)",
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder for its runs (default: under results/)"
-    )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write a row a task as CSV")
-    parser.add_argument(
-        "--all-rows",
-        action="store_true",
-        help="print every task, not only unsolved or disputed ones",
-    )
+    argument(parser, "--floor-samples N", "random attempts a task (default: 5; 0: no floor)", default=5)
+    argument(parser, "-o --output DIR", "folder for its runs (default: under results/)")
+    argument(parser, "--csv FILE", "also write a row a task as CSV")
+    argument(parser, "--all-rows", "print every task, not only unsolved or disputed ones")
     add_data_option(parser)
     add_json_option(parser)
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
@@ -33,18 +32,11 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     study = parser.add_argument_group("the study")
-    study.add_argument(
-        "-n", "--samples", type=int, default=10, metavar="N", help="samples of each task (default: 10)"
-    )
-    study.add_argument("--temperature", type=float, metavar="T", help="of the samples (default: 1)")
-    study.add_argument(
-        "--greedy",
-        type=Path,
-        metavar="RUN",
-        help="a greedy run of the same model (default: one is played here)",
-    )
-    study.add_argument(
-        "--tasks-csv", metavar="FILE", help="also write a row for each task: best progress, any success, ..."
+    argument(study, "-n --samples N", "samples of each task", default=10)
+    argument(study, "--temperature T", "of the samples (default: 1)")
+    argument(study, "--greedy RUN", "a greedy run of the same model (default: one is played here)")
+    argument(
+        study, "--tasks-csv FILE", "also write a row for each task: best progress, any success, ...", type=str
     )
     add_dry_run_option(study)
     add_csv_option(study, "the table of greedy, BoN and delta")  # type: ignore[arg-type]

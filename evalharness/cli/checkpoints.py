@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import (
     add_dry_run_option,
     dry_run_study,
@@ -39,26 +39,15 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     study = parser.add_argument_group("the study")
-    study.add_argument("folder", metavar="DIR", help="the folder that the checkpoints lie in")
-    study.add_argument(
-        "--base", metavar="MODEL", help="the base of adapters (default: what their adapter_config.json names)"
-    )
-    study.add_argument("--only", metavar="PATTERN", help="only checkpoints of these names: 'step_*'")
-    study.add_argument(
-        "--merge",
-        action="store_true",
-        help="merge each adapter instead of serving all on one server of their base",
-    )
-    study.add_argument(
-        "--by",
-        choices=("progress", "success"),
-        default="progress",
-        help="what the best one is chosen by (default: progress)",
-    )
-    study.add_argument(
-        "--select-on",
-        metavar="open:SEED",
-        help="choose the best one on this suite, which is played too, and report it on the other",
+    argument(study, "folder DIR", "the folder that the checkpoints lie in", type=str)
+    argument(study, "--base MODEL", "the base of adapters (default: what their adapter_config.json names)")
+    argument(study, "--only PATTERN", "only checkpoints of these names: 'step_*'")
+    argument(study, "--merge", "merge each adapter instead of serving all on one server of their base")
+    argument(study, "--by {progress,success}", "what the best one is chosen by", default="progress")
+    argument(
+        study,
+        "--select-on open:SEED",
+        "choose the best one on this suite, which is played too, and report it on the other",
     )
     study.add_argument(
         "--watch",
@@ -68,11 +57,7 @@ def add_options(parser: CommandParser) -> None:
         metavar="MINUTES",
         help="go on with checkpoints that appear, until none has for so long (default: 60)",
     )
-    study.add_argument(
-        "--x",
-        metavar="KEY=FILE",
-        help="draw over what FILE (CSV or JSON) says of each checkpoint, not the step",
-    )
+    argument(study, "--x KEY=FILE", "draw over what FILE (CSV or JSON) says of each checkpoint, not the step")
     add_dry_run_option(study)
     add_csv_option(study, "a row for each checkpoint, family and measure")  # type: ignore[arg-type]
     add_run_options(parser, without=("model", "lora", "lora_serve"))

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError, system_errors
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,48 +21,31 @@ if TYPE_CHECKING:
 
 
 def add_data_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--data",
-        type=Path,
-        metavar="DIR",
-        help="data folder (default: $EVALHARNESS_DATA, else the user's own)",
-    )
+    argument(parser, "--data DIR", "data folder (default: $EVALHARNESS_DATA, else the user's own)")
 
 
 def add_suite_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--suite",
-        metavar="SUITE",
-        help="agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a "
-        "family brings of its own (default: agentboard where its data is imported, else open)",
+    argument(
+        parser,
+        "--suite SUITE",
+        "agentboard: the published benchmark, needs its data; open: built in, needs none; or a suite that a family "
+        "brings of its own (default: agentboard where its data is imported, else open)",
     )
-    parser.add_argument(
-        "--suite-seed",
-        type=int,
-        metavar="N",
-        help="seed of the tasks: which open suite; 0 is the frozen suite (default: 0)",
+    argument(
+        parser, "--suite-seed N", "seed of the tasks: which open suite; 0 is the frozen suite (default: 0)"
     )
 
 
 def add_json_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--json", metavar="FILE", help="also write the result as JSON ('-': to standard output)"
-    )
+    argument(parser, "--json FILE", "also write the result as JSON ('-': to standard output)", type=str)
 
 
 def add_plots_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("plots"),
-        metavar="DIR",
-        help="folder for the files (default: ./plots)",
-    )
+    argument(parser, "-o --output DIR", "folder for the files (default: ./plots)", default=Path("plots"))
 
 
 def add_csv_option(parser: argparse.ArgumentParser, rows: str) -> None:
-    parser.add_argument("--csv", metavar="FILE", help=f"also write {rows} as CSV ('-': to standard output)")
+    argument(parser, "--csv FILE", f"also write {rows} as CSV ('-': to standard output)", type=str)
 
 
 def csv_text(rows: Sequence[Mapping[str, Any]]) -> str:

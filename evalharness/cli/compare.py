@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
+from evalharness.cli.parser import argument
 
 HELP = "paired tests between runs over the same tasks"
 DESCRIPTION = """\
@@ -16,12 +17,8 @@ study of seeds is read so. Of another study every run is compared. docs/statisti
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "baseline", metavar="RUN_A", help="run folder, or repeats A1,A2,...: the baseline; or a study"
-    )
-    parser.add_argument(
-        "runs", nargs="*", metavar="RUN_B", help="run folders, or repeats B1,B2,..., to compare with it"
-    )
+    argument(parser, "baseline RUN_A", "run folder, or repeats A1,A2,...: the baseline; or a study")
+    argument(parser, "runs RUN_B", "run folders, or repeats B1,B2,..., to compare with it", nargs="*")
     add_csv_option(parser, "a row for each difference")
     add_json_option(parser)
 

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 
 FORMATTER = argparse.RawDescriptionHelpFormatter
 HELP = "print a completion script for your shell"
@@ -22,7 +22,7 @@ Print a completion script. To keep it (open a new shell afterwards):
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument("shell", choices=tuple(_SHELLS), help="which shell")
+    argument(parser, "shell", "which shell", choices=tuple(_SHELLS))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, at_least
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -26,25 +27,16 @@ DESCRIPTION = (
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("files", nargs="+", type=Path, metavar="FILE.jsonl", help="recorded transcripts")
-    parser.add_argument("--family", metavar="NAME", help="only this family's transcripts")
-    parser.add_argument(
-        "--exceptions", type=Path, metavar="FILE", help="further exceptions (YAML, see docs/conformance.md)"
-    )
-    parser.add_argument(
-        "--max-differences",
-        type=int,
+    argument(parser, "files FILE.jsonl", "recorded transcripts", nargs="+")
+    argument(parser, "--family NAME", "only this family's transcripts")
+    argument(parser, "--exceptions FILE", "further exceptions (YAML, see docs/conformance.md)")
+    argument(
+        parser,
+        "--max-differences N",
+        "show the first difference of this many transcripts of a family",
         default=5,
-        metavar="N",
-        help="show the first difference of this many transcripts of a family (default: 5)",
     )
-    parser.add_argument(
-        "--workers",
-        type=int,
-        default=os.cpu_count() or 1,
-        metavar="N",
-        help="processes (default: one a core)",
-    )
+    argument(parser, "--workers N", "processes (default: one a core)", default=os.cpu_count() or 1)
     add_data_option(parser)
     add_json_option(parser)
 

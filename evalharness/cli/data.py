@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json, write_text
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.data import FamilyCheck, PublishedFamily
@@ -37,13 +38,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         description="Import from a folder (this layout, the unpacked official archive, an AgentBoard checkout) or from "
         "an archive (.tar.gz, .zip). Exit status 1 when a file is not the published one.",
     )
-    add.add_argument(
-        "source",
+    argument(
+        add,
+        "source [FAMILY] DIR|FILE",
+        "a folder with the published files, or an archive of them; FAMILY FILE: a family's own data (hotpotqa)",
         nargs="+",
-        metavar="[FAMILY] DIR|FILE",
-        help="a folder with the published files, or an archive of them; FAMILY FILE: a family's own data (hotpotqa)",
     )
-    add.add_argument("--link", action="store_true", help="make symbolic links into DIR instead of copies")
+    argument(add, "--link", "make symbolic links into DIR instead of copies")
     add_json_option(add)
     add.set_defaults(run=_import)
 
@@ -54,7 +55,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "the 1.4 GB archive. The same command continues. HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 "
         "when a file is not the published one.",
     )
-    get.add_argument("families", nargs="*", metavar="FAMILY", help="default: all")
+    argument(get, "families FAMILY", "default: all", nargs="*")
     add_json_option(get)
     get.set_defaults(run=_fetch)
 
@@ -64,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         description="Check every file by its SHA-256 and every family by its number of tasks. "
         "Exit status 1 when anything is missing or differs.",
     )
-    verify.add_argument("families", nargs="*", metavar="FAMILY", help="default: all")
+    argument(verify, "families FAMILY", "default: all", nargs="*")
     add_json_option(verify)
     verify.set_defaults(run=_verify)
 

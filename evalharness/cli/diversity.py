@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_plots_option
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,29 +26,19 @@ Needs: pip install 'evalharness[diversity]'. docs/diversity.md
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("what", choices=("thoughts", "instructions", "environments"), help="see above")
-    parser.add_argument(
-        "sources",
-        type=Path,
-        nargs="*",
-        metavar="SOURCE",
-        help="run folders or training files (instructions: files)",
-    )
+    argument(parser, "what {thoughts,instructions,environments}", "see above")
+    argument(parser, "sources SOURCE", "run folders or training files (instructions: files)", nargs="*")
     add_plots_option(parser)
-    parser.add_argument(
-        "--limit", type=int, metavar="N",
-        help="at most N thoughts of a source, drawn evenly (default: all); of instructions 20",
-    )  # fmt: skip
-    parser.add_argument(
-        "--pool", type=int, default=8100, metavar="N",
-        help="at most N thoughts of all sources together, drawn by seed (default: 8100)",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is drawn (default: 0)")
-    parser.add_argument(
-        "--embedding",
-        choices=("auto", "minilm", "tfidf"),
+    argument(
+        parser, "--limit N", "at most N thoughts of a source, drawn evenly (default: all); of instructions 20"
+    )
+    argument(parser, "--pool N", "at most N thoughts of all sources together, drawn by seed", default=8100)
+    argument(parser, "--seed N", "of what is drawn", default=0)
+    argument(
+        parser,
+        "--embedding {auto,minilm,tfidf}",
+        "default: minilm where installed",
         default="auto",
-        help="default: minilm where installed",
     )
 
 

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.cli.parser import argument
+
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
     from evalharness.results.exports.every_eval_ever import About
@@ -46,29 +48,17 @@ _OF_EPISODES = ("inspect", "atif", "openai-chat", "openenv-trace")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
-    parser.add_argument("--format", required=True, choices=FORMATS, help="see above")
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        metavar="PATH",
-        help="file or folder to write (default: named after the run)",
-    )
-    parser.add_argument(
-        "--successful",
-        action="store_true",
-        help=f"only episodes that solved their task ({', '.join(_OF_EPISODES)})",
-    )
-    parser.add_argument(
-        "--model-id", metavar="DEVELOPER/NAME", help="every-eval-ever: the model's name on the Hub"
-    )
-    parser.add_argument("--organization", metavar="TEXT", help="every-eval-ever: who ran the evaluation")
-    parser.add_argument(
-        "--relationship",
-        metavar="WHICH",
+    argument(parser, "folder RUN", "run folder")
+    argument(parser, "--format", "see above", required=True, choices=FORMATS)
+    argument(parser, "-o --output PATH", "file or folder to write (default: named after the run)", type=Path)
+    argument(parser, "--successful", f"only episodes that solved their task ({', '.join(_OF_EPISODES)})")
+    argument(parser, "--model-id DEVELOPER/NAME", "every-eval-ever: the model's name on the Hub")
+    argument(parser, "--organization TEXT", "every-eval-ever: who ran the evaluation")
+    argument(
+        parser,
+        "--relationship WHICH",
+        "every-eval-ever: of the evaluator to the model: first_party, third_party, collaborative, other (default)",
         default="other",
-        help="every-eval-ever: of the evaluator to the model: first_party, third_party, collaborative, other (default)",
     )
 
 

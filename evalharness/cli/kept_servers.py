@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
     from evalharness.models.serving.kept import Kept
@@ -23,22 +23,16 @@ _SERVED = ("model_name", "vllm", "vllm_args", "chat_template", "lora")
 
 def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
     start = actions.add_parser("start", help="start a vLLM and keep it between runs", description=_START)
-    start.add_argument(
-        "model", metavar="MODEL", help="a checkpoint directory, a hub id, or demo; as for `run`"
-    )
+    argument(start, "model MODEL", "a checkpoint directory, a hub id, or demo; as for `run`")
     start.add_late(_add_served)
-    start.add_argument(
-        "--idle", type=float, default=30.0, metavar="MINUTES", help="end after so long unused (default: 30)"
-    )
+    argument(start, "--idle MINUTES", "end after so long unused", default=30.0)
     start.set_defaults(run=_start)
 
     stop = actions.add_parser(
         "stop", help="stop kept servers", description="Stop a kept server, or the only one there is."
     )
-    stop.add_argument(
-        "model", nargs="?", metavar="MODEL", help="as it was started; not needed for the only one"
-    )
-    stop.add_argument("--all", action="store_true", help="all of them")
+    argument(stop, "model MODEL", "as it was started; not needed for the only one", nargs="?")
+    argument(stop, "--all", "all of them")
     stop.set_defaults(run=_stop)
 
 

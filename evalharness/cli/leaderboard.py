@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.cli import leaderboard_submit
 from evalharness.cli.common import add_data_option, add_json_option, csv_text, write_json, write_text
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.suites_on_request import add_make_suites_option
 
 if TYPE_CHECKING:
@@ -25,50 +25,45 @@ _FORMATS = ("text", "md", "html", "latex", "csv", "json")
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument("runs", type=Path, nargs="*", metavar="RUN", help="run folders")
-    parser.add_argument(
-        "--sort", metavar="COLUMN", help="held_out_success, alfworld_progress, ...: best first, not grouped"
+    argument(parser, "runs RUN", "run folders", nargs="*")
+    argument(parser, "--sort COLUMN", "held_out_success, alfworld_progress, ...: best first, not grouped")
+    argument(
+        parser,
+        "--table FAMILY",
+        "the table of a family that has published results of its own, instead of the main one",
     )
-    parser.add_argument(
-        "--table",
-        metavar="FAMILY",
-        help="the table of a family that has published results of its own, instead of the main one",
-    )
-    parser.add_argument(
-        "--no-published", action="store_true", help="your runs alone (of any one suite and turn limit)"
-    )
-    parser.add_argument(
-        "--held-in",
+    argument(parser, "--no-published", "your runs alone (of any one suite and turn limit)")
+    argument(
+        parser,
+        "--held-in [RUN=]FAMILY",
+        "the model of your runs (RUN=: of that one) was trained on tasks of FAMILY; may be repeated",
         action="append",
         default=[],
-        metavar="[RUN=]FAMILY",
-        help="the model of your runs (RUN=: of that one) was trained on tasks of FAMILY; may be repeated",
     )
-    parser.add_argument(
-        "--format",
+    argument(
+        parser,
+        "--format FORMAT",
+        f"{', '.join(_FORMATS)} (default: by the ending of -o FILE, else text)",
         choices=_FORMATS,
-        metavar="FORMAT",
-        help=f"{', '.join(_FORMATS)} (default: by the ending of -o FILE, else text)",
     )
-    parser.add_argument("-o", "--output", metavar="FILE", help="write there instead of to the terminal")
-    parser.add_argument(
+    argument(parser, "-o --output FILE", "write there instead of to the terminal", type=str)
+    argument(
+        parser,
         "--check",
-        action="store_true",
-        help="instead, audit every published table: which numbers cannot be, or do not follow from their columns",
+        "instead, audit every published table: which numbers cannot be, or do not follow from their columns",
     )
-    parser.add_argument(
-        "--from",
+    argument(
+        parser,
+        "--from FOLDER",
+        "submissions, or folders of them; those that do not fit the table are left out, with the reason",
         dest="submissions",
-        type=Path,
         nargs="+",
         default=[],
-        metavar="FOLDER",
-        help="submissions, or folders of them; those that do not fit the table are left out, with the reason",
     )
-    parser.add_argument(
+    argument(
+        parser,
         "--verify",
-        action="store_true",
-        help="replay every run first; those whose numbers do not follow from their actions are left out",
+        "replay every run first; those whose numbers do not follow from their actions are left out",
     )
     add_make_suites_option(parser)
     add_data_option(parser)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from evalharness.base.errors import UserError, system_errors
 from evalharness.cli.common import add_data_option
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
 
 DESCRIPTION = """\
@@ -18,27 +17,21 @@ it: it names the model as you gave it to `run`.
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="run folders of one model or method"
-    )
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar="FOLDER", help="folder to write")
-    parser.add_argument(
-        "--name", metavar="TEXT", help="of the model or method (default: as the runs call it)"
-    )
-    parser.add_argument("--organization", metavar="TEXT", help="who submits")
-    parser.add_argument("--site", metavar="URL", help="a page about it")
-    parser.add_argument("--oss", action="store_true", default=None, help="the model or method is open source")
-    parser.add_argument(
-        "--held-in",
+    argument(parser, "runs RUN", "run folders of one model or method", nargs="+")
+    argument(parser, "-o --output FOLDER", "folder to write", required=True)
+    argument(parser, "--name TEXT", "of the model or method (default: as the runs call it)")
+    argument(parser, "--organization TEXT", "who submits")
+    argument(parser, "--site URL", "a page about it")
+    argument(parser, "--oss", "the model or method is open source", default=None)
+    argument(
+        parser,
+        "--held-in FAMILY",
+        "the model was trained on tasks of FAMILY; marked as in published rows; may be repeated",
         action="append",
         default=[],
-        metavar="FAMILY",
-        help="the model was trained on tasks of FAMILY; marked as in published rows; may be repeated",
     )
-    parser.add_argument(
-        "--without-text", action="store_true", help="the actions alone, not what the model wrote around them"
-    )
-    parser.add_argument("--no-verify", action="store_true", help="do not replay the runs first")
+    argument(parser, "--without-text", "the actions alone, not what the model wrote around them")
+    argument(parser, "--no-verify", "do not replay the runs first")
     add_make_suites_option(parser)
     add_data_option(parser)
     parser.set_defaults(run=run)

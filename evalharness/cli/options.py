@@ -15,6 +15,7 @@ from pydantic.fields import FieldInfo
 from evalharness.base.errors import at_least
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
+from evalharness.cli.parser import argument
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
 from evalharness.config.protocol import stated_options
 
@@ -59,9 +60,7 @@ def add_run_options(
 
 
 def add_config_option(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="the same options as YAML; flags override it"
-    )
+    argument(parser, "--config FILE", "the same options as YAML; flags override it")
 
 
 def run_options(parser: argparse.ArgumentParser) -> dict[str, argparse.Action]:

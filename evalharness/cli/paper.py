@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json, write_text
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
     from evalharness.results.paper.exhibit import Exhibit, Filled
@@ -23,32 +23,26 @@ figure5, judge, ...): its published rows, then yours, with 95 % intervals and pa
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument(
-        "named",
+    argument(
+        parser,
+        "named EXHIBIT|PATH",
+        "an exhibit first, if any; then run folders, studies, folders of these, data sets, folders of mtbench",
         nargs="*",
-        metavar="EXHIBIT|PATH",
-        help="an exhibit first, if any; then run folders, studies, folders of these, data sets, folders of mtbench",
     )
-    parser.add_argument(
-        "--others",
-        action="store_true",
-        help="rows of other papers as well, each with its protocol; in no mean",
+    argument(parser, "--others", "rows of other papers as well, each with its protocol; in no mean")
+    argument(
+        parser,
+        "--x KEY[=FILE]",
+        "curves over this label, or over what FILE (CSV or JSON) says of each folder",
     )
-    parser.add_argument(
-        "--x",
-        metavar="KEY[=FILE]",
-        help="curves over this label, or over what FILE (CSV or JSON) says of each folder",
+    argument(parser, "-o --output FILE", "draw the figure: .pdf, .svg or .png")
+    argument(parser, "--latex FILE", "also write the table for booktabs ('-': to standard output)", type=str)
+    argument(
+        parser,
+        "--style {screen,paper}",
+        "of a figure; paper: a serif face, no title inside",
+        default="screen",
     )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="draw the figure: .pdf, .svg or .png"
-    )
-    parser.add_argument(
-        "--latex", metavar="FILE", help="also write the table for booktabs ('-': to standard output)"
-    )
-    parser.add_argument(
-        "--style", choices=("screen", "paper"), default="screen",
-        help="of a figure; paper: a serif face, no title inside (default: screen)",
-    )  # fmt: skip
     add_csv_option(parser, "the rows")
     add_json_option(parser)
     parser.loose = "named"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -18,6 +19,43 @@ from evalharness.base.renamed import called_here
 _USAGE_LINES = 6
 """A longer usage is not shown before an error."""
 AddOptions = Callable[["CommandParser"], None]
+_TYPES: Mapping[str, Callable[[str], Any]] = {
+    **dict.fromkeys(("N", "R", "A"), int),
+    **dict.fromkeys(("X", "T", "P", "GB", "SHARE", "MINUTES"), float),
+    **dict.fromkeys(("DIR", "FILE", "FILE.jsonl", "DIR|FILE", "FOLDER", "RUN", "RUN|DATA", "SOURCE"), Path),
+}
+"""Metavar -> what the value is; of every other one it is a text."""
+
+
+def argument(parser: argparse._ActionsContainer, said: str, help: str, **more: Any) -> None:
+    """Add an argument as its usage says it: `-n --samples N`, `--by {progress,success}`, `--force`; `runs RUN` for one
+    without a flag.
+
+    Its metavar tells its type; an option without metavar and choices is a switch; a default that the help does not
+    name is added to it. `more`: as argparse has it.
+    """
+    words = said.split()
+    names = [word for word in words if word.startswith("-")] or words[:1]
+    metavar = " ".join(words[len(names) :])
+    if metavar.startswith("{"):
+        more["choices"] = tuple(metavar.strip("{}").split(","))
+    elif metavar:
+        more = {"metavar": metavar, "type": _TYPES.get(metavar), **more}
+    elif "choices" not in more:
+        more = {"action": "store_true", **more}
+    parser.add_argument(*names, help=with_default(help, more.get("default")), **more)
+
+
+def with_default(text: str, default: Any) -> str:
+    """A help with the default where there is one worth a word and the text does not name it."""
+    if "default" in text or isinstance(default, bool) or default in (None, "", (), {}, []):
+        return text
+    return f"{text} (default: {shown(default)})"
+
+
+def shown(default: Any) -> str:
+    """A default as a person would give it."""
+    return f"{default:g}" if isinstance(default, float) else str(default)
 
 
 class _WholeHelp(argparse.Action):

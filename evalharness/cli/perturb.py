@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.envs.base import Perturbation
@@ -25,13 +26,13 @@ def _recalled(how: Perturbation) -> str:
 def add_options(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     listing = actions.add_parser("list", help="what there is")
-    listing.add_argument("family", nargs="?", metavar="FAMILY", help="of this family only")
+    argument(listing, "family FAMILY", "of this family only", nargs="?")
     add_json_option(listing)
     listing.set_defaults(run=run_list)
     show = actions.add_parser("show", help="prompt and actions, before and after, side by side")
-    show.add_argument("family", metavar="FAMILY", help="alfworld, babyai, ...")
-    show.add_argument("name", metavar="NAME[+NAME]", help="as `list` names it; several are joined with +")
-    show.add_argument("--kind", metavar="KIND", help="the prompt of this kind of task (a PDDL domain, say)")
+    argument(show, "family FAMILY", "alfworld, babyai, ...")
+    argument(show, "name NAME[+NAME]", "as `list` names it; several are joined with +")
+    argument(show, "--kind KIND", "the prompt of this kind of task (a PDDL domain, say)")
     add_json_option(show)
     show.set_defaults(run=run_show)
 

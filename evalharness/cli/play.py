@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from evalharness.cli.common import add_data_option, add_suite_options, data_folder
+from evalharness.cli.parser import argument
 
 HELP = "play a task in the terminal"
 DESCRIPTION = """\
@@ -18,21 +18,17 @@ what a model reads: no list of valid actions (--list-actions gives it, and the r
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "task",
-        metavar="TASK",
-        help="for example babyai/open/000 (see: evalharness tasks); with --as also a list as for run --tasks",
+    argument(
+        parser,
+        "task TASK",
+        "for example babyai/open/000 (see: evalharness tasks); with --as also a list as for run --tasks",
     )
-    parser.add_argument("--as", dest="person", metavar="NAME", help="record a run of the policy human:NAME")
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="run folder (with --as)")
-    parser.add_argument(
-        "--list-actions", action="store_true", help="with --as: show the valid actions at each turn"
-    )
-    parser.add_argument(
-        "--perturb", metavar="NAME", help="with --as: word the actions differently, as run does"
-    )
+    argument(parser, "--as NAME", "record a run of the policy human:NAME", dest="person")
+    argument(parser, "-o --output DIR", "run folder (with --as)")
+    argument(parser, "--list-actions", "with --as: show the valid actions at each turn")
+    argument(parser, "--perturb NAME", "with --as: word the actions differently, as run does")
     add_suite_options(parser)
-    parser.add_argument("--max-turns", type=int, metavar="N", help="default: as many as in a run")
+    argument(parser, "--max-turns N", "default: as many as in a run")
     add_data_option(parser)
 
 

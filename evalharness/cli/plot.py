@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_plots_option, csv_text, write_text
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.results.curves import Row
@@ -21,28 +21,26 @@ slopes under perturbation. Needs matplotlib.
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="run folders, or folders of a sweep or bon"
-    )
+    argument(parser, "runs RUN", "run folders, or folders of a sweep or bon", nargs="+")
     add_plots_option(parser)
-    parser.add_argument(
-        "--against",
+    argument(
+        parser,
+        "--against NAME",
+        'a published row beside the runs, "GPT-4o" or "LLaMA-3-8B/AgentRefine"; may be repeated',
         action="append",
         default=[],
-        metavar="NAME",
-        help='a published row beside the runs, "GPT-4o" or "LLaMA-3-8B/AgentRefine"; may be repeated',
     )
-    parser.add_argument(
-        "--x",
-        metavar="KEY[=FILE]",
-        help="also draw the runs over a label, or over what FILE (CSV or JSON) says of each folder; runs with a label "
+    argument(
+        parser,
+        "--x KEY[=FILE]",
+        "also draw the runs over a label, or over what FILE (CSV or JSON) says of each folder; runs with a label "
         "`series` are a line each",
     )
-    parser.add_argument(
-        "--style",
-        choices=("screen", "paper"),
+    argument(
+        parser,
+        "--style {screen,paper}",
+        "paper: PDF and SVG in a serif face, without a title inside (default: screen, PNG and SVG)",
         default="screen",
-        help="paper: PDF and SVG in a serif face, without a title inside (default: screen, PNG and SVG)",
     )
 
 

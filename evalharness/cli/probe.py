@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, require_writable
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,23 +26,19 @@ _MAX_TOKENS = 256
 def add_options(parser: argparse.ArgumentParser) -> None:
     from evalharness.cli.options import SERVING, add_fields, add_model
 
-    parser.add_argument(
-        "--prefixes", type=Path, metavar="FILE", help="a data set of refine grounded (default: made once)"
+    argument(parser, "--prefixes FILE", "a data set of refine grounded (default: made once)")
+    argument(
+        parser,
+        "--tasks LIST",
+        "families, separated by commas (default: those of the held-out score, or all of --prefixes)",
     )
-    parser.add_argument(
-        "--tasks", metavar="LIST",
-        help="families, separated by commas (default: those of the held-out score, or all of --prefixes)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-n", type=int, metavar="N",
-        help=f"prefixes, in equal shares of the families (default: {_COUNT}, or all of --prefixes)",
-    )  # fmt: skip
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder (default: one under results/)"
+    argument(
+        parser, "-n N", f"prefixes, in equal shares of the families (default: {_COUNT}, or all of --prefixes)"
     )
+    argument(parser, "-o --output DIR", "folder (default: one under results/)")
     add_model(parser, "model", "the model")
-    parser.add_argument("--temperature", type=float, default=0.0, metavar="T", help="default: 0, greedy")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of sampling (default: 0)")
+    argument(parser, "--temperature T", "default: 0, greedy", default=0.0)
+    argument(parser, "--seed N", "of sampling", default=0)
     how = parser.add_argument_group("how to do it")
     add_fields(how, ("max_tokens", *SERVING), max_tokens=_MAX_TOKENS)
     add_data_option(parser)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from evalharness.cli.parser import argument
 
 HELP = "show the prompts, or export them to start your own from"
 DESCRIPTION = """\
@@ -20,9 +21,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="write the prompt files into a folder",
         description="Write the prompt files into a folder.",
     )
-    export.add_argument("folder", type=Path, metavar="DIR", help="folder for them; made if it is not there")
-    export.add_argument("--tasks", metavar="LIST", help="only of these families: babyai,pddl (default: all)")
-    export.add_argument("--force", action="store_true", help="replace files that are there")
+    argument(export, "folder DIR", "folder for them; made if it is not there")
+    argument(export, "--tasks LIST", "only of these families: babyai,pddl (default: all)")
+    argument(export, "--force", "replace files that are there")
     export.set_defaults(run=_export)
 
     show = actions.add_parser(
@@ -30,13 +31,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="print the prompt of a family",
         description="Print what a model of a family is asked, as it is sent: all but goal and first observation.",
     )
-    show.add_argument("family", metavar="FAMILY", help="see: evalharness tasks")
-    show.add_argument("--kind", metavar="KIND", help="of this kind of tasks (default: the first one's)")
-    show.add_argument("--prompts", type=Path, metavar="DIR", help="with files of your own")
-    show.add_argument("--system", metavar="TEXT|FILE", help="as given to `run`")
-    show.add_argument("--shots", type=int, metavar="N", help="as given to `run`")
-    show.add_argument("--perturb", metavar="NAME", help="as given to `run`")
-    show.add_argument("--file", action="store_true", help="print the file itself")
+    argument(show, "family FAMILY", "see: evalharness tasks")
+    argument(show, "--kind KIND", "of this kind of tasks (default: the first one's)")
+    argument(show, "--prompts DIR", "with files of your own")
+    argument(show, "--system TEXT|FILE", "as given to `run`")
+    argument(show, "--shots N", "as given to `run`")
+    argument(show, "--perturb NAME", "as given to `run`")
+    argument(show, "--file", "print the file itself")
     show.set_defaults(run=_show)
 
 

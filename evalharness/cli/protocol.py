@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_json_option(listing)
     listing.set_defaults(run=run_list)
     show = actions.add_parser("show", help="all that a protocol says, its oddities, and how it differs here")
-    show.add_argument("name", metavar="NAME|FILE.yaml", help="as `list` names it, or a file of your own")
+    argument(show, "name NAME|FILE.yaml", "as `list` names it, or a file of your own")
     add_json_option(show)
     show.set_defaults(run=run_show)
     bring = actions.add_parser(
@@ -36,8 +37,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         description="Read a protocol's prompt texts from a checkout of its authors into the data folder, with their "
         "hash and licence. Files of the checkout are parsed as data; nothing of them is run.",
     )
-    bring.add_argument("name", metavar="NAME", help="the protocol")
-    bring.add_argument("path", type=Path, metavar="PATH", help="the checkout")
+    argument(bring, "name NAME", "the protocol")
+    argument(bring, "path PATH", "the checkout", type=Path)
     add_json_option(bring)
     bring.set_defaults(run=run_import)
     check = actions.add_parser(
@@ -46,16 +47,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         description="Go through games recorded from the originals: messages sent, actions read, validity, and what "
         "the environments answer. Exit status 1 when anything differs but what is excepted with a reason.",
     )
-    check.add_argument("name", nargs="?", metavar="NAME", help="the protocol (default: all)")
-    check.add_argument(
-        "--transcripts", type=Path, required=True, metavar="DIR", help="folder with the recorded games"
-    )
-    check.add_argument(
-        "--no-worlds", action="store_true", help="only messages, actions and validity: seconds"
-    )
-    check.add_argument(
-        "--max-differences", type=int, default=5, metavar="N", help="show so many differences (default: 5)"
-    )
+    argument(check, "name NAME", "the protocol (default: all)", nargs="?")
+    argument(check, "--transcripts DIR", "folder with the recorded games", required=True)
+    argument(check, "--no-worlds", "only messages, actions and validity: seconds")
+    argument(check, "--max-differences N", "show so many differences", default=5)
     add_data_option(check)
     add_json_option(check)
     check.set_defaults(run=run_conform)

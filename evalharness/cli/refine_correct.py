@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from evalharness.cli.common import add_json_option, titles, write_json
+from evalharness.cli.parser import argument
 from evalharness.cli.refine_common import (
     Commands,
     add_exclusion,
@@ -28,33 +28,29 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "correct", help="a model's own errors, corrected in the real simulators", description=_DESCRIPTION
     )
-    parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN",
-        help="runs of the model on open suites of other seeds than 0: evalharness run --suite open --suite-seed 101",
-    )  # fmt: skip
-    parser.add_argument(
-        "--per-episode", type=int, default=1, metavar="N",
-        help="corrections of one episode, at the end of its first N runs of faults (default: 1)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--after-faults", type=int, default=2, metavar="N",
-        help="faults in a row after which the teacher takes over (default: 2)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--turns",
-        type=int,
-        metavar="N",
-        help="keep the first N turns of the teacher (default: all, to success)",
+    argument(
+        parser,
+        "runs RUN",
+        "runs of the model on open suites of other seeds than 0: evalharness run --suite open --suite-seed 101",
+        nargs="+",
     )
-    parser.add_argument(
-        "--wordings", type=int, metavar="N", help="at most N wordings of each thought (default: all)"
+    argument(
+        parser,
+        "--per-episode N",
+        "corrections of one episode, at the end of its first N runs of faults (default: 1)",
+        default=1,
     )
-    parser.add_argument(
-        "--errors", choices=("own", "none"), default="own",
-        help="none: the same tasks, played by the teacher from the first turn: data without errors (default: own)",
-    )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of wordings (default: 0)")
-    parser.add_argument("--workers", type=int, metavar="N", help="processes of each family (default: cores)")
+    argument(parser, "--after-faults N", "faults in a row after which the teacher takes over", default=2)
+    argument(parser, "--turns N", "keep the first N turns of the teacher (default: all, to success)")
+    argument(parser, "--wordings N", "at most N wordings of each thought (default: all)")
+    argument(
+        parser,
+        "--errors {own,none}",
+        "none: the same tasks, played by the teacher from the first turn: data without errors",
+        default="own",
+    )
+    argument(parser, "--seed N", "of wordings", default=0)
+    argument(parser, "--workers N", "processes of each family (default: cores)")
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.training.datasets.overlap import Exclusion
@@ -67,13 +68,9 @@ def _register_from_runs(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "from-runs", help="the good episodes of runs as data", description=_FROM_RUNS
     )
-    parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run folders")
-    parser.add_argument(
-        "--keep", default="success", metavar="RULE", help="success, or 'progress>=X' (default: success)"
-    )
-    parser.add_argument(
-        "--per-task", type=int, metavar="N", help="of each run and task at most the N shortest episodes"
-    )
+    argument(parser, "runs RUN", "run folders", nargs="+")
+    argument(parser, "--keep RULE", "success, or 'progress>=X'", default="success")
+    argument(parser, "--per-task N", "of each run and task at most the N shortest episodes")
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
@@ -121,12 +118,10 @@ def _from_runs(args: argparse.Namespace) -> int:
 
 def _register_mix(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("mix", help="join data sets by ratio", description=_MIX)
-    parser.add_argument("parts", nargs="+", metavar="FILE[:SHARE]", help="data sets; a share is 1 by default")
-    parser.add_argument(
-        "-n", "--samples", type=int, metavar="N", help="conversations in all (default: as many as fit)"
-    )
-    parser.add_argument("--all", action="store_true", help="take every conversation of each file; no shares")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of drawing and order (default: 0)")
+    argument(parser, "parts FILE[:SHARE]", "data sets; a share is 1 by default", nargs="+")
+    argument(parser, "-n --samples N", "conversations in all (default: as many as fit)")
+    argument(parser, "--all", "take every conversation of each file; no shares")
+    argument(parser, "--seed N", "of drawing and order", default=0)
     _add_masked_turns(parser)
     add_bad_order(parser)
     add_exclusion(parser)
@@ -172,19 +167,19 @@ def _say_excluded(exclusion: Exclusion) -> None:
 
 
 def _add_masked_turns(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--masked-turns", choices=("errors", "ignore"), default="errors",
-        help="where data has a mask and no marks of errors: a masked turn that holds an action and is answered is an "
-        "error; ignore: it is only masked (default: errors)",
-    )  # fmt: skip
+    argument(
+        parser,
+        "--masked-turns {errors,ignore}",
+        "where data has a mask and no marks of errors: a masked turn that holds an action and is answered is an "
+        "error; ignore: it is only masked",
+        default="errors",
+    )
 
 
 def _register_read(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("read", help="take data in other layouts", description=_READ)
-    parser.add_argument("file", type=Path, metavar="FILE", help="JSON lines, a JSON list, or parquet")
-    parser.add_argument(
-        "--source", default="general", metavar="NAME", help="what the data is (default: general)"
-    )
+    argument(parser, "file FILE", "JSON lines, a JSON list, or parquet")
+    argument(parser, "--source NAME", "what the data is", default="general")
     _add_masked_turns(parser)
     add_bad_order(parser)
     add_exclusion(parser)
@@ -247,22 +242,22 @@ def _register_export(commands: Commands[argparse.ArgumentParser]) -> None:
         description=_EXPORT,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE", help="data sets")
-    parser.add_argument(
-        "--format", required=True, help="see above",
-        choices=("messages", "sharegpt", "llamafactory", "tokens"),
-    )  # fmt: skip
+    argument(parser, "files FILE", "data sets", nargs="+")
+    argument(
+        parser,
+        "--format {messages,sharegpt,llamafactory,tokens}",
+        "see above",
+        required=True,
+    )
     add_mode(parser)
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="DIR", help="folder for the files"
+    argument(parser, "-o --output DIR", "folder for the files", required=True)
+    argument(parser, "--model DIR", "checkpoint folder whose template makes the tokens")
+    argument(
+        parser,
+        "--max-length N",
+        "tokens; longer conversations end with the last whole turn that fits (default: no limit)",
+        default=0,
     )
-    parser.add_argument(
-        "--model", type=Path, metavar="DIR", help="checkpoint folder whose template makes the tokens"
-    )
-    parser.add_argument(
-        "--max-length", type=int, default=0, metavar="N",
-        help="tokens; longer conversations end with the last whole turn that fits (default: no limit)",
-    )  # fmt: skip
     add_json_option(parser)
     parser.set_defaults(run=_export)
 
@@ -304,12 +299,12 @@ def _export(args: argparse.Namespace) -> int:
 
 def _register_stats(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser("stats", help="errors, decisions and tokens", description=_STATS)
-    parser.add_argument("file", type=Path, metavar="FILE", help="data set")
-    parser.add_argument("--model", metavar="BASE", help="whose tokens are counted, by family, as in `tune`")
+    argument(parser, "file FILE", "data set")
+    argument(parser, "--model BASE", "whose tokens are counted, by family, as in `tune`")
     parser.add_argument(
         "--max-length", type=int, default=0, metavar="N", help="say what a limit of N tokens leaves out"
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="also a figure, in this folder")
+    argument(parser, "-o --output DIR", "also a figure, in this folder")
     add_json_option(parser)
     parser.set_defaults(run=_stats)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, data_folder, titles, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,73 +28,60 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "grounded", help="trajectories with errors, made in the real simulators", description=_GROUNDED
     )
-    parser.add_argument(
-        "--tasks", default="all", metavar="LIST", help="families, separated by commas (default: all)"
+    argument(parser, "--tasks LIST", "families, separated by commas", default="all")
+    argument(parser, "--suite-seed N", "the first open suite to take tasks of; not 0", required=True)
+    argument(parser, "-n --samples N", "trajectories, in equal shares", required=True)
+    argument(parser, "-o --output FILE", "the data set, FILE.jsonl", required=True)
+    argument(parser, "--seed N", "of errors and wordings", default=0)
+    argument(
+        parser,
+        "--per-task N",
+        "trajectories of one task, with different errors and wordings (default: 2 to 8, by family)",
     )
-    parser.add_argument(
-        "--suite-seed",
-        type=int,
-        required=True,
-        metavar="N",
-        help="the first open suite to take tasks of; not 0",
+    argument(
+        parser,
+        "--error-runs A-B",
+        "runs of one to four errors in a trajectory, least and most; 0 for none",
+        default="1-3",
     )
-    parser.add_argument(
-        "-n", "--samples", type=int, required=True, metavar="N", help="trajectories, in equal shares"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, required=True, metavar="FILE", help="the data set, FILE.jsonl"
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="of errors and wordings (default: 0)"
-    )
-    parser.add_argument(
-        "--per-task", type=int, metavar="N",
-        help="trajectories of one task, with different errors and wordings (default: 2 to 8, by family)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--error-runs", default="1-3", metavar="A-B",
-        help="runs of one to four errors in a trajectory, least and most; 0 for none (default: 1-3)",
-    )  # fmt: skip
     parser.add_argument(
         "--search", action=argparse.BooleanOptionalAction, default=True,
         help="agents without privileged information play, where there are such (default); --no-search: the plan",
     )  # fmt: skip
-    parser.add_argument(
-        "--wordings", type=int, default=1, metavar="N",
-        help="at most N wordings of each thought; 0: all there are (default: 1, the easiest to learn)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--kinds", default="", metavar="LIST",
-        help="only these kinds of tasks, separated by commas: --tasks pddl --kinds gripper (default: all)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--balance", action="store_true",
-        help="make eight times as many and take those with rare decisions first, up to a half",
-    )  # fmt: skip
-    parser.add_argument(
-        "--perturb", metavar="NAME",
-        help="word the actions differently, as in: run --perturb P1; random: drawn for each trajectory, by --seed",
-    )  # fmt: skip
-    parser.add_argument(
-        "--distractors", type=int, default=0, metavar="N",
-        help="N objects, and a room for every four, that the goal does not need, in each task (default: 0)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--max-turns",
-        type=int,
-        metavar="N",
-        help="limit of a trajectory, errors included (default: that of a run)",
+    argument(
+        parser,
+        "--wordings N",
+        "at most N wordings of each thought; 0: all there are (default: 1, the easiest to learn)",
+        default=1,
     )
-    parser.add_argument(
-        "--thoughts", metavar="MODEL",
-        help="a model, as in `run --model`, writes the thoughts (default: by rule)",
-    )  # fmt: skip
-    parser.add_argument("--model-name", metavar="NAME", help="the name an endpoint serves the model by")
-    parser.add_argument(
-        "--api-key-env", metavar="VAR", help="environment variable that holds the endpoint's key"
+    argument(
+        parser,
+        "--kinds LIST",
+        "only these kinds of tasks, separated by commas: --tasks pddl --kinds gripper (default: all)",
+        default="",
     )
-    parser.add_argument("--workers", type=int, metavar="N", help="processes of each family (default: cores)")
-    parser.add_argument("--force", action="store_true", help="write over FILE when it was made otherwise")
+    argument(
+        parser, "--balance", "make eight times as many and take those with rare decisions first, up to a half"
+    )
+    argument(
+        parser,
+        "--perturb NAME",
+        "word the actions differently, as in: run --perturb P1; random: drawn for each trajectory, by --seed",
+    )
+    argument(
+        parser,
+        "--distractors N",
+        "N objects, and a room for every four, that the goal does not need, in each task",
+        default=0,
+    )
+    argument(parser, "--max-turns N", "limit of a trajectory, errors included (default: that of a run)")
+    argument(
+        parser, "--thoughts MODEL", "a model, as in `run --model`, writes the thoughts (default: by rule)"
+    )
+    argument(parser, "--model-name NAME", "the name an endpoint serves the model by")
+    argument(parser, "--api-key-env VAR", "environment variable that holds the endpoint's key")
+    argument(parser, "--workers N", "processes of each family (default: cores)")
+    argument(parser, "--force", "write over FILE when it was made otherwise")
     add_exclusion(parser, evaluated=False)
     add_json_option(parser)
     parser.set_defaults(run=_grounded)

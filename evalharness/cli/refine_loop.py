@@ -7,6 +7,7 @@ import shlex
 from pathlib import Path
 
 from evalharness.cli.common import add_json_option, require_writable
+from evalharness.cli.parser import argument
 from evalharness.cli.refine_common import Commands, make_console, say_on
 
 _DESCRIPTION = """\
@@ -20,17 +21,13 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "loop", help="rounds of play, correction and training, by one command", description=_DESCRIPTION
     )
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="YAML; see --print")
+    argument(parser, "file FILE", "YAML; see --print", nargs="?")
     parser.add_argument("--model", help="the first model, as in `tune` (default: the file's, else demo)")
-    parser.add_argument("--rounds", type=int, metavar="N", help="(default: the file's, else 3)")
-    parser.add_argument(
-        "--rejection", type=int, metavar="N", help="no corrections: the good ones of N samples of each task"
-    )
-    parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder (default: results/loop, or of FILE's name)"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="list the jobs; make, train and play nothing")
-    parser.add_argument("--print", action="store_true", help="print the file with all that is set")
+    argument(parser, "--rounds N", "(default: the file's, else 3)")
+    argument(parser, "--rejection N", "no corrections: the good ones of N samples of each task")
+    argument(parser, "-o --output DIR", "folder (default: results/loop, or of FILE's name)")
+    argument(parser, "--dry-run", "list the jobs; make, train and play nothing")
+    argument(parser, "--print", "print the file with all that is set")
     add_json_option(parser)
     parser.set_defaults(run=run)
 

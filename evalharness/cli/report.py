@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
@@ -24,37 +25,23 @@ trajectory turn by turn, two runs side by side. For a run in progress: evalharne
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
-    parser.add_argument(
-        "-o",
-        "--output",
-        type=Path,
-        default=Path("report.html"),
-        metavar="FILE",
-        help="where to write it (default: report.html)",
-    )
-    parser.add_argument(
-        "--no-pictures",
-        action="store_true",
-        help="do not draw the world beside each turn (a smaller page, sooner)",
-    )
+    argument(parser, "-o --output FILE", "where to write it", default=Path("report.html"))
+    argument(parser, "--no-pictures", "do not draw the world beside each turn (a smaller page, sooner)")
     add_data_option(parser)
 
 
 def add_page_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "runs", type=Path, nargs="+", metavar="RUN", help="run folders or studies, of one suite"
+    argument(parser, "runs RUN", "run folders or studies, of one suite", nargs="+")
+    argument(
+        parser,
+        "--prompts DIR",
+        "the folder that the runs were given as `run --prompts DIR`; the page then shows these prompts",
     )
-    parser.add_argument(
-        "--prompts",
-        type=Path,
-        metavar="DIR",
-        help="the folder that the runs were given as `run --prompts DIR`; the page then shows these prompts",
-    )
-    parser.add_argument("--family", metavar="NAME", help="a page about this family alone")
-    parser.add_argument(
+    argument(parser, "--family NAME", "a page about this family alone")
+    argument(
+        parser,
         "--only-failures",
-        action="store_true",
-        help="trajectories of episodes without success alone (a smaller page); the numbers stay those of all",
+        "trajectories of episodes without success alone (a smaller page); the numbers stay those of all",
     )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, write_json
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 
 RESULTS = Path("results")
 HELP = "list, remove and rename run folders"
@@ -18,24 +18,22 @@ List the run folders below FOLDER: model, suite, how much is done, when, and the
 
 
 def add_options(parser: CommandParser) -> None:
-    parser.add_argument(
-        "folders", type=Path, nargs="*", metavar="FOLDER", help="where to look (default: results/)"
-    )
-    parser.add_argument(
-        "--filter",
+    argument(parser, "folders FOLDER", "where to look (default: results/)", nargs="*")
+    argument(
+        parser,
+        "--filter [KEY=]TEXT",
+        "only runs that mention TEXT, or whose KEY does: folder, model, suite, state (complete, part, running, "
+        "damaged), perturbation, family, study, or the key of a --label; may be repeated",
         action="append",
         default=[],
-        metavar="[KEY=]TEXT",
-        help="only runs that mention TEXT, or whose KEY does: folder, model, suite, state (complete, part, running, "
-        "damaged), perturbation, family, study, or the key of a --label; may be repeated",
     )
-    parser.add_argument(
-        "--sort",
+    argument(
+        parser,
+        "--sort KEY",
+        "played (default: newest first), folder, model, suite, state, done, success, progress",
         default="played",
-        metavar="KEY",
-        help="played (default: newest first), folder, model, suite, state, done, success, progress",
     )
-    parser.add_argument("--reverse", action="store_true", help="the other way round")
+    argument(parser, "--reverse", "the other way round")
     add_json_option(parser)
     _add_moves(parser)
 
@@ -44,15 +42,15 @@ def _add_moves(parser: CommandParser) -> None:
     rm = parser.add_beside(
         "rm", "Remove run folders and studies. A folder that holds anything else is refused."
     )
-    rm.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="run or study folders")
-    rm.add_argument("--yes", action="store_true", help="do not ask")
+    argument(rm, "runs RUN", "run or study folders", nargs="+")
+    argument(rm, "--yes", "do not ask")
     rm.set_defaults(run=_remove)
     mv = parser.add_beside(
         "mv",
         "Rename a run folder or a study, or move it into another folder. It is continued there with -o NEW.",
     )
-    mv.add_argument("source", type=Path, metavar="RUN", help="run or study folder")
-    mv.add_argument("target", type=Path, metavar="NEW", help="new name, or a folder to move it into")
+    argument(mv, "source RUN", "run or study folder")
+    argument(mv, "target NEW", "new name, or a folder to move it into", type=Path)
     mv.set_defaults(run=_move)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.cli import kept_servers
 from evalharness.cli.common import add_json_option, write_json
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
     from evalharness.models.serving.find import Candidate
@@ -29,12 +29,10 @@ def add_options(parser: CommandParser) -> None:
 
     install = actions.add_parser("install", help="install a vLLM of its own", description=_INSTALL)
     kind = install.add_mutually_exclusive_group()
-    kind.add_argument(
-        "--cpu", action="store_true", help="the CPU build (3.5 GB; default without an NVIDIA GPU)"
-    )
-    kind.add_argument("--gpu", action="store_true", help="the CUDA build (default with an NVIDIA GPU)")
-    install.add_argument("--version", metavar="V", help="version of vLLM (default: the one tested)")
-    install.add_argument("--force", action="store_true", help="install again although one is there")
+    argument(kind, "--cpu", "the CPU build (3.5 GB; default without an NVIDIA GPU)")
+    argument(kind, "--gpu", "the CUDA build (default with an NVIDIA GPU)")
+    argument(install, "--version V", "version of vLLM (default: the one tested)")
+    argument(install, "--force", "install again although one is there")
     install.set_defaults(run=_install)
 
     status = actions.add_parser(
@@ -42,8 +40,8 @@ def add_options(parser: CommandParser) -> None:
         help="show which vLLM `run` would start, and which are kept",
         description="Show which vLLM `run` would start, everywhere it looks, and which servers are kept.",
     )
-    status.add_argument("model", nargs="?", metavar="MODEL", help="only the kept server of this model")
-    status.add_argument("--vllm", metavar="PATH", help="as given to `run`")
+    argument(status, "model MODEL", "only the kept server of this model", nargs="?")
+    argument(status, "--vllm PATH", "as given to `run`")
     add_json_option(status)
     status.set_defaults(run=_status)
 

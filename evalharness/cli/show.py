@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
 from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.parser import argument
 from evalharness.records.files import STUDY
 
 if TYPE_CHECKING:
@@ -23,20 +23,15 @@ plans. With TASK_ID one trajectory, on a terminal through $PAGER. Of a study its
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder, or folder of a study")
-    parser.add_argument("task", nargs="?", metavar="TASK_ID", help="print this task's trajectory")
-    parser.add_argument(
-        "--sample", type=int, default=0, metavar="N", help="which of several samples of the task (default: 0)"
+    argument(parser, "folder RUN", "run folder, or folder of a study")
+    argument(parser, "task TASK_ID", "print this task's trajectory", nargs="?")
+    argument(parser, "--sample N", "which of several samples of the task", default=0)
+    argument(
+        parser,
+        "-v --verbose",
+        "also intervals over kinds of tasks, the error between attempts, where the time went, the server's part",
     )
-    parser.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="also intervals over kinds of tasks, the error between attempts, where the time went, the server's part",
-    )
-    parser.add_argument(
-        "--raw", action="store_true", help="of a trajectory: the replies as they came, and long texts whole"
-    )
+    argument(parser, "--raw", "of a trajectory: the replies as they came, and long texts whole")
     add_json_option(parser)
 
 

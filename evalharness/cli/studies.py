@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import data_folder, how_to_go_on, require_writable, saying_what_is_kept
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -88,10 +89,8 @@ def end_study(out: Console, folder: Path, played: Played) -> int:
 
 
 def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show what would be played and estimate its tokens, time and cost; play nothing",
+    argument(
+        parser, "--dry-run", "show what would be played and estimate its tokens, time and cost; play nothing"
     )
 
 

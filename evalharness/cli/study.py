@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, require_writable, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,31 +26,18 @@ come along. docs/training-studies.md
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "file",
-        nargs="?",
-        type=Path,
-        metavar="FILE",
-        help="YAML, or the name of one that comes along: table2-small",
+    argument(parser, "file FILE", "YAML, or the name of one that comes along: table2-small", nargs="?")
+    argument(parser, "-o --output DIR", "folder (default: results/NAME)")
+    argument(
+        parser,
+        "--gpus GPUS",
+        "a job at a time on each: --gpus 0 1 2 3; several for one job are joined: --gpus 0,1,2,3 4,5,6,7 (default: "
+        "one job after the other)",
+        nargs="+",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder (default: results/NAME)")
-    parser.add_argument(
-        "--gpus", nargs="+", metavar="GPUS",
-        help="a job at a time on each: --gpus 0 1 2 3; several for one job are joined: --gpus 0,1,2,3 4,5,6,7 "
-        "(default: one job after the other)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--dry-run",
-        action="store_true",
-        help="show the jobs, their time and cost; make, train and play nothing",
-    )
-    parser.add_argument(
-        "--gpu-price",
-        type=float,
-        metavar="X",
-        help="of an hour of one slot of --gpus, for the cost that is shown",
-    )
-    parser.add_argument("--print", action="store_true", help="print the file, to write your own from it")
+    argument(parser, "--dry-run", "show the jobs, their time and cost; make, train and play nothing")
+    argument(parser, "--gpu-price X", "of an hour of one slot of --gpus, for the cost that is shown")
+    argument(parser, "--print", "print the file, to write your own from it")
     add_json_option(parser)
 
 

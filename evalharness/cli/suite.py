@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, titles, write_json
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.envs.base import EnvSpec
@@ -28,20 +28,16 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     build = actions.add_parser(
         "build", help="generate, prove and freeze the suite of a seed", description=_BUILD
     )
-    build.add_argument("--suite-seed", type=int, required=True, metavar="N", help="0 or more; 0 is built in")
-    build.add_argument(
-        "--tasks", default="all", metavar="LIST", help="families, separated by commas (default: all)"
-    )
-    build.add_argument("--force", action="store_true", help="make families that are frozen already once more")
-    build.add_argument(
+    argument(build, "--suite-seed N", "0 or more; 0 is built in", required=True)
+    argument(build, "--tasks LIST", "families, separated by commas", default="all")
+    argument(build, "--force", "make families that are frozen already once more")
+    argument(
+        build,
         "--check",
-        action="store_true",
-        help="generate again and compare with what is frozen; write nothing; exit status 1 where they differ",
+        "generate again and compare with what is frozen; write nothing; exit status 1 where they differ",
     )
-    build.add_argument("-o", "--output", type=Path, metavar="DIR", help="write the files to DIR instead")
-    build.add_argument(
-        "--proofs", type=Path, metavar="FILE", help="also write hashes and plan lengths as CSV"
-    )
+    argument(build, "-o --output DIR", "write the files to DIR instead")
+    argument(build, "--proofs FILE", "also write hashes and plan lengths as CSV")
     add_json_option(build)
     build.set_defaults(run=_build)
 

@@ -10,6 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
+from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from evalharness.suites.temporary import TemporarySuites
@@ -19,12 +20,11 @@ _MINUTES = 10.0
 
 
 def add_make_suites_option(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--make-suites",
-        type=float,
-        metavar="MINUTES",
-        help="make open suites of runs that this machine lacks, for at most so long in all; they are removed "
-        "afterwards (default: ask; without a terminal, refuse)",
+    argument(
+        parser,
+        "--make-suites MINUTES",
+        "make open suites of runs that this machine lacks, for at most so long in all; they are removed afterwards "
+        "(default: ask; without a terminal, refuse)",
     )
 
 

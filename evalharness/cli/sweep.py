@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_csv_option, write_csv, write_json
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
 if TYPE_CHECKING:
@@ -42,22 +42,22 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     sweep = parser.add_argument_group("the study")
-    sweep.add_argument(
-        "--tasks",
-        metavar="LIST",
-        help="a family, alfworld, or some of its tasks, alfworld:0-9; with --over also several (default: all)",
+    argument(
+        sweep,
+        "--tasks LIST",
+        "a family, alfworld, or some of its tasks, alfworld:0-9; with --over also several (default: all)",
     )
-    sweep.add_argument(
-        "--over",
-        metavar="agent=NAME,NAME",
-        help="agents instead of perturbations, the first as baseline; options behind a plus: window+history=4",
+    argument(
+        sweep,
+        "--over agent=NAME,NAME",
+        "agents instead of perturbations, the first as baseline; options behind a plus: window+history=4",
     )
-    sweep.add_argument(
-        "--perturb",
+    argument(
+        sweep,
+        "--perturb NAME",
+        "the columns beside the unperturbed one (default: the published ones, else all of the family); see: "
+        "evalharness perturb list",
         nargs="+",
-        metavar="NAME",
-        help="the columns beside the unperturbed one (default: the published ones, else all of the "
-        "family); see: evalharness perturb list",
     )
     add_dry_run_option(sweep)
     add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]

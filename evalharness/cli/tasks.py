@@ -13,17 +13,15 @@ from evalharness.cli.common import (
     data_folder,
     write_json,
 )
+from evalharness.cli.parser import argument
 
 HELP = "list families and tasks"
 DESCRIPTION = "List the families, or the tasks of some."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "selection",
-        nargs="?",
-        metavar="LIST",
-        help="as for `run --tasks`: all, babyai, babyai:0-9, a task id, ...",
+    argument(
+        parser, "selection LIST", "as for `run --tasks`: all, babyai, babyai:0-9, a task id, ...", nargs="?"
     )
     add_suite_options(parser)
     add_data_option(parser)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+
+from evalharness.cli.parser import argument
 
 HELP = "scores to wandb, mlflow or trackio"
 DESCRIPTION = """\
@@ -13,14 +14,9 @@ mlflow, trackio). The tracker's own variables say where they go: WANDB_MODE=offl
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("folder", type=Path, metavar="RUN", help="run folder")
-    parser.add_argument("--to", required=True, choices=("mlflow", "trackio", "wandb"), help="which tracker")
-    parser.add_argument(
-        "--project",
-        default="evalharness",
-        metavar="NAME",
-        help="project or experiment (default: evalharness)",
-    )
+    argument(parser, "folder RUN", "run folder")
+    argument(parser, "--to {mlflow,trackio,wandb}", "which tracker", required=True)
+    argument(parser, "--project NAME", "project or experiment", default="evalharness")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.parser import argument
 from evalharness.cli.refine_common import add_bad_order, add_mode, name_broken_lines, say_on
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_json_option(parser)
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=False)
     install = actions.add_parser("install", help="make the training environment", description=_INSTALL)
-    install.add_argument("--force", action="store_true", help="install again although one is there")
+    argument(install, "--force", "install again although one is there")
     install.set_defaults(run=_install)
     uninstall = actions.add_parser(
         "uninstall",
@@ -51,100 +51,88 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what")
-    what.add_argument(
-        "--model", metavar="BASE",
-        help="checkpoint folder, hub id in the cache, or demo-base; a LoRA adapter's folder, or demo: trained on",
-    )  # fmt: skip
-    what.add_argument("--data", type=Path, nargs="+", metavar="FILE", help="data sets (evalharness refine)")
-    what.add_argument("-o", "--output", type=Path, metavar="DIR", help="folder of the training")
+    argument(
+        what,
+        "--model BASE",
+        "checkpoint folder, hub id in the cache, or demo-base; a LoRA adapter's folder, or demo: trained on",
+    )
+    argument(what, "--data FILE", "data sets (evalharness refine)", nargs="+")
+    argument(what, "-o --output DIR", "folder of the training")
     add_mode(what)
-    what.add_argument(
-        "--chat-template", metavar="NAME|FILE",
-        help="llama3, mistral, chatml, or a Jinja file; for base models (default: the model's own)",
-    )  # fmt: skip
+    argument(
+        what,
+        "--chat-template NAME|FILE",
+        "llama3, mistral, chatml, or a Jinja file; for base models (default: the model's own)",
+    )
     add_bad_order(what)
-    what.add_argument("--max-length", type=int, metavar="N", help="tokens of a conversation (default: 4096)")
-    what.add_argument(
-        "--too-long", choices=("refuse", "drop", "drop-any"),
-        help="leave longer ones out, but no more than a tenth of a family (drop), or however many (drop-any); they "
-        "are never cut (default: refuse)",
-    )  # fmt: skip
+    argument(what, "--max-length N", "tokens of a conversation (default: 4096)")
+    argument(
+        what,
+        "--too-long {refuse,drop,drop-any}",
+        "leave longer ones out, but no more than a tenth of a family (drop), or however many (drop-any); they are "
+        "never cut (default: refuse)",
+    )
 
 
 def _add_how(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how")
-    how.add_argument(
-        "--preset", choices=("small", "paper", "paper-70b"), default="small",
-        help="small: LoRA for a small machine; paper: all weights, lr 5e-6, cosine without warm-up, batch 64, "
-        "10 epochs, 8192 tokens, one conversation at a time, gradient checkpointing; paper-70b: the same with 4096 "
-        "tokens (default: small)",
-    )  # fmt: skip
-    how.add_argument("--method", choices=_METHODS, help="train an adapter or all weights (default: lora)")
-    how.add_argument("--lora-rank", type=int, metavar="R", help="of every linear layer (default: 16)")
-    how.add_argument("--lora-alpha", type=int, metavar="A", help="its scale (default: twice the rank)")
-    how.add_argument("--lora-dropout", type=float, metavar="P", help="(default: 0)")
-    how.add_argument("--lr", type=float, metavar="X", help="learning rate (default: 5e-4; all weights: 2e-5)")
-    how.add_argument(
-        "--schedule", choices=("cosine", "linear", "constant"), help="of the learning rate (default: cosine)"
+    argument(
+        how,
+        "--preset {small,paper,paper-70b}",
+        "small: LoRA for a small machine; paper: all weights, lr 5e-6, cosine without warm-up, batch 64, 10 epochs, "
+        "8192 tokens, one conversation at a time, gradient checkpointing; paper-70b: the same with 4096 tokens",
+        default="small",
     )
-    how.add_argument("--warmup", type=float, metavar="SHARE", help="of the steps (default: 0.03)")
-    how.add_argument("--weight-decay", type=float, metavar="X", help="(default: 0)")
-    how.add_argument("--max-grad-norm", type=float, metavar="X", help="(default: 1)")
-    how.add_argument("--epochs", type=float, metavar="N", help="times that all data is seen (default: 3)")
-    how.add_argument("--max-steps", type=int, metavar="N", help="end after so many steps instead")
-    how.add_argument(
-        "--trained-tokens", type=int, metavar="N",
-        help="end when about so many tokens were trained: equal length for data of other size",
-    )  # fmt: skip
-    how.add_argument("--batch", type=int, metavar="N", help="conversations a step (default: 8)")
-    how.add_argument(
-        "--micro-batch", type=int, metavar="N",
-        help="conversations at a time, of the batch (default: chosen)",
-    )  # fmt: skip
-    how.add_argument("--seed", type=int, metavar="N", help="of order and first adapter weights (default: 0)")
-    how.add_argument("--packing", action="store_true", default=None, help="several conversations a row")
+    argument(how, "--method", "train an adapter or all weights (default: lora)", choices=_METHODS)
+    argument(how, "--lora-rank R", "of every linear layer (default: 16)")
+    argument(how, "--lora-alpha A", "its scale (default: twice the rank)")
+    argument(how, "--lora-dropout P", "(default: 0)")
+    argument(how, "--lr X", "learning rate (default: 5e-4; all weights: 2e-5)")
+    argument(how, "--schedule {cosine,linear,constant}", "of the learning rate (default: cosine)")
+    argument(how, "--warmup SHARE", "of the steps (default: 0.03)")
+    argument(how, "--weight-decay X", "(default: 0)")
+    argument(how, "--max-grad-norm X", "(default: 1)")
+    argument(how, "--epochs N", "times that all data is seen (default: 3)", type=float)
+    argument(how, "--max-steps N", "end after so many steps instead")
+    argument(
+        how,
+        "--trained-tokens N",
+        "end when about so many tokens were trained: equal length for data of other size",
+    )
+    argument(how, "--batch N", "conversations a step (default: 8)")
+    argument(how, "--micro-batch N", "conversations at a time, of the batch (default: chosen)")
+    argument(how, "--seed N", "of order and first adapter weights (default: 0)")
+    argument(how, "--packing", "several conversations a row", default=None)
     how.add_argument(
         "--gradient-checkpointing", action=argparse.BooleanOptionalAction,
         help="less memory, a third more computation (default: with the paper's presets)",
     )  # fmt: skip
-    how.add_argument(
-        "--dtype", choices=("bfloat16", "float32"), help="(default: what the machine is fast in)"
-    )
-    how.add_argument("--cpu", action="store_true", help="leave a GPU alone")
+    argument(how, "--dtype {bfloat16,float32}", "(default: what the machine is fast in)")
+    argument(how, "--cpu", "leave a GPU alone")
 
 
 def _add_where(parser: argparse.ArgumentParser) -> None:
     where = parser.add_argument_group("checkpoints and machines")
-    where.add_argument(
-        "--save-every",
-        type=int,
-        metavar="N",
-        help="steps (default: ten adapters; whole models: one an epoch)",
+    argument(where, "--save-every N", "steps (default: ten adapters; whole models: one an epoch)")
+    argument(where, "--keep N", "the last N checkpoints (default: all)", default=0)
+    argument(
+        where,
+        "--accelerate-config FILE",
+        "several processes: fsdp2, zero3 (ours), or a file that `accelerate config` wrote",
     )
-    where.add_argument(
-        "--keep", type=int, default=0, metavar="N", help="the last N checkpoints (default: all)"
-    )
-    where.add_argument(
-        "--accelerate-config", type=Path, metavar="FILE",
-        help="several processes: fsdp2, zero3 (ours), or a file that `accelerate config` wrote",
-    )  # fmt: skip
-    where.add_argument(
-        "--processes", type=int, metavar="N", help="of the configuration (default: as it says)"
-    )
-    where.add_argument(
-        "--dry-run", action="store_true",
-        help="state tokens and steps of --data, and the memory of each process from the model's config; train nothing. "
+    argument(where, "--processes N", "of the configuration (default: as it says)")
+    argument(
+        where,
+        "--dry-run",
+        "state tokens and steps of --data, and the memory of each process from the model's config; train nothing. "
         "Without --data for conversations of --max-length",
-    )  # fmt: skip
-    where.add_argument(
-        "--gpu-memory", type=float, metavar="GB",
-        help="--dry-run for GPUs of so much memory, here or not (default: 80 with a GPU, else this machine's memory)",
-    )  # fmt: skip
-    where.add_argument(
-        "--prepare",
-        action="store_true",
-        help="write what the training needs, show its command, train nothing",
     )
+    argument(
+        where,
+        "--gpu-memory GB",
+        "--dry-run for GPUs of so much memory, here or not (default: 80 with a GPU, else this machine's memory)",
+    )
+    argument(where, "--prepare", "write what the training needs, show its command, train nothing")
 
 
 def _install(args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.cli.common import add_data_option, add_json_option, data_folder, require_writable, write_json
+from evalharness.cli.parser import argument
 from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
 
 if TYPE_CHECKING:
@@ -21,15 +22,12 @@ who chose them. Exit status 1 when anything differs. docs/verify.md
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "folders", type=Path, nargs="+", metavar="FOLDER", help="run folders, or folders of them"
-    )
-    parser.add_argument(
-        "--max-findings",
-        type=int,
+    argument(parser, "folders FOLDER", "run folders, or folders of them", nargs="+")
+    argument(
+        parser,
+        "--max-findings N",
+        "findings of one kind that are shown (default: 5; --json has all)",
         default=5,
-        metavar="N",
-        help="findings of one kind that are shown (default: 5; --json has all)",
     )
     add_make_suites_option(parser)
     add_data_option(parser)

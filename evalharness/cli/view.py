@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from evalharness.cli.parser import argument
 from evalharness.cli.report import add_page_arguments, chosen
 
 HELP = "look at a run in progress in a browser"
@@ -14,9 +15,7 @@ Serve the page of `evalharness report` for a run in progress, on loopback. Ctrl-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add_page_arguments(parser)
-    parser.add_argument(
-        "--port", type=int, default=0, metavar="N", help="port on 127.0.0.1 (default: a free one)"
-    )
+    argument(parser, "--port N", "port on 127.0.0.1 (default: a free one)", default=0)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from evalharness.cli.common import add_csv_option, data_folder
-from evalharness.cli.parser import CommandParser
+from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import end_study, play_study, show_training
 
 HELP = "held-out scores of a policy while it is trained"
@@ -27,20 +26,12 @@ def add_options(parser: CommandParser) -> None:
     from evalharness.cli.options import add_run_options
 
     study = parser.add_argument_group("the training")
-    study.add_argument(
-        "--server",
-        required=True,
-        metavar="URL",
-        help="where the policy is served: http://host:port/v1 (vLLM)",
-    )
-    study.add_argument(
-        "--env", required=True, metavar="URL", help="the `evalharness env serve` that the trainer plays in"
-    )
-    study.add_argument(
-        "--log",
-        type=Path,
-        metavar="FILE",
-        help="where the trainer writes its step: JSON lines with `step`, or a trainer_state.json",
+    argument(study, "--server URL", "where the policy is served: http://host:port/v1 (vLLM)", required=True)
+    argument(study, "--env URL", "the `evalharness env serve` that the trainer plays in", required=True)
+    argument(
+        study,
+        "--log FILE",
+        "where the trainer writes its step: JSON lines with `step`, or a trainer_state.json",
     )
     study.add_argument(
         "--every",
