@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.common import add_json_option, results_console, write_json
 from evalharness.cli.parser import argument
 
 HELP = "list agents (ways of acting) and their options"
@@ -26,7 +26,6 @@ def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
     from evalharness.agents.registry import agent_named, names
-    from evalharness.base.terminal import make_console
 
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for column in ("agent", "what it does, and its options"):
@@ -45,6 +44,6 @@ def run(args: argparse.Namespace) -> int:
         ]
         table.add_row(Text(name), Text("\n".join(lines)))
         found.append({"agent": name, "version": kind.version, "description": said, "options": options})
-    make_console(stderr=args.json == "-").print(table)
+    results_console(args).print(table)
     write_json(args.json, {"agents": found})
     return 0

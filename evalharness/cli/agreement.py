@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import add_csv_option, add_json_option, titles, write_csv, write_json
+from evalharness.cli.common import (
+    add_csv_option,
+    add_json_option,
+    note,
+    results_console,
+    titles,
+    write_csv,
+    write_json,
+)
 from evalharness.cli.parser import argument
 
 HELP = "how far a judge, a person and the simulator agree"
@@ -29,7 +37,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console, say
     from evalharness.judge.agreement import compare_raters, published_agreement
     from evalharness.judge.raters import read_raters
     from evalharness.judge.tables import agreement_table
@@ -41,8 +48,8 @@ def run(args: argparse.Namespace) -> int:
     first, *others = read_raters(args.raters, run_folder)
     for rater in (first, *others):
         if rater.missing:
-            say(
-                f"evalharness: {rater.name} has no verdict on {rater.missing:,} of the turns that were drawn for it "
+            note(
+                f"{rater.name} has no verdict on {rater.missing:,} of the turns that were drawn for it "
                 "(it was ended early, or its file was cut); the command that made it adds them"
             )
     rows = []
@@ -51,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         if not found:
             raise UserError(f"{args.raters[0]} and {name} have no verdict on the same turn")
         rows += found
-    console = make_console(stderr="-" in (args.json, args.csv))
+    console = results_console(args)
     console.print(agreement_table(rows, titles()))
     everything = [*rows, published_agreement()]
     write_csv(args.csv, [row.flat() for row in everything])

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.common import (
+    add_csv_option,
+    add_json_option,
+    results_console,
+    write_csv,
+    write_json,
+)
 from evalharness.cli.parser import argument
 
 HELP = "errors, loops, recovery, exploration; of one run or compared"
@@ -25,8 +32,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.base.terminal import make_console
     from evalharness.results.behaviour.rows import SCHEMA, behaviour_rows, difference_rows, load_behaviour
     from evalharness.results.report.behaviour import print_behaviour, print_differences, print_runs
     from evalharness.runs.study import run_folders
@@ -43,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         [row for row in difference_rows(runs[0], other) if wanted(row.family)] for other in runs[1:]
     ]
     rows = [[row for row in behaviour_rows(each) if wanted(row.family)] for each in runs]
-    console = make_console(stderr="-" in (args.json, args.csv))
+    console = results_console(args)
     if len(runs) == 1:
         print_behaviour(console, runs[0], rows[0])
     if len(runs) > 1:

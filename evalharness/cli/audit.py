@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.base.errors import at_least
 from evalharness.cli.common import (
     add_data_option,
     add_json_option,
     add_suite_options,
     chosen_suite,
     data_folder,
+    results_console,
     titles,
     write_json,
 )
@@ -44,8 +46,7 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.table import Table
 
-    from evalharness.base.errors import at_least
-    from evalharness.base.terminal import make_console, plain_table
+    from evalharness.base.terminal import plain_table
     from evalharness.checks.audit import audit, totals
     from evalharness.results.task_range import write_ranges
     from evalharness.runs.live import watch
@@ -66,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
         floor_samples=args.floor_samples,
         watch=watch,
     )
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     for name in ("task", "turns", "in time", "progress", "label and simulator"):
         table.add_column(name, no_wrap=name != "label and simulator", overflow="fold")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_csv_option, write_csv, write_json
+from evalharness.base.errors import UserError
+from evalharness.cli.common import add_csv_option, results_console, write_csv, write_json
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
 
@@ -45,7 +46,6 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
     from evalharness.envs import specs
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.best_of_n import best_of_n, require_greedy
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
             if family in installed
         }
         require_greedy(greedy, samples.identity(), model, prompts)
-    out = make_console(stderr="-" in (args.json, args.csv, args.tasks_csv))
+    out = results_console(args)
     elsewhere = {_GREEDY: args.greedy.absolute()} if args.greedy else None
     if args.dry_run:
         return dry_run_study(out, folder, runs, args)
@@ -84,7 +84,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _runs(args: argparse.Namespace) -> Runs:
-    from evalharness.base.errors import UserError
     from evalharness.cli.options import config_of
 
     config = config_of(args, temperature=1.0 if args.temperature is None else args.temperature)

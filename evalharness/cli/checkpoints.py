@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_csv_option
+from evalharness.base.errors import UserError
+from evalharness.cli.common import add_csv_option, note, results_console
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import (
     add_dry_run_option,
@@ -65,8 +66,6 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console, say
     from evalharness.cli.options import config_of
     from evalharness.results.x_values import read_x
     from evalharness.runs.checkpoints import KIND, find_checkpoints, runs_of, select_seed, wait_for_new
@@ -82,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{args.folder} is no folder of checkpoints")
     seed = select_seed(args.select_on, config.selection)
     folder = study_folder(config, KIND)
-    out = make_console(stderr="-" in (args.json, args.csv))
+    out = results_console(args)
     known: set[str] = set()
     watching = args.watch is not None
 
@@ -92,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     while True:
         found = look()
         for name, problem in found.incomplete.items():
-            say(f"evalharness: {name} is not played: {problem}")
+            note(f"{name} is not played: {problem}")
         new = [checkpoint for checkpoint in found.checkpoints if checkpoint.name not in known]
         if not new and not watching:
             raise UserError(f"{args.folder} holds no checkpoint that is whole")
@@ -107,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         show_training(args, folder / KIND, training)
         if played.stopped or not watching:
             return end_study(out, folder, played)
-        say(f"evalharness: waiting for new checkpoints in {source}; Ctrl-C ends the watch")
+        note(f"waiting for new checkpoints in {source}; Ctrl-C ends the watch")
         try:
             if not wait_for_new(lambda: {c.name for c in look().checkpoints}, known, args.watch):
                 return end_study(out, folder, played)

@@ -14,7 +14,7 @@ from evalharness.base.errors import UserError, system_errors
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.console import Console, RenderableType
 
     from evalharness.envs.base import Suite
     from evalharness.models.asking import Outcome
@@ -134,13 +134,35 @@ def chosen_suite(args: argparse.Namespace, data: Path) -> Suite:
         return suite
     if (data / "agentboard").is_dir():
         return "agentboard"
-    from evalharness.base.terminal import say
-
-    say(
-        "evalharness: no published data imported, so this is the open suite "
+    note(
+        "no published data imported, so this is the open suite "
         "(get the published one with: evalharness data import DIR)"
     )
     return "open"
+
+
+def say(text: str, *, stderr: bool = True) -> None:
+    """As the terminal's, which imports rich: `--help` does not wait for it."""
+    from evalharness.base import terminal
+
+    terminal.say(text, stderr=stderr)
+
+
+def note(text: str) -> None:
+    """What a command says beside its results, on standard error."""
+    say(f"evalharness: {text}")
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    from evalharness.base import terminal
+
+    return terminal.make_console(stderr=stderr)
+
+
+def results_console(args: argparse.Namespace) -> Console:
+    """For what a person reads: standard error where JSON, CSV or LaTeX goes to standard output."""
+    targets = [getattr(args, option, None) for option in ("json", "csv", "tasks_csv", "latex")]
+    return make_console(stderr="-" in targets)
 
 
 def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
@@ -163,15 +185,13 @@ def stopped_line(folders: Sequence[Path], args: argparse.Namespace) -> str:
 @contextlib.contextmanager
 def saying_what_is_kept(args: argparse.Namespace) -> Iterator[list[Path]]:
     """Gives a list for the folders of runs. Where it is stopped, a person reads `stopped_line`."""
-    from evalharness.base.terminal import say
-
     kept: list[Path] = []
     try:
         yield kept
     except KeyboardInterrupt:
         raise KeyboardInterrupt(stopped_line(kept, args)) from None
     except SystemExit:
-        say(f"evalharness: {stopped_line(kept, args)}")
+        note(stopped_line(kept, args))
         raise
 
 
@@ -193,14 +213,12 @@ def titles() -> dict[str, str]:
 
 def show_outcome(args: argparse.Namespace, outcome: Outcome, table: RenderableType, left: str) -> int:
     """Print and write what came of asking a model; the exit status. `left`: `turns are left to judge`."""
-    from evalharness.base.terminal import make_console, say
-
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     console.print(table)
     console.print(f"folder: {outcome.folder}", soft_wrap=True)
     write_json(args.json, outcome.summary)
     if outcome.summary["left"]:
-        say(f"evalharness: {outcome.summary['left']} {left}; the same command continues")
+        note(f"{outcome.summary['left']} {left}; the same command continues")
     if outcome.stopped:
-        say(f"evalharness: stopped early: {outcome.stopped}")
+        note(f"stopped early: {outcome.stopped}")
     return outcome.exit_status

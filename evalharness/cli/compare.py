@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json
+from evalharness.cli.common import (
+    add_csv_option,
+    add_json_option,
+    results_console,
+    write_csv,
+    write_json,
+)
 from evalharness.cli.parser import argument
 
 HELP = "paired tests between runs over the same tasks"
@@ -25,14 +31,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
 
-    from evalharness.base.terminal import make_console
     from evalharness.results.comparison import SCHEMA, compare_runs
     from evalharness.results.repeats import load_repeats
     from evalharness.results.report.comparison import print_comparison, print_method, print_runs
 
     folders = [folder for given in (args.baseline, *args.runs) for folder in _runs_of(given)]
     comparisons = compare_runs([load_repeats(folder) for folder in folders])
-    console = make_console(stderr="-" in (args.json, args.csv))
+    console = results_console(args)
     print_runs(console, comparisons)
     for comparison in comparisons:
         print_comparison(console, comparison)

@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, at_least
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    data_folder,
+    make_console,
+    results_console,
+    write_json,
+)
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -46,14 +53,13 @@ def run(args: argparse.Namespace) -> int:
 
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from evalharness.base.terminal import make_console
     from evalharness.checks.conform.replay import conform, families_of
     from evalharness.checks.conform.rules import load_tolerances
     from evalharness.envs import specs
 
     at_least(1, workers=args.workers)
     tolerances = load_tolerances(args.exceptions)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     by_family = families_of(_read(args.files, console), specs(), tolerances)
     if args.family is not None:
         if args.family not in by_family:

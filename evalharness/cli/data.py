@@ -7,7 +7,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json, write_text
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.text import printable
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    data_folder,
+    make_console,
+    results_console,
+    say,
+    write_json,
+    write_text,
+)
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -82,7 +93,6 @@ def _path(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
     from evalharness.data import published
     from evalharness.data.importer import import_published
 
@@ -99,9 +109,6 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
     """By the family's own importer."""
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.base.terminal import make_console, say
-    from evalharness.base.text import printable
     from evalharness.data.importer import alone_in
     from evalharness.envs import specs
     from evalharness.envs.base import ImportRefusedError
@@ -147,7 +154,6 @@ def _fetch(args: argparse.Namespace) -> int:
         TransferSpeedColumn,
     )
 
-    from evalharness.base.terminal import make_console
     from evalharness.data import published
     from evalharness.data.fetch import fetch_published
     from evalharness.data.importer import require_known
@@ -227,12 +233,10 @@ def _print_own_suites(args: argparse.Namespace) -> None:
     """What families with an import of their own have, a line each; these files have no published hash to check."""
     from rich.text import Text
 
-    from evalharness.base.terminal import make_console
-    from evalharness.base.text import printable
     from evalharness.envs import specs
     from evalharness.envs.base import MissingDataError
 
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     for family, spec in sorted(specs().items()):
         for suite in sorted(spec.suites.expected) if spec.own.import_data is not None else ():
             if suite == "open":
@@ -253,10 +257,9 @@ def _print_checks(
     from rich.table import Table
     from rich.text import Text
 
-    from evalharness.base.terminal import make_console
     from evalharness.data.source import display
 
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
     table.add_column("family", no_wrap=True)
     table.add_column("state", no_wrap=True)

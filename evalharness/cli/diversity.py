@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_plots_option
+from evalharness.base.errors import UserError, at_least, system_errors
+from evalharness.base.paths import data_folder
+from evalharness.cli.common import add_plots_option, csv_text, say, write_text
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -43,8 +45,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import say
     from evalharness.results import diversity
     from evalharness.results.report import diversity as pictures
     from evalharness.results.report import plots
@@ -75,9 +75,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _environments(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
-    from evalharness.base.paths import data_folder
-    from evalharness.base.terminal import say
     from evalharness.results.report import diversity as pictures
     from evalharness.results.report import plots
     from evalharness.training.datasets.similarity import FLAG, block_means
@@ -92,9 +89,6 @@ def _environments(args: argparse.Namespace) -> int:
 
 
 def _save(folder: Path, name: str, rows: Sequence[Mapping[str, Any]], figure: Figure) -> int:
-    from evalharness.base.errors import system_errors
-    from evalharness.base.terminal import say
-    from evalharness.cli.common import csv_text, write_text
     from evalharness.results.report.plots import save_figure
 
     with system_errors(f"cannot make {folder}", "; choose another with -o DIR"):

@@ -5,7 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    data_folder,
+    results_console,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,11 +41,10 @@ def run(args: argparse.Namespace) -> int:
     from contextlib import nullcontext
     from dataclasses import asdict
 
-    from evalharness.base.terminal import make_console
     from evalharness.checks.doctor import machine_findings, probe_families
 
     data = data_folder(args)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     findings = list(machine_findings())
     console.print(_findings(findings))
     with console.status("playing one turn of each family") if console.is_terminal else nullcontext():

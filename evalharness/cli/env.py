@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import add_data_option, data_folder
+from evalharness.base.errors import UserError, at_least
+from evalharness.cli.common import add_data_option, data_folder, note, say
 from evalharness.cli.parser import argument
 
 _SERVE = """\
@@ -86,8 +87,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import say
     from evalharness.envs import specs
     from evalharness.protocol.drawn import training_name
     from evalharness.suites.selection import parse_seeds
@@ -128,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
         say(f"{found.url}   (Ctrl-C ends it)", stderr=False)
 
     try:
-        serve(options, specs(), data_folder(args), lambda text: say(f"evalharness: {text}"), ready)
+        serve(options, specs(), data_folder(args), note, ready)
     except KeyboardInterrupt:
         return 0
     return 0

@@ -7,6 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.base.errors import UserError, system_errors
+from evalharness.cli.common import say
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -63,8 +65,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, system_errors
-    from evalharness.base.terminal import say
     from evalharness.records.store import read_manifest
 
     manifest = read_manifest(args.folder)

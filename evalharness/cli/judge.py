@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import add_json_option, require_writable
+from evalharness.base.errors import at_least
+from evalharness.cli.common import add_json_option, make_console, require_writable, show_outcome
 from evalharness.cli.parser import argument
 
 HELP = "a model says which turns of a run or data set were wrong"
@@ -39,9 +40,6 @@ def add_how(parser: argparse.ArgumentParser, *, max_tokens: int) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import at_least
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import show_outcome
     from evalharness.cli.options import attempts_of, policy_of
     from evalharness.judge.judging import Judging, judge_run
     from evalharness.judge.tables import judgement_table

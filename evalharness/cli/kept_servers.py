@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
+from evalharness.base.text import duration
+from evalharness.cli.common import note, say
 from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
@@ -43,7 +45,6 @@ def _add_served(parser: argparse.ArgumentParser) -> None:
 
 
 def _start(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.cli.options import policy_of
     from evalharness.models.own_servers import what_to_serve
     from evalharness.models.serving.keeper import ToKeep, start_kept
@@ -59,7 +60,7 @@ def _start(args: argparse.Namespace) -> int:
         nonlocal last
         if text.partition(",")[0] != last:  # each phase once, and not every five seconds
             last = text.partition(",")[0]
-            say(f"evalharness: {text}")
+            note(text)
 
     what = what_to_serve(policy, status)
     made = what.make(status)
@@ -74,7 +75,6 @@ def _start(args: argparse.Namespace) -> int:
 
 
 def _stop(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.models.serving.kept import all_kept, stop_kept
 
     kept = all_kept()
@@ -126,6 +126,4 @@ def _names(kept: list[Kept]) -> str:
 
 
 def _minutes(seconds: float) -> str:
-    from evalharness.base.text import duration
-
     return duration(seconds)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import write_text
+from evalharness.base.errors import at_least
+from evalharness.cli.common import say, write_text
 from evalharness.cli.parser import argument
 
 HELP = "a person says which turns of a run or data set were wrong"
@@ -37,8 +38,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import at_least
-    from evalharness.base.terminal import say
     from evalharness.judge.draw import load_turns
     from evalharness.judge.judging import judges_of
     from evalharness.judge.label_csv import labels_csv, read_labels_csv

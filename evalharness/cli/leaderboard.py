@@ -7,8 +7,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalharness.base.errors import UserError
 from evalharness.cli import leaderboard_submit
-from evalharness.cli.common import add_data_option, add_json_option, csv_text, write_json, write_text
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    csv_text,
+    results_console,
+    say,
+    write_json,
+    write_text,
+)
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.suites_on_request import add_make_suites_option
 
@@ -78,8 +87,6 @@ def run(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     import json
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console, say
     from evalharness.cli.leaderboard_entries import read_entries
     from evalharness.envs import specs
     from evalharness.results.leaderboard import table as report
@@ -107,7 +114,7 @@ def _show(args: argparse.Namespace) -> int:
     form = args.format or _format_of(args.output)
     write_json(args.json, board.to_json())
     if form == "text" and args.output is None:
-        report.print_leaderboard(make_console(stderr=args.json == "-"), board)
+        report.print_leaderboard(results_console(args), board)
         return 0
     writers: dict[str, Callable[[Leaderboard], str]] = {
         "text": report.text_leaderboard,
@@ -126,8 +133,6 @@ def _show(args: argparse.Namespace) -> int:
 
 def _held_in(declared: Sequence[str], runs: Sequence[Path]) -> dict[Path, list[str]]:
     """Run folder -> families. Raises UserError for a run that is not in the table."""
-    from evalharness.base.errors import UserError
-
     found: dict[Path, list[str]] = {run: [] for run in runs}
     for text in declared:
         folder, _, family = text.rpartition("=")
@@ -148,8 +153,6 @@ def _format_of(output: str | None) -> str:
 def _check(args: argparse.Namespace) -> int:
     from dataclasses import asdict
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console
     from evalharness.envs import specs
     from evalharness.results.paper.audit import audit_published, own_tables
     from evalharness.results.paper.audit_table import print_findings
@@ -158,6 +161,6 @@ def _check(args: argparse.Namespace) -> int:
     if args.runs or args.submissions:
         raise UserError("--check audits the published tables and takes no run; leave the run folders out")
     findings = audit_published(Benchmark.of(specs()).sizes, own_tables(specs()))
-    print_findings(make_console(stderr=args.json == "-"), findings)
+    print_findings(results_console(args), findings)
     write_json(args.json, {"findings": [asdict(finding) for finding in findings]})
     return 0

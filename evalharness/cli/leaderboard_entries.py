@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from evalharness.base.errors import UserError
-from evalharness.base.terminal import say
 from evalharness.checks.verify.remembered import was_verified
+from evalharness.cli.common import note, say
 from evalharness.cli.suites_on_request import suites_on_request
 from evalharness.cli.verify import replayed
 from evalharness.envs import specs
@@ -33,7 +33,7 @@ class Entries:
     def leave_out(self, what: str, why: str) -> None:
         """Of a submission one person's mistake must not keep the others from the table."""
         self.left_out.append(f"left out: {what}: {why}")
-        say(f"evalharness: {self.left_out[-1]}")
+        note(f"{self.left_out[-1]}")
 
 
 def read_entries(args: argparse.Namespace, own: Sequence[ScoredRun], published: Benchmark | None) -> Entries:

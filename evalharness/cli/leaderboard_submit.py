@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.base.errors import UserError, system_errors
-from evalharness.cli.common import add_data_option
+from evalharness.base.errors import UserError, nearest, system_errors
+from evalharness.cli.common import add_data_option, make_console, say
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
 
@@ -38,8 +38,6 @@ def add_options(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console, say
     from evalharness.checks.verify.remembered import was_verified
     from evalharness.checks.verify.table import print_verdict
     from evalharness.cli.verify import replayed

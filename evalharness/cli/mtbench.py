@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, require_writable
+from evalharness.cli.common import add_json_option, make_console, require_writable, show_outcome
 from evalharness.cli.judge import add_how
 from evalharness.cli.parser import argument
 
@@ -44,8 +44,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import show_outcome
     from evalharness.cli.options import attempts_of, policy_of
     from evalharness.judge.mtbench import Mtbench, run_mtbench
     from evalharness.judge.questions import read_questions

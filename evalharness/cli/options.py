@@ -14,7 +14,7 @@ from pydantic.fields import FieldInfo
 
 from evalharness.base.errors import at_least
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
-from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder
+from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder, note
 from evalharness.cli.parser import argument
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
 from evalharness.config.protocol import stated_options
@@ -123,26 +123,24 @@ def shown(default: Any) -> str:
 
 def _from_environment(taken: set[str]) -> dict[str, Any]:
     """What `EVALHARNESS_*` says of options that neither a flag nor a file names; a line says which they are."""
-    from evalharness.base.terminal import say
     from evalharness.models.api_key import may_be_a_key
 
     names = [name for name, field in OPTIONS.items() if not option_of(field).no_flag]
     mappings = {name for name in names if get_origin(_kind(OPTIONS[name].annotation)) is dict}
     for line in mistyped_variables(names):
-        say(f"evalharness: {line}")
+        note(line)
     found = environment_defaults([name for name in names if name not in taken], mappings)
     if found:
         values = {name: os.environ[variable_of(name)] for name in found}
         if "api_key_env" in values and may_be_a_key(values["api_key_env"]):
             values["api_key_env"] = "(not shown)"
         used = " ".join(f"{variable_of(name)}={value}" for name, value in values.items())
-        say(f"evalharness: from the environment: {used}")
+        note(f"from the environment: {used}")
     return found
 
 
 def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
     """The configuration that `add_run_options` was given; `own`: what the command itself decides."""
-    from evalharness.base.terminal import say
     from evalharness.models.served import UnreachableError, with_served_name
 
     flags = {key: value for key, value in vars(args).items() if key in OPTIONS}
@@ -157,7 +155,7 @@ def config_of(args: argparse.Namespace, **own: Any) -> RunConfig:
         flags["suite"] = chosen_suite(args, data_folder(args))
     config = make_config(flags | own, args.config, defaults)
     for line in config.doubts():
-        say(f"evalharness: {line}")
+        note(line)
     try:
         return replace(config, policy=with_served_name(config.policy))
     except UnreachableError:

@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_csv_option, add_json_option, write_csv, write_json, write_text
+from evalharness.base.errors import UserError
+from evalharness.base.paths import data_folder
+from evalharness.cli.common import (
+    add_csv_option,
+    add_json_option,
+    results_console,
+    say,
+    write_csv,
+    write_json,
+    write_text,
+)
 from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
@@ -51,8 +61,6 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console
     from evalharness.envs import specs
     from evalharness.results.paper.exhibits import EXHIBITS, find_exhibit
     from evalharness.results.x_values import read_x
@@ -68,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         x=read_x(args.x) if args.x else None,
         measured=measured(),
     )
-    console = make_console(stderr="-" in (args.json, args.csv, args.latex))
+    console = results_console(args)
     if exhibit is not None:
         return _show(args, exhibit, given)
     if args.output or args.latex or args.others or args.x:
@@ -87,14 +95,13 @@ def _joined(row: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _show(args: argparse.Namespace, exhibit: Exhibit, given: Given) -> int:
-    from evalharness.base.terminal import make_console
     from evalharness.results.paper.exhibit import SCHEMA
     from evalharness.results.paper.markup import latex
     from evalharness.results.paper.text import print_filled
 
     draw = _drawing(args.output)
     filled = exhibit.shown(given)
-    print_filled(make_console(stderr="-" in (args.json, args.csv, args.latex)), filled)
+    print_filled(results_console(args), filled)
     write_csv(args.csv, filled.rows())
     if args.latex:
         write_text("--latex", args.latex, "\n".join(latex(table) for table in filled.tables))
@@ -113,7 +120,6 @@ _ENDINGS = (".pdf", ".svg", ".png")
 
 def _drawing(output: Path | None) -> bool:
     """Raises UserError before the work where the file cannot be drawn."""
-    from evalharness.base.errors import UserError
     from evalharness.results.report import plots
 
     if output is None:
@@ -127,8 +133,6 @@ def _drawing(output: Path | None) -> bool:
 
 
 def _draw(output: Path, exhibit: Exhibit, filled: Filled, look: Style) -> None:
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import say
     from evalharness.results.report import plots
 
     if filled.figure is None:
@@ -146,7 +150,6 @@ def measured() -> Measured:
     from evalharness.results.paper.given import Measured
 
     def similarity(paths: Sequence[Path]) -> list[dict[str, Any]]:
-        from evalharness.base.paths import data_folder
         from evalharness.training.datasets.similarity import block_means
 
         rows, name, _ = block_means(paths, 0, data=data_folder())

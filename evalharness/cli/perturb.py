@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.common import add_json_option, results_console, write_json
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _families(family: str | None) -> list[str]:
-    from evalharness.base.errors import nearest
     from evalharness.envs import specs
 
     known = list(specs())
@@ -52,7 +51,6 @@ def _families(family: str | None) -> list[str]:
 def run_list(args: argparse.Namespace) -> int:
     from rich.table import Table
 
-    from evalharness.base.terminal import make_console
     from evalharness.envs import specs
 
     table = Table(box=None, header_style="bold", padding=(0, 1), pad_edge=False)
@@ -71,15 +69,13 @@ def run_list(args: argparse.Namespace) -> int:
                 }
             )
             table.add_row(family, name, how.description, how.source + _recalled(how))
-    make_console(stderr=args.json == "-").print(table)
+    results_console(args).print(table)
     write_json(args.json, rows)
     return 0
 
 
 def run_show(args: argparse.Namespace) -> int:
 
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console
     from evalharness.envs import specs
     from evalharness.protocol.drawn import surface_named
     from evalharness.protocol.prompt import load_prompt
@@ -104,7 +100,7 @@ def run_show(args: argparse.Namespace) -> int:
         "before": before.messages(surface.canonical, "...", "...")[1]["content"],
         "after": after.messages(surface.perturbed, "...", "...")[1]["content"],
     }
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     console.print(f"{spec.title}, {surface.name}: {surface.perturbation.description}")
     source = surface.perturbation.source + _recalled(surface.perturbation)
     console.print(f"source: {source}", style="dim")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import add_data_option, add_suite_options, data_folder
+from evalharness.base.errors import UserError
+from evalharness.base.text import printable
+from evalharness.cli.common import add_data_option, add_suite_options, data_folder, make_console
 from evalharness.cli.parser import argument
 
 HELP = "play a task in the terminal"
@@ -38,13 +40,9 @@ def run(args: argparse.Namespace) -> int:
 
         return play_recorded(args)
     if unused := [name for name in ("output", "list_actions", "perturb") if getattr(args, name)]:
-        from evalharness.base.errors import UserError
-
         raise UserError(f"--{unused[0].replace('_', '-')} needs --as NAME, which records what you play")
     from rich.text import Text
 
-    from evalharness.base.terminal import make_console
-    from evalharness.base.text import printable
     from evalharness.cli.line_editing import LineReader
     from evalharness.envs import specs
     from evalharness.suites.selection import find_task

@@ -14,9 +14,8 @@ from rich.console import Console
 from rich.text import Text
 
 from evalharness.base.errors import UserError
-from evalharness.base.terminal import make_console
 from evalharness.base.text import printable
-from evalharness.cli.common import chosen_suite, data_folder, titles
+from evalharness.cli.common import chosen_suite, data_folder, make_console, titles
 from evalharness.cli.line_editing import LineReader
 from evalharness.config import HUMAN, make_config
 from evalharness.envs.base import Task

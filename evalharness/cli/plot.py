@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_plots_option, csv_text, write_text
+from evalharness.base.errors import UserError, nearest, system_errors
+from evalharness.cli.common import add_plots_option, csv_text, say, write_text
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import system_errors
-    from evalharness.base.terminal import say
     from evalharness.envs import specs
     from evalharness.results import curves
     from evalharness.results.report import plots
@@ -153,8 +152,6 @@ def _perturbations(runs: list[ScoredRun]) -> list[Row]:
 
 def _published_rows(board: Leaderboard, names: list[str]) -> dict[int, str]:
     """Position -> name of the published rows that were asked for."""
-    from evalharness.base.errors import UserError, nearest
-
     found: dict[int, str] = {}
     for name in names:
         matches = {

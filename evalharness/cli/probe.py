@@ -6,7 +6,17 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, require_writable
+from evalharness.base.errors import UserError, at_least, nearest
+from evalharness.base.reading import sha256_of
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    data_folder,
+    make_console,
+    require_writable,
+    show_outcome,
+    titles,
+)
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -46,10 +56,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.reading import sha256_of
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import show_outcome
     from evalharness.cli.options import attempts_of, policy_of
     from evalharness.models.asking import refuse_scripted
     from evalharness.models.work import watch_work
@@ -73,7 +79,6 @@ def run(args: argparse.Namespace) -> int:
 
 def _families(args: argparse.Namespace) -> tuple[str, ...] | None:
     """None: all that a file has. Raises UserError."""
-    from evalharness.base.errors import UserError, nearest
     from evalharness.envs import specs
 
     known = sorted(family for family, spec in specs().items() if spec.suites.expected.get("open"))
@@ -87,8 +92,6 @@ def _families(args: argparse.Namespace) -> tuple[str, ...] | None:
 
 
 def _made(families: tuple[str, ...] | None, count: int) -> Path:
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import titles
     from evalharness.training.grounded.bars import watch_making
     from evalharness.training.grounded.grounded import FamilyCount, FamilyCounts, check
     from evalharness.training.probe.prefixes import made_prefixes, order_of
@@ -105,7 +108,6 @@ def _table(summary: Mapping[str, Any]) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
 
-    from evalharness.cli.common import titles
     from evalharness.results.html.document import percent
     from evalharness.training.probe.probing import FIGURES
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from evalharness.base.errors import UserError, nearest, system_errors
+from evalharness.base.paths import prompts_folder, write_whole
+from evalharness.base.reading import read_text
+from evalharness.cli.common import make_console, say
 from evalharness.cli.parser import argument
 
 HELP = "show the prompts, or export them to start your own from"
@@ -42,9 +46,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _export(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, nearest, system_errors
-    from evalharness.base.paths import prompts_folder, write_whole
-    from evalharness.base.terminal import say
     from evalharness.envs import specs
     from evalharness.protocol.prompt import prompt_path
 
@@ -68,9 +69,6 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.base.reading import read_text
-    from evalharness.base.terminal import make_console, say
     from evalharness.config import make_config
     from evalharness.envs import specs
     from evalharness.protocol.perturb import PlayedSurface

@@ -6,7 +6,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, write_json
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.text import printable
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    data_folder,
+    results_console,
+    write_json,
+)
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -60,8 +68,6 @@ def run_list(args: argparse.Namespace) -> int:
     from rich.table import Table
     from rich.text import Text
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console
     from evalharness.protocol.published import DEFAULT, load_protocol, protocol_names
     from evalharness.protocol.texts import all_imported
 
@@ -79,19 +85,18 @@ def run_list(args: argparse.Namespace) -> int:
         shown = f"{name} (default)" if name == DEFAULT else name
         table.add_row(Text(shown), Text(protocol.title), str(protocol.turns), state)
         found.append({"name": name, "title": protocol.title, "turns": protocol.turns, "texts": state})
-    make_console(stderr=args.json == "-").print(table)
+    results_console(args).print(table)
     write_json(args.json, {"protocols": found})
     return 0
 
 
 def run_show(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
     from evalharness.protocol.published import load_protocol
     from evalharness.protocol.texts import all_imported
 
     protocol = load_protocol(args.name)
     imported = None if protocol.texts is None else all_imported(protocol.texts)
-    _print_protocol(make_console(stderr=args.json == "-"), protocol, imported)
+    _print_protocol(results_console(args), protocol, imported)
     write_json(args.json, {**protocol.model_dump(mode="json"), "sha256": protocol.sha256})
     return 0
 
@@ -99,7 +104,6 @@ def run_show(args: argparse.Namespace) -> int:
 def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None:
     from rich.text import Text
 
-    from evalharness.base.text import printable
     from evalharness.protocol.texts import how_to_import
 
     options = " ".join(f"--agent-option {name}={value}" for name, value in protocol.options.items())
@@ -136,11 +140,10 @@ def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None
 
 
 def run_import(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import make_console
     from evalharness.protocol.importer import import_texts
 
     brought = import_texts(args.name, args.path)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     families = ", ".join(sorted(brought.families))
     console.print(f"{args.name}: prompt texts for {families}, in {brought.path}", soft_wrap=True)
     console.print(
@@ -163,8 +166,6 @@ def run_import(args: argparse.Namespace) -> int:
 
 
 def run_conform(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, nearest
-    from evalharness.base.terminal import make_console
     from evalharness.checks.conform.protocol_runs import conform_protocol
     from evalharness.checks.conform.show_protocols import show_protocols
     from evalharness.protocol.importer import importable
@@ -176,7 +177,7 @@ def run_conform(args: argparse.Namespace) -> int:
         name: conform_protocol(name, args.transcripts, None if args.no_worlds else data_folder(args))
         for name in ([args.name] if args.name else names)
     }
-    show_protocols(make_console(stderr=args.json == "-"), results, max_differences=args.max_differences)
+    show_protocols(results_console(args), results, max_differences=args.max_differences)
     ok = all(result.ok for result in results.values())
     write_json(
         args.json,

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.common import add_data_option, data_folder, note
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -18,18 +18,6 @@ if TYPE_CHECKING:
     from evalharness.training.datasets.overlap import Exclusion
 
 Commands = argparse._SubParsersAction
-
-
-def make_console(*, stderr: bool) -> Console:
-    from evalharness.base import terminal
-
-    return terminal.make_console(stderr=stderr)
-
-
-def say(text: str) -> None:
-    from evalharness.base import terminal
-
-    terminal.say(text)
 
 
 def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
@@ -49,7 +37,7 @@ def name_broken_lines(path: Path, broken: list[Any]) -> None:
     from evalharness.training.datasets.sample import say_broken
 
     for line in say_broken(path, broken):
-        say(f"evalharness: {line}")
+        note(line)
 
 
 _MODES: Mapping[Mode, str] = {

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from evalharness.cli.common import add_json_option, titles, write_json
+from evalharness.cli.common import add_json_option, make_console, results_console, titles, write_json
 from evalharness.cli.parser import argument
 from evalharness.cli.refine_common import (
     Commands,
     add_exclusion,
     add_output,
     exclusion_of,
-    make_console,
     print_counts,
     say_on,
 )
@@ -66,7 +65,7 @@ def _correct(args: argparse.Namespace) -> int:
     how = Correction(args.per_episode, args.after_faults, args.turns, args.wordings, args.seed, args.errors)
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
     progress = plan.counts()
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     with watch_making(progress, titles(), make_console(stderr=True)):
         manifest: dict[str, Any] = run_to_end(
             correct(plan, specs(), args.output, workers=args.workers, progress=progress)

@@ -6,7 +6,10 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.base.errors import UserError, at_least
+from evalharness.base.reading import sha256_of
+from evalharness.base.text import printable
+from evalharness.cli.common import add_json_option, note, results_console, write_json
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -18,10 +21,8 @@ from evalharness.cli.refine_common import (
     add_mode,
     add_output,
     exclusion_of,
-    make_console,
     name_broken_lines,
     print_counts,
-    say,
     say_on,
 )
 
@@ -79,7 +80,6 @@ def _register_from_runs(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _from_runs(args: argparse.Namespace) -> int:
 
-    from evalharness.base.errors import UserError, at_least
     from evalharness.records.store import read_manifest
     from evalharness.training.datasets.from_runs import Tally, parse_keep, run_folder, samples_of
     from evalharness.training.datasets.sample import write_samples
@@ -106,7 +106,7 @@ def _from_runs(args: argparse.Namespace) -> int:
         "tally": tally.to_json(),
     }
     manifest = write_samples(args.output, chosen, made)
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     say_on(out, f"{tally.kept:,} of {tally.episodes:,} episodes kept")
     for reason, count in sorted(tally.not_kept.items()):
         say_on(out, f"  {count:,} left out: {reason}")
@@ -132,7 +132,6 @@ def _register_mix(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _mix(args: argparse.Namespace) -> int:
 
-    from evalharness.base.errors import UserError, at_least
     from evalharness.training.datasets.mix import mix, parse_part
     from evalharness.training.datasets.sample import write_samples
 
@@ -144,7 +143,7 @@ def _mix(args: argparse.Namespace) -> int:
         parts, args.seed, args.samples, exclusion, args.masked_turns, args.bad_order, whole=args.all
     )
     manifest = write_samples(args.output, samples, made)
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     for path, found in unfit.items():
         _say_unfit(path, found)
     _say_excluded(exclusion)
@@ -158,12 +157,12 @@ def _mix(args: argparse.Namespace) -> int:
 
 def _say_unfit(path: Path, unfit: Any) -> None:
     for line in [*unfit.lines(), *unfit.order.lines(), *unfit.masked_lines()]:
-        say(f"evalharness: {path}: {line}"[:300])
+        note(f"{path}: {line}"[:300])
 
 
 def _say_excluded(exclusion: Exclusion) -> None:
     for line in exclusion.lines():
-        say(f"evalharness: {line}")
+        note(line)
 
 
 def _add_masked_turns(parser: argparse.ArgumentParser) -> None:
@@ -190,9 +189,6 @@ def _register_read(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _read(args: argparse.Namespace) -> int:
 
-    from evalharness.base.errors import UserError
-    from evalharness.base.reading import sha256_of
-    from evalharness.base.text import printable
     from evalharness.training.datasets.layouts import Unfit, read_any
     from evalharness.training.datasets.order import OrderCheck
     from evalharness.training.datasets.sample import write_samples
@@ -225,7 +221,7 @@ def _read(args: argparse.Namespace) -> int:
         "order": unfit.order.to_json(),
     }
     manifest = write_samples(args.output, samples, made)
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     say_on(out, f"fields: {fields}" + (f"; of messages: {of_messages}" if of_messages else ""))
     _say_unfit(args.file, unfit)
     _say_excluded(exclusion)
@@ -264,7 +260,6 @@ def _register_export(commands: Commands[argparse.ArgumentParser]) -> None:
 
 def _export(args: argparse.Namespace) -> int:
 
-    from evalharness.base.errors import at_least
     from evalharness.training.datasets.export import export
     from evalharness.training.datasets.sample import BrokenLine
 
@@ -273,9 +268,9 @@ def _export(args: argparse.Namespace) -> int:
     done = export(
         args.files, args.format, args.mode, args.output,
         model=args.model, max_length=args.max_length, broken=broken,
-        on_line=lambda line: say(f"evalharness: {line}"),
+        on_line=note,
     )  # fmt: skip
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     for path, lines in broken.items():
         name_broken_lines(path, lines)
     say_on(
@@ -310,7 +305,6 @@ def _register_stats(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _stats(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
     from evalharness.training.datasets import decisions, lengths
     from evalharness.training.datasets.sample import BrokenLine, Counts, iter_samples, no_samples
     from evalharness.training.datasets.stats import ErrorTurns
@@ -326,7 +320,7 @@ def _stats(args: argparse.Namespace) -> int:
     if args.max_length and args.model is None:
         raise UserError("--max-length counts tokens: give --model, too")
     name_broken_lines(args.file, broken)
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     print_counts(out, counts.to_json())
     say_on(out, "run of errors    runs   turns   of all turns   of player turns")
     for row in found.rows():
@@ -342,7 +336,7 @@ def _stats(args: argparse.Namespace) -> int:
     if args.model is not None:
         from evalharness.training.tune.start import start_of
 
-        base = start_of(args.model, lambda line: say(f"evalharness: {line}")).base
+        base = start_of(args.model, note).base
         counted = lengths.lengths_of(samples, base, args.max_length)
         tokens = {family: row.to_json() for family, row in counted.items()}
         for line in lengths.lines(tokens, args.max_length):

@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, data_folder, titles, write_json
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.common import (
+    add_json_option,
+    data_folder,
+    make_console,
+    results_console,
+    titles,
+    write_json,
+)
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -14,7 +22,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalharness.training.grounded.grounded import Order
-from evalharness.cli.refine_common import Commands, add_exclusion, excluded_seeds, make_console, print_counts
+from evalharness.cli.refine_common import Commands, add_exclusion, excluded_seeds, print_counts
 
 _GROUNDED = """\
 Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1, ...;
@@ -88,7 +96,6 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
 
 
 def _families(selection: str) -> tuple[str, ...]:
-    from evalharness.base.errors import UserError, nearest
     from evalharness.envs import specs
 
     known = [family for family, spec in specs().items() if spec.suites.expected.get("open")]
@@ -102,7 +109,6 @@ def _families(selection: str) -> tuple[str, ...]:
 
 
 def _error_plan(text: str) -> Any:
-    from evalharness.base.errors import UserError
     from evalharness.training.grounded.draft import ErrorPlan
 
     least, _, most = text.partition("-")
@@ -151,7 +157,7 @@ def _grounded(args: argparse.Namespace) -> int:
     if args.thoughts is not None:
         writer = prepare_writer(args.thoughts, args.model_name, args.api_key_env, order.seed)
         order = replace(order, thoughts=dict(writer.identity))
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     if not args.force and is_made(order, args.output):
         out.print(f"{args.output} is made already", soft_wrap=True)
         manifest = read_manifest(args.output) or {}

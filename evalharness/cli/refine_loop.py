@@ -6,9 +6,9 @@ import argparse
 import shlex
 from pathlib import Path
 
-from evalharness.cli.common import add_json_option, require_writable
+from evalharness.cli.common import add_json_option, make_console, require_writable, results_console
 from evalharness.cli.parser import argument
-from evalharness.cli.refine_common import Commands, make_console, say_on
+from evalharness.cli.refine_common import Commands, say_on
 
 _DESCRIPTION = """\
 Rounds in which a model learns from its own play (DAgger): play tasks of a suite that is new in every round, correct the
@@ -49,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
     plan = plan_loop(loop, folder, beside)
     parse_all(plan)
     progress = read_progress(plan, folder)
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     if args.dry_run:
         for job in plan.jobs.values():
             done = " (done)" if progress.states[job.name].status == "done" else ""

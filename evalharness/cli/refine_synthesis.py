@@ -6,8 +6,15 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError, at_least
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.base.errors import UserError, at_least, nearest
+from evalharness.cli.common import (
+    add_json_option,
+    make_console,
+    note,
+    results_console,
+    show_outcome,
+    write_json,
+)
 from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
@@ -148,14 +155,10 @@ def _trajectories(args: argparse.Namespace) -> int:
 
 
 def _say(line: str) -> None:
-    from evalharness.base.terminal import say
-
-    say(f"evalharness: {line}")
+    note(line)
 
 
 def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
-    from evalharness.base.terminal import make_console
-    from evalharness.cli.common import show_outcome
     from evalharness.models.work import watch_work
     from evalharness.training.synthesis.show import verification_table
 
@@ -168,8 +171,6 @@ def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console
     from evalharness.training.synthesis.outcome import summarize
     from evalharness.training.synthesis.show import record_lines, verification_table
     from evalharness.training.synthesis.synthesis_store import finished
@@ -178,7 +179,7 @@ def _show(args: argparse.Namespace) -> int:
         raise UserError("--rejected goes with --first N")
     if args.folder.is_file():
         return _show_data(args)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     summary = summarize(args.folder)
     if args.key is None and args.first is None:
         console.print(verification_table(summary))
@@ -204,8 +205,6 @@ def _show(args: argparse.Namespace) -> int:
 
 def _show_data(args: argparse.Namespace) -> int:
     """Conversations of a data set: those of KEY, or the first ones."""
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console
     from evalharness.training.datasets.layouts import Unfit, read_any
     from evalharness.training.datasets.show import sample_lines
 
@@ -221,7 +220,7 @@ def _show_data(args: argparse.Namespace) -> int:
         if not chosen:
             known = [sample.id for sample in samples]
             raise UserError(f"{args.folder} has no conversation {args.key!r}{nearest(args.key, known)}")
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     for sample in chosen:
         for line in sample_lines(sample):
             console.print(line)

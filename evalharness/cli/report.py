@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, data_folder
+from evalharness.cli.common import add_data_option, data_folder, note, say
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -99,7 +99,6 @@ def _sampled(paths: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.judge.judging import judgements_of
     from evalharness.results.viewer.bundle import behaviour_figures, load_bundle
     from evalharness.results.viewer.page import write_page
@@ -131,10 +130,10 @@ def run(args: argparse.Namespace) -> int:
             sampled=_sampled(args.runs),
         )
     if differing := sum(each.differing for each in drawn):
-        say(f"evalharness: {differing} episodes have no pictures: their actions give other observations here")
+        note(f"{differing} episodes have no pictures: their actions give other observations here")
     for path, lines in broken.items():
         for line in say_broken(path, lines):
-            say(f"evalharness: {line}")
+            note(line)
     size = write_page(args.output, bundle)
     say(f"wrote {args.output} ({size / 1e6:.1f} MB)")
     return 0

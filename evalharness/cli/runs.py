@@ -6,8 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.base.errors import UserError, nearest
+from evalharness.cli.common import add_json_option, note, results_console, say, write_json
 from evalharness.cli.parser import CommandParser, argument
 
 RESULTS = Path("results")
@@ -55,8 +55,6 @@ def _add_moves(parser: CommandParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import nearest
-    from evalharness.base.terminal import make_console, say
     from evalharness.runs.listing import SORTS, chosen, listed
     from evalharness.runs.listing_table import print_runs
 
@@ -70,15 +68,14 @@ def run(args: argparse.Namespace) -> int:
     entries = chosen(found, args.filter, args.sort, reverse=args.reverse)
     write_json(args.json, {"schema": 1, "runs": [entry.to_json() for entry in entries]})
     if entries:
-        print_runs(make_console(stderr=args.json == "-"), entries)
+        print_runs(results_console(args), entries)
     else:
         where = ", ".join(map(str, folders))
-        say(f"evalharness: no run {'fits' if found else 'yet'} in {where}")
+        note(f"no run {'fits' if found else 'yet'} in {where}")
     return 0
 
 
 def _remove(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.runs.moves import remove, require_removable
 
     for folder in args.runs:
@@ -97,7 +94,6 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _move(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.runs.moves import move
 
     target = move(args.source, args.target)

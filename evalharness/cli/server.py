@@ -6,8 +6,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
+from evalharness.base.errors import UserError
+from evalharness.base.paths import server_folder
 from evalharness.cli import kept_servers
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.cli.common import add_json_option, say, write_json
 from evalharness.cli.parser import CommandParser, argument
 
 if TYPE_CHECKING:
@@ -56,7 +58,6 @@ def add_options(parser: CommandParser) -> None:
 
 
 def _install(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.cli.install_progress import InstallProgress
     from evalharness.models.serving.find import nvidia_gpu
     from evalharness.models.serving.install import install_server
@@ -73,8 +74,6 @@ def _install(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import say
     from evalharness.models.serving.demo import demo_path, is_complete
     from evalharness.models.serving.find import find_server, server_candidates
     from evalharness.models.serving.kept import all_kept
@@ -149,8 +148,6 @@ def _name(server: dict[str, Any]) -> str:
 
 
 def _uninstall(args: argparse.Namespace) -> int:
-    from evalharness.base.paths import server_folder
-    from evalharness.base.terminal import say
     from evalharness.models.serving.install import uninstall_server
 
     removed = uninstall_server()

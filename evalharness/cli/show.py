@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from evalharness.base.errors import UserError
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.base.errors import UserError, nearest
+from evalharness.base.text import printable
+from evalharness.cli.common import add_json_option, results_console, write_json
 from evalharness.cli.parser import argument
 from evalharness.records.files import STUDY
 
@@ -38,12 +39,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from rich.text import Text
 
-    from evalharness.base.terminal import make_console
-    from evalharness.base.text import printable
     from evalharness.results.kept_summary import read_summary
     from evalharness.results.report.table import print_summary
 
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     if (args.folder / STUDY).is_file():
         return _study(args, console)
     if args.task is not None:
@@ -62,7 +61,6 @@ def _study(args: argparse.Namespace, console: Console) -> int:
     """A sweep's, a Best-of-N's, ... own table, from its stored runs."""
     from rich.text import Text
 
-    from evalharness.base.text import printable
     from evalharness.runs.study import LOOP, OF_TRAINING, TRAININGS, read_study, run_folders
     from evalharness.runs.study_results import print_study
 
@@ -103,7 +101,6 @@ def _is_meant(given: str, task_id: str) -> bool:
 
 
 def _trajectory(args: argparse.Namespace, console: Console) -> int:
-    from evalharness.base.errors import nearest
     from evalharness.records.store import read_episodes, read_manifest
     from evalharness.results.report.pager import print_paged
     from evalharness.results.report.trajectory import trajectory

@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, titles, write_json
+from evalharness.base.errors import InfrastructureError, UserError, at_least, nearest
+from evalharness.base.text import duration
+from evalharness.cli.common import add_json_option, make_console, results_console, titles, write_json
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -43,7 +45,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def _families(selection: str) -> list[EnvSpec]:
-    from evalharness.base.errors import UserError, nearest
     from evalharness.envs import specs
 
     known = {family: spec for family, spec in specs().items() if spec.suites.expected.get("open")}
@@ -59,9 +60,6 @@ def _families(selection: str) -> list[EnvSpec]:
 def _build(args: argparse.Namespace) -> int:
     import time
 
-    from evalharness.base.errors import InfrastructureError, at_least
-    from evalharness.base.terminal import make_console
-    from evalharness.base.text import duration
     from evalharness.envs.base import tasks_hash
     from evalharness.models.work import WorkProgress, watch_work
     from evalharness.suites import open as suites
@@ -70,7 +68,7 @@ def _build(args: argparse.Namespace) -> int:
     at_least(0, suite_seed=seed)
     families, names = _families(args.tasks), titles()
     check = args.check or (seed == suites.FROZEN_SEED and args.output is None)
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     report: list[dict[str, Any]] = []
     everything: list[Proven] = []
     same = True

@@ -10,6 +10,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
+from evalharness.cli.common import say
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
@@ -40,8 +41,6 @@ def suites_on_request(args: argparse.Namespace) -> AbstractContextManager[Tempor
 
 def _question(*, agreed: bool) -> Callable[[int], None]:
     """Asks once; the answer holds for every suite of the command."""
-    from evalharness.base.terminal import say
-
     answer: bool | None = True if agreed else None
 
     def ask(suite_seed: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from evalharness.cli.common import say
 from evalharness.cli.parser import argument
 
 HELP = "scores to wandb, mlflow or trackio"
@@ -20,7 +21,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.records.store import read_manifest
     from evalharness.results.exports.trackers import track
     from evalharness.results.summary import summarize

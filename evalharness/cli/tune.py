@@ -6,7 +6,9 @@ import argparse
 import sys
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_json_option, write_json
+from evalharness.base.errors import UserError, at_least
+from evalharness.base.text import duration
+from evalharness.cli.common import add_json_option, note, results_console, say, write_json
 from evalharness.cli.parser import argument
 from evalharness.cli.refine_common import add_bad_order, add_mode, name_broken_lines, say_on
 
@@ -136,7 +138,6 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def _install(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.cli.install_progress import InstallProgress
     from evalharness.training.tune.install import install_tune
 
@@ -151,7 +152,6 @@ def _install(args: argparse.Namespace) -> int:
 
 
 def _uninstall(args: argparse.Namespace) -> int:
-    from evalharness.base.terminal import say
     from evalharness.training.tune.install import tune_folder, uninstall_tune
 
     removed = uninstall_tune()
@@ -168,8 +168,6 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import make_console, say
     from evalharness.training.tune.bars import watch_training
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.plan import plan, read_manifest
@@ -190,15 +188,15 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"evalharness tune wants {', '.join(missing)} (see: evalharness tune --help)")
     at_least(0, keep=args.keep)
     at_least(1, save_every=args.save_every)
-    start = start_of(args.model, lambda line: say(f"evalharness: {line}"))
+    start = start_of(args.model, note)
     settings = start.settings(vars(args), with_template(_settings(args), start.base, args.preset))
     install = require_tune_install()
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     with new_folder(args.output), alone_in(args.output):
         planned = plan(
             start, args.data, args.output, settings, install, save_every=args.save_every, keep=args.keep,
             dtype=args.dtype, cpu=args.cpu, launch=read_launch(args.accelerate_config, args.processes),
-            on_line=lambda line: say(f"evalharness: {line}"),
+            on_line=note,
         )  # fmt: skip
         if planned is None:
             say_on(out, f"{args.output} is trained already")
@@ -213,8 +211,8 @@ def run(args: argparse.Namespace) -> int:
         with watch_training(progress, out):
             ended = train(
                 planned, progress, command=sys.argv[1:],
-                on_interrupt=lambda: say(
-                    "evalharness: ending after this step, with a checkpoint (Ctrl-C again: at once)"
+                on_interrupt=lambda: note(
+                    "ending after this step, with a checkpoint (Ctrl-C again: at once)"
                 ),
             )  # fmt: skip
     _say_end(out, planned, progress, ended)
@@ -223,9 +221,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _dry_run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
-    from evalharness.base.terminal import make_console, say
-    from evalharness.base.text import duration
     from evalharness.training.tune.dry_run import dry_run
     from evalharness.training.tune.install import require_tune_install
     from evalharness.training.tune.processes import read_launch
@@ -235,16 +230,16 @@ def _dry_run(args: argparse.Namespace) -> int:
         raise UserError("evalharness tune --dry-run wants --model")
     if args.gpu_memory is not None and not 0 < args.gpu_memory < 1e6:
         raise UserError("--gpu-memory is above 0, in GB")
-    start = start_of(args.model, lambda line: say(f"evalharness: {line}"))
+    start = start_of(args.model, note)
     found = dry_run(
         start.base, args.data or [], start.settings(vars(args), _settings(args)),
         read_launch(args.accelerate_config, args.processes),
         gpu_memory=None if args.gpu_memory is None else int(args.gpu_memory * 1e9), dtype=args.dtype, cpu=args.cpu,
         server=require_tune_install().server if args.data else None,
-        on_line=lambda line: say(f"evalharness: {line}"),
+        on_line=note,
     )  # fmt: skip
     use = found.use
-    out = make_console(stderr=args.json == "-")
+    out = results_console(args)
     if found.made:
         say_on(out, f"{_size(found.made)}; {found.steps:,} steps of {use.settings.batch}")
     if found.seconds is not None:
@@ -272,8 +267,6 @@ def _size(made: Made) -> str:
 
 
 def _say_plan(out: Any, planned: Plan) -> None:
-    from evalharness.base.terminal import say
-
     made, found, settings = planned.made, planned.estimate, planned.settings
     for path, broken in made.broken.items():
         name_broken_lines(path, broken)
@@ -291,15 +284,12 @@ def _say_plan(out: Any, planned: Plan) -> None:
     for line in lines:
         say_on(out, line)
     if planned.warning:
-        say(f"evalharness: {planned.warning}")
+        note(f"{planned.warning}")
 
 
 def _say_end(out: Any, planned: Plan, progress: TuningProgress, ended: str) -> None:
-    from evalharness.base.terminal import say
-    from evalharness.base.text import duration
-
     if progress.problem:
-        say(f"evalharness: {progress.problem}")
+        note(f"{progress.problem}")
     speed = f", {progress.tokens / progress.seconds:,.0f} tokens/s" if progress.seconds else ""
     lines = [
         f"{progress.step:,} of {progress.steps:,} steps, {progress.tokens:,} tokens in "

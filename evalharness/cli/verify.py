@@ -6,7 +6,16 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalharness.cli.common import add_data_option, add_json_option, data_folder, require_writable, write_json
+from evalharness.base.errors import UserError, at_least
+from evalharness.cli.common import (
+    add_data_option,
+    add_json_option,
+    data_folder,
+    note,
+    require_writable,
+    results_console,
+    write_json,
+)
 from evalharness.cli.parser import argument
 from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
 
@@ -35,14 +44,12 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import make_console, say
     from evalharness.checks.verify.table import print_verdict
     from evalharness.runs.folders import found_runs
 
     require_writable("--json", args.json)
     at_least(0, max_findings=args.max_findings)
-    console = make_console(stderr=args.json == "-")
+    console = results_console(args)
     folders: list[Path] = []
     verdicts, status = [], 0
     for folder in args.folders:
@@ -51,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         except UserError as error:
             if len(args.folders) == 1:
                 raise
-            say(f"evalharness: {error}")
+            note(str(error))
             status = 2
     with suites_on_request(args) as suites:
         for folder in folders:
@@ -60,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
             except UserError as error:
                 if len(folders) == 1:
                     raise
-                say(f"evalharness: {folder} cannot be verified: {error}")
+                note(f"{folder} cannot be verified: {error}")
                 status = 2
                 continue
             verdicts.append(verdict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from evalharness.base.errors import UserError
 from evalharness.cli.parser import argument
 from evalharness.cli.report import add_page_arguments, chosen
 
@@ -19,7 +20,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from evalharness.base.errors import UserError
     from evalharness.runs.watch_page import serve
 
     if not 0 <= args.port <= 65535:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.cli.common import add_csv_option, data_folder
+from evalharness.base.errors import UserError, at_least
+from evalharness.cli.common import add_csv_option, data_folder, note, results_console
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import end_study, play_study, show_training
 
@@ -55,8 +56,6 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from contextlib import closing
 
-    from evalharness.base.errors import UserError, at_least
-    from evalharness.base.terminal import make_console, say
     from evalharness.cli.options import config_of
     from evalharness.envs import specs
     from evalharness.runs.evaluation import TrainingPoint, choose
@@ -75,12 +74,12 @@ def run(args: argparse.Namespace) -> int:
     tasks = choose(config, data_folder(args)).tasks
     prove_disjoint(env.url, env.train_tasks(), tasks, specs())
     folder = study_folder(config, WATCHED)
-    out = make_console(stderr="-" in (args.json, args.csv))
+    out = results_console(args)
     played = Played({}, ())
     with closing(HeldOutCurve(folder, env, args.log, args.every)) as curve:
         position = curve.look()
         for name in curve.unfinished(position):
-            say(f"evalharness: {name} was not finished, and its policy is gone: it is left out of the curve")
+            note(f"{name} was not finished, and its policy is gone: it is left out of the curve")
         while True:
             if curve.is_due(position):
                 # Anew each time: the server may be another one by now.
@@ -95,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
                 if played.stopped:
                     return end_study(out, folder, played)
             if args.wait:
-                say(f"evalharness: the training is at {curve.axis} {position}; Ctrl-C ends the watch")
+                note(f"the training is at {curve.axis} {position}; Ctrl-C ends the watch")
             try:
                 if not curve.wait(args.wait):
                     return end_study(out, folder, played)
