@@ -63,7 +63,7 @@ def arguments(text: str) -> list[str]:
 ALL = [
     (path.relative_to(ROOT).as_posix(), words)
     for path in PAGES
-    if path.parent.name != "cli"
+    if path.parent != DOCS / "cli"
     for words in commands(path)
 ]
 
