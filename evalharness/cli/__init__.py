@@ -1,5 +1,5 @@
-"""The command line. One small module a command (`parser.add_command`); each imports what it needs when it runs, so
-`--help` is quick."""
+"""The command line. One small module a command, whose docstring is its help (`parser.add_command`); each imports what
+it needs when it runs, so `--help` is quick."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ evalharness: evaluate LLM agents in text environments
 all commands: evalharness --help"""
 
 
-def make_parser(*, whole: bool = True) -> argparse.ArgumentParser:
+def make_parser(*, whole: bool = True) -> CommandParser:
     """Not `whole`: some options are added only when their command is given."""
     parser = CommandParser(
         prog="evalharness",

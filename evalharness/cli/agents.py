@@ -1,4 +1,6 @@
-"""`evalharness agents`: the ways of acting that there are."""
+"""An agent decides what the model reads at each turn and how its reply is read. Play with one: evalharness run --agent
+NAME --agent-option NAME=VALUE ... Your own: --agent FILE.py:Class. docs/agents.md
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,6 @@ from evalharness.cli.common import add_json_option, results_console, write_json
 from evalharness.cli.parser import argument
 
 HELP = "list agents (ways of acting) and their options"
-DESCRIPTION = """\
-An agent decides what the model reads at each turn and how its reply is read. Play with one: evalharness run --agent
-NAME --agent-option NAME=VALUE ... Your own: --agent FILE.py:Class. docs/agents.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""`evalharness agreement`: how far raters agree on right and wrong."""
+"""Compare the first rater with each other one: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's
+test. A rater is `simulator`, `marks` (the errors that a data set marks), a folder RUN/judgements/NAME or
+RUN/labels/NAME, or a CSV file of labels. docs/judges.md
+"""
 
 from __future__ import annotations
 
@@ -17,11 +20,6 @@ from evalharness.cli.common import (
 from evalharness.cli.parser import argument
 
 HELP = "how far a judge, a person and the simulator agree"
-DESCRIPTION = """\
-Compare the first rater with each other one: accuracy, Cohen's kappa, precision and recall of "wrong", McNemar's test.
-A rater is `simulator`, `marks` (the errors that a data set marks), a folder RUN/judgements/NAME or RUN/labels/NAME,
-or a CSV file of labels. docs/judges.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""`evalharness analyze`: what a policy does beside scoring."""
+"""Behaviour of a run: format errors, invalid actions, loops, recovery after errors, exploration, thoughts, with 95 %
+intervals over tasks (not corrected for the number of figures). Further runs are compared with the first, paired by
+task. docs/behaviour.md
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,6 @@ from evalharness.cli.common import (
 from evalharness.cli.parser import argument
 
 HELP = "errors, loops, recovery, exploration; of one run or compared"
-DESCRIPTION = """\
-Behaviour of a run: format errors, invalid actions, loops, recovery after errors, exploration, thoughts, with 95 %
-intervals over tasks (not corrected for the number of figures). Further runs are compared with the first, paired by
-task. docs/behaviour.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,6 @@
-"""`evalharness audit`: which tasks can be solved in time, and where label and simulator disagree."""
+"""Replay the known plans of every task, and a random policy: can a task be solved within the turn limit, do label and
+simulator agree, ceilings and floors. The same command continues.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,6 @@ if TYPE_CHECKING:
     from evalharness.results.task_range import TaskRange
 
 HELP = "check labels against simulators; ceilings and floors"
-DESCRIPTION = """\
-Replay the known plans of every task, and a random policy: can a task be solved within the turn limit, do label and
-simulator agree, ceilings and floors. The same command continues.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,6 @@
-"""`evalharness bon`: Best-of-N, as one study."""
+"""Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N, pass@k, pass^k,
+and how different the samples are. The same command continues; a larger -n extends. docs/best-of-n.md
+"""
 
 from __future__ import annotations
 
@@ -14,10 +16,6 @@ if TYPE_CHECKING:
     from evalharness.runs.study import Runs
 
 HELP = "best of N samples beside greedy"
-DESCRIPTION = """\
-Best-of-N: one greedy attempt and N samples at temperature 1 of every task. Shows greedy, best of N, pass@k, pass^k,
-and how different the samples are. The same command continues; a larger -n extends. docs/best-of-n.md
-"""
 _GREEDY, _SAMPLES = "greedy", "samples"
 
 

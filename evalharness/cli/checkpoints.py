@@ -1,4 +1,7 @@
-"""`evalharness checkpoints`: every checkpoint of a training run, as one study."""
+"""Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first and
+the best one, and how much of the best one's lead is luck. The same command continues and takes new checkpoints in.
+docs/checkpoints.md
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,6 @@ if TYPE_CHECKING:
     from evalharness.runs.checkpoints import Found
 
 HELP = "all checkpoints of a training run, by step"
-DESCRIPTION = """\
-Evaluate every checkpoint-N, step_N or epoch_N of a folder: scores with intervals, paired tests against the first and
-the best one, and how much of the best one's lead is luck. The same command continues and takes new checkpoints in.
-docs/checkpoints.md
-"""
 
 
 _USUAL = "--tasks --suite --limit --draw --subset --watch --max-tokens --output --dry-run"

@@ -1,4 +1,7 @@
-"""`evalharness compare`: is the difference between runs real?"""
+"""Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
+Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2); a
+study of seeds is read so. Of another study every run is compared. docs/statistics.md
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,6 @@ from evalharness.cli.common import (
 from evalharness.cli.parser import argument
 
 HELP = "paired tests between runs over the same tasks"
-DESCRIPTION = """\
-Compare every run with the first, paired by task: rates, difference with a 95 % interval, p (plain, over kinds, by
-Holm), smallest detectable difference, and the tasks that only one run solves. Join repeats with commas (A1,A2); a
-study of seeds is read so. Of another study every run is compared. docs/statistics.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +28,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-
     from evalharness.results.comparison import SCHEMA, compare_runs
     from evalharness.results.repeats import load_repeats
     from evalharness.results.report.comparison import print_comparison, print_method, print_runs

@@ -1,4 +1,6 @@
-"""`evalharness conform`: replay recorded transcripts and show where our environments differ."""
+"""Replay recorded transcripts through our environments and compare goal, observations, progress, end, success and
+validity step by step. Exit status 1 when anything differs but what is excepted with a reason.
+"""
 
 from __future__ import annotations
 
@@ -26,11 +28,6 @@ if TYPE_CHECKING:
 
 
 HELP = "replay recorded transcripts of the original environments and compare"
-DESCRIPTION = (
-    "Replay recorded transcripts through our environments and compare goal, observations, progress, "
-    "end, success and validity step by step. Exit status 1 when anything differs but what is excepted with a "
-    "reason."
-)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`evalharness data`: bring the published benchmark data in, check it, say where it is."""
+"""The published AgentBoard data is supplied by you and checked file by file. The open suite needs none of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from evalharness.cli.common import (
     write_json,
     write_text,
 )
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import CommandParser, Run, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.data import FamilyCheck, PublishedFamily
@@ -29,62 +29,35 @@ STYLES = {"complete": "green", "changed": "red", "partial": "yellow", "absent": 
 
 
 HELP = "bring the published benchmark data in, check it by hash"
-DESCRIPTION = (
-    "The published AgentBoard data is supplied by you and checked file by file. "
-    "The open suite needs none of it."
-)
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
 
-    def action(name: str, help_text: str, description: str | None = None) -> argparse.ArgumentParser:
-        added = actions.add_parser(name, help=help_text, description=description or help_text)
+    def action(name: str, run: Run, help: str) -> CommandParser:
+        added = subcommand(actions, name, run, help)
+        added.description = added.description or help
         add_data_option(added)
         return added
 
-    add = action(
-        "import",
-        "import from a folder or an archive that you have",
-        description="Import from a folder (this layout, the unpacked official archive, an AgentBoard checkout) or from "
-        "an archive (.tar.gz, .zip). Exit status 1 when a file is not the published one.",
-    )
+    bring = action("import", _import, "import from a folder or an archive that you have")
     argument(
-        add,
+        bring,
         "source [FAMILY] DIR|FILE",
         "a folder with the published files, or an archive of them; FAMILY FILE: a family's own data (hotpotqa)",
         nargs="+",
     )
-    argument(add, "--link", "make symbolic links into DIR instead of copies")
-    add_json_option(add)
-    add.set_defaults(run=_import)
-
-    get = action(
-        "fetch",
-        "download the official archives and import them",
-        description="Download what the named families need from the publishers and import it; some games are only in "
-        "the 1.4 GB archive. The same command continues. HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 "
-        "when a file is not the published one.",
-    )
-    argument(get, "families FAMILY", "default: all", nargs="*")
-    add_json_option(get)
-    get.set_defaults(run=_fetch)
-
+    argument(bring, "--link", "make symbolic links into DIR instead of copies")
+    fetch = action("fetch", _fetch, "download the official archives and import them")
     verify = action(
-        "verify",
-        "check every file by its SHA-256 and every family by its number of tasks",
-        description="Check every file by its SHA-256 and every family by its number of tasks. "
-        "Exit status 1 when anything is missing or differs.",
+        "verify", _verify, "check every file by its SHA-256 and every family by its number of tasks"
     )
-    argument(verify, "families FAMILY", "default: all", nargs="*")
-    add_json_option(verify)
-    verify.set_defaults(run=_verify)
-
-    status = action("status", "say what is there, and the command that gets the rest")
-    add_json_option(status)
-    status.set_defaults(run=_status)
-
-    action("path", "print the data folder").set_defaults(run=_path)
+    for added in (fetch, verify):
+        argument(added, "families FAMILY", "default: all", nargs="*")
+    status = action("status", _status, "say what is there, and the command that gets the rest")
+    for added in (bring, fetch, verify, status):
+        add_json_option(added)
+    action("path", _path, "print the data folder")
 
 
 def _path(args: argparse.Namespace) -> int:
@@ -93,6 +66,8 @@ def _path(args: argparse.Namespace) -> int:
 
 
 def _import(args: argparse.Namespace) -> int:
+    """Import from a folder (this layout, the unpacked official archive, an AgentBoard checkout) or from an archive
+    (.tar.gz, .zip). Exit status 1 when a file is not the published one."""
     from evalharness.data import published
     from evalharness.data.importer import import_published
 
@@ -145,6 +120,9 @@ def _import_of_a_family(args: argparse.Namespace, family: str, source: str) -> i
 
 
 def _fetch(args: argparse.Namespace) -> int:
+    """Download what the named families need from the publishers and import it; some games are only in the 1.4 GB
+    archive. The same command continues. HF_ENDPOINT names a mirror of huggingface.co. Exit status 1 when a file is not
+    the published one."""
     from rich.progress import (
         BarColumn,
         DownloadColumn,
@@ -214,6 +192,8 @@ def _checks(args: argparse.Namespace, families: Mapping[str, PublishedFamily]) -
 
 
 def _verify(args: argparse.Namespace) -> int:
+    """Check every file by its SHA-256 and every family by its number of tasks. Exit status 1 when anything is missing
+    or differs."""
     from evalharness.data import published
     from evalharness.data.importer import require_known
 

@@ -1,4 +1,10 @@
-"""`evalharness diversity`: maps of thoughts, similarity of instructions."""
+"""thoughts      a t-SNE map of the thoughts of runs and training files; the mean similarity within each
+instructions  a heatmap of the similarity between the instructions of installed families and training files
+environments  how similar training data is to the test environments
+
+A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}.
+Needs: pip install 'evalharness[diversity]'. docs/diversity.md
+"""
 
 from __future__ import annotations
 
@@ -15,16 +21,7 @@ from evalharness.cli.parser import argument
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATTER = argparse.RawDescriptionHelpFormatter
 HELP = "maps of thoughts, similarity of instructions"
-DESCRIPTION = """\
-thoughts      a t-SNE map of the thoughts of runs and training files; the mean similarity within each
-instructions  a heatmap of the similarity between the instructions of installed families and training files
-environments  how similar training data is to the test environments
-
-A training file is JSON lines or a JSON list of {"messages": [...]} or {"conversations": [...]}.
-Needs: pip install 'evalharness[diversity]'. docs/diversity.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

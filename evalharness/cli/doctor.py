@@ -1,4 +1,6 @@
-"""`evalharness doctor`: what works here, and the command that fixes what does not."""
+"""Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Every gap comes with the
+command that fixes it. Exit status 1 when a family has no suite that plays.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,6 @@ STYLES = {"ok": "green", "gap": "red", "note": "yellow"}
 
 
 HELP = "say what works on this machine, and how to fix the rest"
-DESCRIPTION = (
-    "Look at Python, packages, Java, GPU, server and disk, and play one turn of each family. Every gap "
-    "comes with the command that fixes it. Exit status 1 when a family has no suite that plays."
-)
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

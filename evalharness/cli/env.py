@@ -1,4 +1,4 @@
-"""`evalharness env`: the environments for other people's trainers."""
+"""Environments for trainers."""
 
 from __future__ import annotations
 
@@ -6,22 +6,14 @@ import argparse
 
 from evalharness.base.errors import UserError, at_least
 from evalharness.cli.common import add_data_option, data_folder, note, say
-from evalharness.cli.parser import argument
-
-_SERVE = """\
-Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. `train` and `validation` come from
-open suites of different seeds, made where they are missing. Tasks that models are evaluated on are not served.
-docs/trainers/index.md
-"""
-
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 HELP = "serve the environments to a trainer (OpenEnv)"
-DESCRIPTION = "Environments for trainers."
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    serve = actions.add_parser("serve", help="serve one family or all of them", description=_SERVE)
+    serve = subcommand(actions, "serve", run, "serve one family or all of them")
     argument(serve, "family FAMILY", "babyai, alfworld, ...; or all")
     argument(serve, "--train-seeds SEEDS", "suite seeds of the split `train`, 1-8,12", default="1")
     argument(
@@ -83,10 +75,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     argument(serve, "--cluster-install", "have Ray install the simulators' libraries on nodes")
     add_data_option(serve)
-    serve.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Serve environments to a trainer: TRL, verifiers, SkyRL, or whatever speaks OpenEnv. `train` and `validation` come
+    from open suites of different seeds, made where they are missing. Tasks that models are evaluated on are not served.
+    docs/trainers/index.md
+    """
     from evalharness.envs import specs
     from evalharness.protocol.drawn import training_name
     from evalharness.suites.selection import parse_seeds

@@ -1,4 +1,17 @@
-"""`evalharness export`: a run in the formats of other tools."""
+"""Write a run in the format of another tool; none of them has to be installed.
+
+  inspect      an Inspect log, RUN.eval: open it with `inspect view`, or inspect_ai.analysis
+  atif         Harbor's agent trajectory interchange format: a folder with a JSON document an episode
+  openai-chat  JSON lines of chat messages, RUN.jsonl, as fine-tuning takes them
+  csv          episodes.csv and turns.csv; text that a spreadsheet would take for a formula gets an apostrophe
+  parquet      episodes.parquet and turns.parquet
+
+To publish, or to train:
+
+  every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id where the name lacks a developer
+  openenv-trace    JSON lines, an episode each, with token ids, log probabilities and loss masks of a run that was
+                   played with --record-tokens
+"""
 
 from __future__ import annotations
 
@@ -15,23 +28,7 @@ if TYPE_CHECKING:
     from evalharness.records.manifest import Manifest
     from evalharness.results.exports.every_eval_ever import About
 
-FORMATTER = argparse.RawDescriptionHelpFormatter
 HELP = "in the formats of other tools, leaderboards and trainers"
-DESCRIPTION = """\
-Write a run in the format of another tool; none of them has to be installed.
-
-  inspect      an Inspect log, RUN.eval: open it with `inspect view`, or inspect_ai.analysis
-  atif         Harbor's agent trajectory interchange format: a folder with a JSON document an episode
-  openai-chat  JSON lines of chat messages, RUN.jsonl, as fine-tuning takes them
-  csv          episodes.csv and turns.csv; text that a spreadsheet would take for a formula gets an apostrophe
-  parquet      episodes.parquet and turns.parquet
-
-To publish, or to train:
-
-  every-eval-ever  schema 0.3.0: data/.../UUID.json and its samples; needs --model-id where the name lacks a developer
-  openenv-trace    JSON lines, an episode each, with token ids, log probabilities and loss masks of a run that was
-                   played with --record-tokens
-"""
 FORMATS = (
     *("inspect", "atif", "openai-chat", "csv", "parquet"),
     *("every-eval-ever", "openenv-trace"),

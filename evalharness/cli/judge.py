@@ -1,4 +1,6 @@
-"""`evalharness judge`: a served model says of each turn of a run or a data set whether it was right or wrong."""
+"""Ask a model of each turn of a run or data set whether it was right, which kind of error it was, and why. Kept in
+RUN/judgements/NAME (data.judged/judgements). The same command continues; a larger --turns adds turns. docs/judges.md
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,6 @@ from evalharness.cli.common import add_json_option, make_console, require_writab
 from evalharness.cli.parser import argument
 
 HELP = "a model says which turns of a run or data set were wrong"
-DESCRIPTION = """\
-Ask a model of each turn of a run or data set whether it was right, which kind of error it was, and why. Kept in
-RUN/judgements/NAME (data.judged/judgements). The same command continues; a larger --turns adds turns. docs/judges.md
-"""
 _MAX_TOKENS = 256
 
 

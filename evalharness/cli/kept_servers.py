@@ -10,32 +10,24 @@ from evalharness.base.errors import UserError
 from evalharness.base.paths import real_path
 from evalharness.base.text import duration
 from evalharness.cli.common import note, say
-from evalharness.cli.parser import CommandParser, argument
+from evalharness.cli.parser import Commands, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.models.serving.kept import Kept
 
-_START = """\
-Start a vLLM and keep it between runs. `run`, `sweep` and the others use it where they would start the same one. It
-listens on loopback only, and ends when nobody has used it for a while.
-"""
 
 _SERVED = ("model_name", "vllm", "vllm_args", "chat_template", "lora")
 
 
-def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
-    start = actions.add_parser("start", help="start a vLLM and keep it between runs", description=_START)
+def register(actions: Commands) -> None:
+    start = subcommand(actions, "start", _start, "start a vLLM and keep it between runs")
     argument(start, "model MODEL", "a checkpoint directory, a hub id, or demo; as for `run`")
     start.add_late(_add_served)
     argument(start, "--idle MINUTES", "end after so long unused", default=30.0)
-    start.set_defaults(run=_start)
 
-    stop = actions.add_parser(
-        "stop", help="stop kept servers", description="Stop a kept server, or the only one there is."
-    )
+    stop = subcommand(actions, "stop", _stop, "stop kept servers")
     argument(stop, "model MODEL", "as it was started; not needed for the only one", nargs="?")
     argument(stop, "--all", "all of them")
-    stop.set_defaults(run=_stop)
 
 
 def _add_served(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +37,9 @@ def _add_served(parser: argparse.ArgumentParser) -> None:
 
 
 def _start(args: argparse.Namespace) -> int:
+    """Start a vLLM and keep it between runs. `run`, `sweep` and the others use it where they would start the same one.
+    It listens on loopback only, and ends when nobody has used it for a while.
+    """
     from evalharness.cli.options import policy_of
     from evalharness.models.own_servers import what_to_serve
     from evalharness.models.serving.keeper import ToKeep, start_kept
@@ -75,6 +70,7 @@ def _start(args: argparse.Namespace) -> int:
 
 
 def _stop(args: argparse.Namespace) -> int:
+    """Stop a kept server, or the only one there is."""
     from evalharness.models.serving.kept import all_kept, stop_kept
 
     kept = all_kept()

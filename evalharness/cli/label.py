@@ -1,4 +1,6 @@
-"""`evalharness label`: a person says of drawn turns whether they were right or wrong."""
+"""Serve a page (loopback) on which a person labels drawn turns by keyboard. Each decision is saved at once; the same
+command continues. With --export or --import nothing is served. docs/judges.md
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,6 @@ from evalharness.cli.common import say, write_text
 from evalharness.cli.parser import argument
 
 HELP = "a person says which turns of a run or data set were wrong"
-DESCRIPTION = """\
-Serve a page (loopback) on which a person labels drawn turns by keyboard. Each decision is saved at once; the same
-command continues. With --export or --import nothing is served. docs/judges.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

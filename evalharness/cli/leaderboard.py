@@ -1,4 +1,6 @@
-"""`evalharness leaderboard`: published results and your runs in one table; an audit of the published numbers."""
+"""The main results table of AgentRefine (ICLR 2025) with your runs in it. Runs of another suite, turn limit or
+perturbation stand alone, with --no-published. docs/leaderboard.md
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,6 @@ if TYPE_CHECKING:
     from evalharness.results.paper.standings import Leaderboard
 
 HELP = "published results and your runs in one table"
-DESCRIPTION = """\
-The main results table of AgentRefine (ICLR 2025) with your runs in it. Runs of another suite, turn limit or
-perturbation stand alone, with --no-published. docs/leaderboard.md
-"""
 
 _FORMATS = ("text", "md", "html", "latex", "csv", "json")
 
@@ -77,7 +75,7 @@ def add_options(parser: CommandParser) -> None:
     add_make_suites_option(parser)
     add_data_option(parser)
     add_json_option(parser)
-    leaderboard_submit.add_options(parser.add_beside("submit", leaderboard_submit.DESCRIPTION))
+    leaderboard_submit.add_options(parser.add_beside("submit", leaderboard_submit.run, leaderboard_submit))
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,7 @@
-"""`evalharness leaderboard submit`: runs as a folder that others can check and rank."""
+"""Make a submission of finished runs: a folder with their actions, totals and manifest, and metadata.yaml. Every run is
+verified first, and refused when its numbers do not follow from its actions. Look at manifest.json before you publish
+it: it names the model as you gave it to `run`.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,6 @@ from evalharness.base.errors import UserError, nearest, system_errors
 from evalharness.cli.common import add_data_option, make_console, say
 from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
-
-DESCRIPTION = """\
-Make a submission of finished runs: a folder with their actions, totals and manifest, and metadata.yaml. Every run is
-verified first, and refused when its numbers do not follow from its actions. Look at manifest.json before you publish
-it: it names the model as you gave it to `run`.
-"""
 
 
 def add_options(parser: CommandParser) -> None:
@@ -34,7 +31,6 @@ def add_options(parser: CommandParser) -> None:
     argument(parser, "--no-verify", "do not replay the runs first")
     add_make_suites_option(parser)
     add_data_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:

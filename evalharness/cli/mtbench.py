@@ -1,4 +1,6 @@
-"""`evalharness mtbench`: two-turn questions to a model, graded by a judge."""
+"""A model answers two-turn questions, and a judge grades each answer from 1 to 10 (MT-bench's single-answer grading).
+Shows scores of each turn and category with intervals. The same command continues. docs/judges.md
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,6 @@ from evalharness.cli.judge import add_how
 from evalharness.cli.parser import argument
 
 HELP = "two-turn questions, graded by a judge"
-DESCRIPTION = """\
-A model answers two-turn questions, and a judge grades each answer from 1 to 10 (MT-bench's single-answer grading).
-Shows scores of each turn and category with intervals. The same command continues. docs/judges.md
-"""
 _MAX_TOKENS = 1024
 _JUDGE_TOKENS = 512
 _FASTCHAT_TOKENS = 2048

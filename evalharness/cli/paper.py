@@ -1,4 +1,6 @@
-"""`evalharness paper`: the paper's tables and figures with your rows in them."""
+"""Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025) and what fills each. With one (table2,
+figure5, judge, ...): its published rows, then yours, with 95 % intervals and paired differences. docs/paper.md
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
     from evalharness.results.report.plots import Style
 
 HELP = "the paper's tables and figures with your rows in them"
-DESCRIPTION = """\
-Without an exhibit: list the tables and figures of AgentRefine (ICLR 2025) and what fills each. With one (table2,
-figure5, judge, ...): its published rows, then yours, with 95 % intervals and paired differences. docs/paper.md
-"""
 
 
 def add_options(parser: CommandParser) -> None:

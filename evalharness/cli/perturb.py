@@ -1,4 +1,6 @@
-"""`evalharness perturb`: the environments in other words."""
+"""A perturbation words the same actions differently: in the prompt, the worked example, the observations and the
+parser. Run under one with: evalharness run --perturb NAME (or NAME+NAME) ...
+"""
 
 from __future__ import annotations
 
@@ -7,34 +9,28 @@ from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
 from evalharness.cli.common import add_json_option, results_console, write_json
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.envs.base import Perturbation
 
 HELP = "list and show perturbations of the action wording"
-DESCRIPTION = """\
-A perturbation words the same actions differently: in the prompt, the worked example, the observations and the parser.
-Run under one with: evalharness run --perturb NAME (or NAME+NAME) ...
-"""
 
 
 def _recalled(how: Perturbation) -> str:
     return ", recalled: wording not checked" if how.recalled else ""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = actions.add_parser("list", help="what there is")
+    listing = subcommand(actions, "list", run_list, "what there is")
     argument(listing, "family FAMILY", "of this family only", nargs="?")
     add_json_option(listing)
-    listing.set_defaults(run=run_list)
-    show = actions.add_parser("show", help="prompt and actions, before and after, side by side")
+    show = subcommand(actions, "show", run_show, "prompt and actions, before and after, side by side")
     argument(show, "family FAMILY", "alfworld, babyai, ...")
     argument(show, "name NAME[+NAME]", "as `list` names it; several are joined with +")
     argument(show, "--kind KIND", "the prompt of this kind of task (a PDDL domain, say)")
     add_json_option(show)
-    show.set_defaults(run=run_show)
 
 
 def _families(family: str | None) -> list[str]:
@@ -75,7 +71,6 @@ def run_list(args: argparse.Namespace) -> int:
 
 
 def run_show(args: argparse.Namespace) -> int:
-
     from evalharness.envs import specs
     from evalharness.protocol.drawn import surface_named
     from evalharness.protocol.prompt import load_prompt

@@ -1,4 +1,9 @@
-"""`evalharness play`: a person plays tasks."""
+"""Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends, the tab key
+completes, `!oracle` shows the oracle's plan.
+
+With --as NAME the tasks are recorded as a run of the policy human:NAME; the same command continues it. You then read
+what a model reads: no list of valid actions (--list-actions gives it, and the run says so) and no plan.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,6 @@ from evalharness.cli.common import add_data_option, add_suite_options, data_fold
 from evalharness.cli.parser import argument
 
 HELP = "play a task in the terminal"
-DESCRIPTION = """\
-Play a task yourself. Type an action; an empty line lists the valid ones, `quit` (or Ctrl-D) ends, the tab key
-completes, `!oracle` shows the oracle's plan.
-
-With --as NAME the tasks are recorded as a run of the policy human:NAME; the same command continues it. You then read
-what a model reads: no list of valid actions (--list-actions gives it, and the run says so) and no plan.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

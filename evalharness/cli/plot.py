@@ -1,4 +1,6 @@
-"""`evalharness plot`: pictures of runs."""
+"""Plots of runs or of a study as PNG, SVG and CSV: progress by turn, easy against hard tasks, families, curves over k,
+slopes under perturbation. Needs matplotlib.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,6 @@ if TYPE_CHECKING:
     from evalharness.results.scored_run import ScoredRun
 
 HELP = "progress by turn, difficulty, families, best of k"
-DESCRIPTION = """\
-Plots of runs or of a study as PNG, SVG and CSV: progress by turn, easy against hard tasks, families, curves over k,
-slopes under perturbation. Needs matplotlib.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,6 @@
-"""`evalharness probe`: what a model does right after an error, in seconds a model."""
+"""One reply to each of many prefixes that end in an error: does the model try another action, does the world take it,
+can the task still be solved? The simulators decide. The same command continues. docs/grounded-data.md
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,6 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 HELP = "what a model does right after an error"
-DESCRIPTION = """\
-One reply to each of many prefixes that end in an error: does the model try another action, does the world take it,
-can the task still be solved? The simulators decide. The same command continues. docs/grounded-data.md
-"""
 _COUNT = 300
 _MAX_TOKENS = 256
 

@@ -1,4 +1,6 @@
-"""`evalharness prompts`: the prompt files, to look at and to start one's own from."""
+"""What a model is asked comes from one file for each family. `export` writes ours, with a README.md, into a folder;
+`run --prompts DIR` plays with what you change there.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +10,20 @@ from evalharness.base.errors import UserError, nearest, system_errors
 from evalharness.base.paths import prompts_folder, write_whole
 from evalharness.base.reading import read_text
 from evalharness.cli.common import make_console, say
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 HELP = "show the prompts, or export them to start your own from"
-DESCRIPTION = """\
-What a model is asked comes from one file for each family. `export` writes ours, with a README.md, into a folder;
-`run --prompts DIR` plays with what you change there.
-"""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    export = actions.add_parser(
-        "export",
-        help="write the prompt files into a folder",
-        description="Write the prompt files into a folder.",
-    )
+    export = subcommand(actions, "export", _export, "write the prompt files into a folder")
     argument(export, "folder DIR", "folder for them; made if it is not there")
     argument(export, "--tasks LIST", "only of these families: babyai,pddl (default: all)")
     argument(export, "--force", "replace files that are there")
-    export.set_defaults(run=_export)
 
-    show = actions.add_parser(
-        "show",
-        help="print the prompt of a family",
-        description="Print what a model of a family is asked, as it is sent: all but goal and first observation.",
-    )
+    show = subcommand(actions, "show", _show, "print the prompt of a family")
     argument(show, "family FAMILY", "see: evalharness tasks")
     argument(show, "--kind KIND", "of this kind of tasks (default: the first one's)")
     argument(show, "--prompts DIR", "with files of your own")
@@ -42,10 +31,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(show, "--shots N", "as given to `run`")
     argument(show, "--perturb NAME", "as given to `run`")
     argument(show, "--file", "print the file itself")
-    show.set_defaults(run=_show)
 
 
 def _export(args: argparse.Namespace) -> int:
+    """Write the prompt files into a folder."""
     from evalharness.envs import specs
     from evalharness.protocol.prompt import prompt_path
 
@@ -69,6 +58,7 @@ def _export(args: argparse.Namespace) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
+    """Print what a model of a family is asked, as it is sent: all but goal and first observation."""
     from evalharness.config import make_config
     from evalharness.envs import specs
     from evalharness.protocol.perturb import PlayedSurface

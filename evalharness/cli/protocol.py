@@ -1,4 +1,6 @@
-"""`evalharness protocol`: other groups' protocols."""
+"""A protocol is how a group asks a model, reads its reply, samples, scores and averages. Play one with:
+evalharness run --protocol NAME ...
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from evalharness.cli.common import (
     results_console,
     write_json,
 )
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,44 +26,30 @@ if TYPE_CHECKING:
     from evalharness.protocol.published import Protocol
 
 HELP = "other groups' protocols"
-DESCRIPTION = """\
-A protocol is how a group asks a model, reads its reply, samples, scores and averages. Play one with:
-evalharness run --protocol NAME ...
-"""
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    listing = actions.add_parser("list", help="what there is, and which prompt texts are imported")
+    listing = subcommand(actions, "list", run_list, "what there is, and which prompt texts are imported")
     add_json_option(listing)
-    listing.set_defaults(run=run_list)
-    show = actions.add_parser("show", help="all that a protocol says, its oddities, and how it differs here")
+    show = subcommand(
+        actions, "show", run_show, "all that a protocol says, its oddities, and how it differs here"
+    )
     argument(show, "name NAME|FILE.yaml", "as `list` names it, or a file of your own")
     add_json_option(show)
-    show.set_defaults(run=run_show)
-    bring = actions.add_parser(
-        "import",
-        help="read a protocol's prompt texts from a checkout of its authors",
-        description="Read a protocol's prompt texts from a checkout of its authors into the data folder, with their "
-        "hash and licence. Files of the checkout are parsed as data; nothing of them is run.",
+    bring = subcommand(
+        actions, "import", run_import, "read a protocol's prompt texts from a checkout of its authors"
     )
     argument(bring, "name NAME", "the protocol")
     argument(bring, "path PATH", "the checkout", type=Path)
     add_json_option(bring)
-    bring.set_defaults(run=run_import)
-    check = actions.add_parser(
-        "conform",
-        help="compare with games recorded from the originals",
-        description="Go through games recorded from the originals: messages sent, actions read, validity, and what "
-        "the environments answer. Exit status 1 when anything differs but what is excepted with a reason.",
-    )
+    check = subcommand(actions, "conform", run_conform, "compare with games recorded from the originals")
     argument(check, "name NAME", "the protocol (default: all)", nargs="?")
     argument(check, "--transcripts DIR", "folder with the recorded games", required=True)
     argument(check, "--no-worlds", "only messages, actions and validity: seconds")
     argument(check, "--max-differences N", "show so many differences", default=5)
     add_data_option(check)
     add_json_option(check)
-    check.set_defaults(run=run_conform)
 
 
 def run_list(args: argparse.Namespace) -> int:
@@ -140,6 +128,9 @@ def _print_protocol(console: Console, protocol: Protocol, imported: Any) -> None
 
 
 def run_import(args: argparse.Namespace) -> int:
+    """Read a protocol's prompt texts from a checkout of its authors into the data folder, with their hash and licence.
+    Files of the checkout are parsed as data; nothing of them is run.
+    """
     from evalharness.protocol.importer import import_texts
 
     brought = import_texts(args.name, args.path)
@@ -166,6 +157,9 @@ def run_import(args: argparse.Namespace) -> int:
 
 
 def run_conform(args: argparse.Namespace) -> int:
+    """Go through games recorded from the originals: messages sent, actions read, validity, and what the environments
+    answer. Exit status 1 when anything differs but what is excepted with a reason.
+    """
     from evalharness.checks.conform.protocol_runs import conform_protocol
     from evalharness.checks.conform.show_protocols import show_protocols
     from evalharness.protocol.importer import importable

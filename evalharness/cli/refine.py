@@ -1,4 +1,4 @@
-"""`evalharness refine`: training data that teaches agents to refine their actions."""
+"""Training data in which an agent errs, sees it, and does better."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ GROUPS = ("refine_synthesis", "refine_grounded", "refine_correct", "refine_loop"
 
 
 HELP = "training data with errors and their refinement"
-DESCRIPTION = "Training data in which an agent errs, sees it, and does better."
 
 
 def add_options(parser: CommandParser) -> None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from evalharness.training.datasets.modes import Mode
     from evalharness.training.datasets.overlap import Exclusion
 
-Commands = argparse._SubParsersAction
-
 
 def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
     """Three lines on what a data set holds."""

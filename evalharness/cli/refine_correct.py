@@ -6,9 +6,8 @@ import argparse
 from typing import Any
 
 from evalharness.cli.common import add_json_option, make_console, results_console, titles, write_json
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.cli.refine_common import (
-    Commands,
     add_exclusion,
     add_output,
     exclusion_of,
@@ -16,16 +15,10 @@ from evalharness.cli.refine_common import (
     say_on,
 )
 
-_DESCRIPTION = """\
-The errors of a model's own runs, corrected: after a fault the family's teacher (an agent without privileged
-information) takes over and must succeed. The model's turns are not trained. The same command gives the same bytes,
-and continues. docs/grounded-data.md
-"""
 
-
-def register(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "correct", help="a model's own errors, corrected in the real simulators", description=_DESCRIPTION
+def register(commands: Commands) -> None:
+    parser = subcommand(
+        commands, "correct", _correct, "a model's own errors, corrected in the real simulators"
     )
     argument(
         parser,
@@ -53,10 +46,13 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
-    parser.set_defaults(run=_correct)
 
 
 def _correct(args: argparse.Namespace) -> int:
+    """The errors of a model's own runs, corrected: after a fault the family's teacher (an agent without privileged
+    information) takes over and must succeed. The model's turns are not trained. The same command gives the same bytes,
+    and continues. docs/grounded-data.md
+    """
     from evalharness.envs import specs
     from evalharness.models.event_loop import run_to_end
     from evalharness.training.grounded.bars import watch_making

@@ -10,12 +10,11 @@ from evalharness.base.errors import UserError, at_least
 from evalharness.base.reading import sha256_of
 from evalharness.base.text import printable
 from evalharness.cli.common import add_json_option, note, results_console, write_json
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import Commands, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.training.datasets.overlap import Exclusion
 from evalharness.cli.refine_common import (
-    Commands,
     add_bad_order,
     add_exclusion,
     add_mode,
@@ -25,21 +24,6 @@ from evalharness.cli.refine_common import (
     print_counts,
     say_on,
 )
-
-_FROM_RUNS = """\
-The good episodes of runs as training data: rejection sampling. A turn without an action, that the world refused, or
-that changed nothing is an error and not trained. Episodes of tasks that models are evaluated on are left out.
-"""
-
-_MIX = """\
-Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Drawn without replacement and
-shuffled, both by seed. Conversations of tasks that models are evaluated on are left out.
-"""
-
-_READ = """\
-Write others' training data (ShareGPT or messages layout; JSON lines, a JSON list, or parquet) in our format. What does
-not fit is counted and left out, and so are conversations of tasks that models are evaluated on.
-"""
 
 _EXPORT = """\
 Write a data set as trainers take it, with the turns that are trained:
@@ -51,35 +35,69 @@ Write a data set as trainers take it, with the turns that are trained:
                     `evalharness server install` (TRL takes them as they are)
 """
 
-_STATS = """\
-What a data set holds: errors by the length of their runs; by family the decisions that it trains and which rules make
-them; with --model its tokens.
-"""
 
-
-def register(commands: Commands[argparse.ArgumentParser]) -> None:
-    _register_from_runs(commands)
-    _register_mix(commands)
-    _register_read(commands)
-    _register_export(commands)
-    _register_stats(commands)
-
-
-def _register_from_runs(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "from-runs", help="the good episodes of runs as data", description=_FROM_RUNS
-    )
+def register(commands: Commands) -> None:
+    parser = subcommand(commands, "from-runs", _from_runs, "the good episodes of runs as data")
     argument(parser, "runs RUN", "run folders", nargs="+")
     argument(parser, "--keep RULE", "success, or 'progress>=X'", default="success")
     argument(parser, "--per-task N", "of each run and task at most the N shortest episodes")
     add_exclusion(parser)
     add_output(parser)
     add_json_option(parser)
-    parser.set_defaults(run=_from_runs)
+
+    parser = subcommand(commands, "mix", _mix, "join data sets by ratio")
+    argument(parser, "parts FILE[:SHARE]", "data sets; a share is 1 by default", nargs="+")
+    argument(parser, "-n --samples N", "conversations in all (default: as many as fit)")
+    argument(parser, "--all", "take every conversation of each file; no shares")
+    argument(parser, "--seed N", "of drawing and order", default=0)
+    _add_masked_turns(parser)
+    add_bad_order(parser)
+    add_exclusion(parser)
+    add_output(parser)
+    add_json_option(parser)
+
+    parser = subcommand(commands, "read", _read, "take data in other layouts")
+    argument(parser, "file FILE", "JSON lines, a JSON list, or parquet")
+    argument(parser, "--source NAME", "what the data is", default="general")
+    _add_masked_turns(parser)
+    add_bad_order(parser)
+    add_exclusion(parser)
+    add_output(parser)
+    add_json_option(parser)
+
+    parser = subcommand(commands, "export", _export, "as trainers take it", _EXPORT)
+    argument(parser, "files FILE", "data sets", nargs="+")
+    argument(
+        parser,
+        "--format {messages,sharegpt,llamafactory,tokens}",
+        "see above",
+        required=True,
+    )
+    add_mode(parser)
+    argument(parser, "-o --output DIR", "folder for the files", required=True)
+    argument(parser, "--model DIR", "checkpoint folder whose template makes the tokens")
+    argument(
+        parser,
+        "--max-length N",
+        "tokens; longer conversations end with the last whole turn that fits (default: no limit)",
+        default=0,
+    )
+    add_json_option(parser)
+
+    parser = subcommand(commands, "stats", _stats, "errors, decisions and tokens")
+    argument(parser, "file FILE", "data set")
+    argument(parser, "--model BASE", "whose tokens are counted, by family, as in `tune`")
+    parser.add_argument(
+        "--max-length", type=int, default=0, metavar="N", help="say what a limit of N tokens leaves out"
+    )
+    argument(parser, "-o --output DIR", "also a figure, in this folder")
+    add_json_option(parser)
 
 
 def _from_runs(args: argparse.Namespace) -> int:
-
+    """The good episodes of runs as training data: rejection sampling. A turn without an action, that the world refused,
+    or that changed nothing is an error and not trained. Episodes of tasks that models are evaluated on are left out.
+    """
     from evalharness.records.store import read_manifest
     from evalharness.training.datasets.from_runs import Tally, parse_keep, run_folder, samples_of
     from evalharness.training.datasets.sample import write_samples
@@ -116,22 +134,10 @@ def _from_runs(args: argparse.Namespace) -> int:
     return 0
 
 
-def _register_mix(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("mix", help="join data sets by ratio", description=_MIX)
-    argument(parser, "parts FILE[:SHARE]", "data sets; a share is 1 by default", nargs="+")
-    argument(parser, "-n --samples N", "conversations in all (default: as many as fit)")
-    argument(parser, "--all", "take every conversation of each file; no shares")
-    argument(parser, "--seed N", "of drawing and order", default=0)
-    _add_masked_turns(parser)
-    add_bad_order(parser)
-    add_exclusion(parser)
-    add_output(parser)
-    add_json_option(parser)
-    parser.set_defaults(run=_mix)
-
-
 def _mix(args: argparse.Namespace) -> int:
-
+    """Join data sets by ratio: `mix grounded.jsonl:0.8 general.json:0.2 -n 10000 -o FILE`. Drawn without replacement
+    and shuffled, both by seed. Conversations of tasks that models are evaluated on are left out.
+    """
     from evalharness.training.datasets.mix import mix, parse_part
     from evalharness.training.datasets.sample import write_samples
 
@@ -175,20 +181,10 @@ def _add_masked_turns(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _register_read(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("read", help="take data in other layouts", description=_READ)
-    argument(parser, "file FILE", "JSON lines, a JSON list, or parquet")
-    argument(parser, "--source NAME", "what the data is", default="general")
-    _add_masked_turns(parser)
-    add_bad_order(parser)
-    add_exclusion(parser)
-    add_output(parser)
-    add_json_option(parser)
-    parser.set_defaults(run=_read)
-
-
 def _read(args: argparse.Namespace) -> int:
-
+    """Write others' training data (ShareGPT or messages layout; JSON lines, a JSON list, or parquet) in our format.
+    What does not fit is counted and left out, and so are conversations of tasks that models are evaluated on.
+    """
     from evalharness.training.datasets.layouts import Unfit, read_any
     from evalharness.training.datasets.order import OrderCheck
     from evalharness.training.datasets.sample import write_samples
@@ -231,35 +227,7 @@ def _read(args: argparse.Namespace) -> int:
     return 0
 
 
-def _register_export(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "export",
-        help="as trainers take it",
-        description=_EXPORT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    argument(parser, "files FILE", "data sets", nargs="+")
-    argument(
-        parser,
-        "--format {messages,sharegpt,llamafactory,tokens}",
-        "see above",
-        required=True,
-    )
-    add_mode(parser)
-    argument(parser, "-o --output DIR", "folder for the files", required=True)
-    argument(parser, "--model DIR", "checkpoint folder whose template makes the tokens")
-    argument(
-        parser,
-        "--max-length N",
-        "tokens; longer conversations end with the last whole turn that fits (default: no limit)",
-        default=0,
-    )
-    add_json_option(parser)
-    parser.set_defaults(run=_export)
-
-
 def _export(args: argparse.Namespace) -> int:
-
     from evalharness.training.datasets.export import export
     from evalharness.training.datasets.sample import BrokenLine
 
@@ -292,19 +260,10 @@ def _export(args: argparse.Namespace) -> int:
     return 0
 
 
-def _register_stats(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser("stats", help="errors, decisions and tokens", description=_STATS)
-    argument(parser, "file FILE", "data set")
-    argument(parser, "--model BASE", "whose tokens are counted, by family, as in `tune`")
-    parser.add_argument(
-        "--max-length", type=int, default=0, metavar="N", help="say what a limit of N tokens leaves out"
-    )
-    argument(parser, "-o --output DIR", "also a figure, in this folder")
-    add_json_option(parser)
-    parser.set_defaults(run=_stats)
-
-
 def _stats(args: argparse.Namespace) -> int:
+    """What a data set holds: errors by the length of their runs; by family the decisions that it trains and which rules
+    make them; with --model its tokens.
+    """
     from evalharness.training.datasets import decisions, lengths
     from evalharness.training.datasets.sample import BrokenLine, Counts, iter_samples, no_samples
     from evalharness.training.datasets.stats import ErrorTurns

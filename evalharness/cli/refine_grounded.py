@@ -14,7 +14,7 @@ from evalharness.cli.common import (
     titles,
     write_json,
 )
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import Commands, argument, subcommand
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,19 +22,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from evalharness.training.grounded.grounded import Order
-from evalharness.cli.refine_common import Commands, add_exclusion, excluded_seeds, print_counts
-
-_GROUNDED = """\
-Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1, ...;
-those that models are evaluated on are refused. The same command gives the same bytes, and continues.
-docs/grounded-data.md
-"""
+from evalharness.cli.refine_common import add_exclusion, excluded_seeds, print_counts
 
 
-def register(commands: Commands[argparse.ArgumentParser]) -> None:
-
-    parser = commands.add_parser(
-        "grounded", help="trajectories with errors, made in the real simulators", description=_GROUNDED
+def register(commands: Commands) -> None:
+    parser = subcommand(
+        commands, "grounded", _grounded, "trajectories with errors, made in the real simulators"
     )
     argument(parser, "--tasks LIST", "families, separated by commas", default="all")
     argument(parser, "--suite-seed N", "the first open suite to take tasks of; not 0", required=True)
@@ -92,7 +85,6 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     argument(parser, "--force", "write over FILE when it was made otherwise")
     add_exclusion(parser, evaluated=False)
     add_json_option(parser)
-    parser.set_defaults(run=_grounded)
 
 
 def _families(selection: str) -> tuple[str, ...]:
@@ -141,6 +133,10 @@ def _order(args: argparse.Namespace) -> Order:
 
 
 def _grounded(args: argparse.Namespace) -> int:
+    """Trajectories with errors and their correction, made in the real simulators. Tasks come from open suites N, N+1,
+    ...; those that models are evaluated on are refused. The same command gives the same bytes, and continues.
+    docs/grounded-data.md
+    """
     import time
     from dataclasses import replace
 

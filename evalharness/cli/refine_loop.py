@@ -7,20 +7,12 @@ import shlex
 from pathlib import Path
 
 from evalharness.cli.common import add_json_option, make_console, require_writable, results_console
-from evalharness.cli.parser import argument
-from evalharness.cli.refine_common import Commands, say_on
-
-_DESCRIPTION = """\
-Rounds in which a model learns from its own play (DAgger): play tasks of a suite that is new in every round, correct the
-errors (refine correct), join them with the data so far, train the model further, play the validation suite. The same
-command continues, and a larger --rounds adds some. FILE has the options of every step. docs/training-studies.md
-"""
+from evalharness.cli.parser import Commands, argument, subcommand
+from evalharness.cli.refine_common import say_on
 
 
-def register(commands: Commands[argparse.ArgumentParser]) -> None:
-    parser = commands.add_parser(
-        "loop", help="rounds of play, correction and training, by one command", description=_DESCRIPTION
-    )
+def register(commands: Commands) -> None:
+    parser = subcommand(commands, "loop", run, "rounds of play, correction and training, by one command")
     argument(parser, "file FILE", "YAML; see --print", nargs="?")
     parser.add_argument("--model", help="the first model, as in `tune` (default: the file's, else demo)")
     argument(parser, "--rounds N", "(default: the file's, else 3)")
@@ -29,10 +21,14 @@ def register(commands: Commands[argparse.ArgumentParser]) -> None:
     argument(parser, "--dry-run", "list the jobs; make, train and play nothing")
     argument(parser, "--print", "print the file with all that is set")
     add_json_option(parser)
-    parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
+    """Rounds in which a model learns from its own play (DAgger): play tasks of a suite that is new in every round,
+    correct the errors (refine correct), join them with the data so far, train the model further, play the validation
+    suite. The same command continues, and a larger --rounds adds some. FILE has the options of every step.
+    docs/training-studies.md
+    """
     from evalharness.cli.study import check, forecast, known_options, parse_all, play
     from evalharness.runs.study import LOOP
     from evalharness.training.study.jobs import read_progress

@@ -15,32 +15,18 @@ from evalharness.cli.common import (
     show_outcome,
     write_json,
 )
-from evalharness.cli.parser import CommandParser, argument
+from evalharness.cli.parser import Commands, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.models.asking import Outcome
     from evalharness.training.synthesis.synthesis import Synthesis
 
-_SCRIPTS = """\
-A persona becomes a script: a world, a goal, and every action with its expression. Each is verified. The same command
-continues, a larger -n extends.
-docs/refine.md
-"""
-_TRAJECTORIES = """\
-A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified; passed ones
-become training data, data.jsonl. The same command continues. docs/refine.md
-"""
-_SHOW = """\
-Print how many scripts or trajectories of a folder passed at which call, and why the others did not; with KEY or
---first N, the scripts or trajectories themselves. Of a data set (grounded, read, mixed): its conversations, with what
-is trained and what went wrong at each turn.
-"""
 _SAMPLING = ("model", "model_name", "temperature", "top_p", "max_tokens", "seed")
 _DEFAULTS: dict[str, Any] = {"temperature": 1.0, "max_tokens": 4096}
 
 
-def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
-    scripts = actions.add_parser("scripts", help="have a model write scripts of worlds", description=_SCRIPTS)
+def register(actions: Commands) -> None:
+    scripts = subcommand(actions, "scripts", _scripts, "have a model write scripts of worlds")
     argument(
         scripts,
         "--personas FILE",
@@ -54,10 +40,9 @@ def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
     )
     argument(scripts, "-n N", "how many personas, drawn by --seed", required=True)
     scripts.add_late(_add_synthesis_options)
-    scripts.set_defaults(run=_scripts)
 
-    trajectories = actions.add_parser(
-        "trajectories", help="have a model play scripts with errors and refinement", description=_TRAJECTORIES
+    trajectories = subcommand(
+        actions, "trajectories", _trajectories, "have a model play scripts with errors and refinement"
     )
     argument(trajectories, "--scripts DIR", "folder of `refine scripts`", required=True)
     argument(trajectories, "-n N", "only the first N scripts (default: all)")
@@ -88,9 +73,8 @@ def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
         default="drop",
     )
     trajectories.add_late(_add_synthesis_options)
-    trajectories.set_defaults(run=_trajectories)
 
-    show = actions.add_parser("show", help="print scripts, trajectories, or their table", description=_SHOW)
+    show = subcommand(actions, "show", _show, "print scripts, trajectories, or their table")
     argument(show, "folder DIR|FILE", "folder of scripts or trajectories, or a data set")
     argument(
         show, "key KEY", "print this persona's (persona-...), or this conversation of a data set", nargs="?"
@@ -98,7 +82,6 @@ def register(actions: argparse._SubParsersAction[CommandParser]) -> None:
     argument(show, "--first N", "print the first N")
     argument(show, "--rejected", "with --first: of the rejected, with their signals")
     add_json_option(show)
-    show.set_defaults(run=_show)
 
 
 def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
@@ -133,6 +116,9 @@ def _synthesis(args: argparse.Namespace) -> Synthesis:
 
 
 def _scripts(args: argparse.Namespace) -> int:
+    """A persona becomes a script: a world, a goal, and every action with its expression. Each is verified. The same
+    command continues, a larger -n extends. docs/refine.md
+    """
     from evalharness.training.synthesis.personas import read_personas
     from evalharness.training.synthesis.synthesis import make_scripts
 
@@ -146,6 +132,9 @@ def _scripts(args: argparse.Namespace) -> int:
 
 
 def _trajectories(args: argparse.Namespace) -> int:
+    """A model plays Dungeon Master and player through each script of a folder. Each trajectory is verified; passed ones
+    become training data, data.jsonl. The same command continues. docs/refine.md
+    """
     from evalharness.training.synthesis.synthesis import make_trajectories
     from evalharness.training.synthesis.verify import Readings
 
@@ -171,6 +160,10 @@ def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
 
 
 def _show(args: argparse.Namespace) -> int:
+    """Print how many scripts or trajectories of a folder passed at which call, and why the others did not; with KEY or
+    --first N, the scripts or trajectories themselves. Of a data set (grounded, read, mixed): its conversations, with
+    what is trained and what went wrong at each turn.
+    """
     from evalharness.training.synthesis.outcome import summarize
     from evalharness.training.synthesis.show import record_lines, verification_table
     from evalharness.training.synthesis.synthesis_store import finished

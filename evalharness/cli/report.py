@@ -1,4 +1,6 @@
-"""`evalharness report`: runs as one page to look at."""
+"""Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
+trajectory turn by turn, two runs side by side. For a run in progress: evalharness view. docs/report.md
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,6 @@ if TYPE_CHECKING:
     from evalharness.results.viewer.bundle import Chosen, PicturesOf
 
 HELP = "write runs as one HTML page to look at"
-DESCRIPTION = """\
-Write runs, or data sets of `evalharness refine`, as one HTML file that works offline: scores with intervals, every
-trajectory turn by turn, two runs side by side. For a run in progress: evalharness view. docs/report.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,6 @@
-"""`evalharness run`: evaluate a model."""
+"""Evaluate a model: play every task, score it, and keep everything in a run folder.
+The same command continues an interrupted run; episodes that are finished are never played again.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,6 @@ if TYPE_CHECKING:
 
 
 HELP = "evaluate a model"
-DESCRIPTION = """\
-Evaluate a model: play every task, score it, and keep everything in a run folder.
-The same command continues an interrupted run; episodes that are finished are never played again.
-"""
 
 
 _USUAL = "--model --tasks --suite --limit --draw --agent --perturb --max-tokens --output --dry-run"

@@ -1,4 +1,5 @@
-"""`evalharness runs`: which run folders there are; removing and renaming them."""
+"""List the run folders below FOLDER: model, suite, how much is done, when, and the held-out score. A study is one
+line."""
 
 from __future__ import annotations
 
@@ -12,9 +13,6 @@ from evalharness.cli.parser import CommandParser, argument
 
 RESULTS = Path("results")
 HELP = "list, remove and rename run folders"
-DESCRIPTION = """\
-List the run folders below FOLDER: model, suite, how much is done, when, and the held-out score. A study is one line.
-"""
 
 
 def add_options(parser: CommandParser) -> None:
@@ -39,19 +37,12 @@ def add_options(parser: CommandParser) -> None:
 
 
 def _add_moves(parser: CommandParser) -> None:
-    rm = parser.add_beside(
-        "rm", "Remove run folders and studies. A folder that holds anything else is refused."
-    )
+    rm = parser.add_beside("rm", _remove, _remove)
     argument(rm, "runs RUN", "run or study folders", nargs="+")
     argument(rm, "--yes", "do not ask")
-    rm.set_defaults(run=_remove)
-    mv = parser.add_beside(
-        "mv",
-        "Rename a run folder or a study, or move it into another folder. It is continued there with -o NEW.",
-    )
+    mv = parser.add_beside("mv", _move, _move)
     argument(mv, "source RUN", "run or study folder")
     argument(mv, "target NEW", "new name, or a folder to move it into", type=Path)
-    mv.set_defaults(run=_move)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -76,6 +67,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _remove(args: argparse.Namespace) -> int:
+    """Remove run folders and studies. A folder that holds anything else is refused."""
     from evalharness.runs.moves import remove, require_removable
 
     for folder in args.runs:
@@ -94,6 +86,7 @@ def _remove(args: argparse.Namespace) -> int:
 
 
 def _move(args: argparse.Namespace) -> int:
+    """Rename a run folder or a study, or move it into another folder. It is continued there with -o NEW."""
     from evalharness.runs.moves import move
 
     target = move(args.source, args.target)

@@ -1,4 +1,4 @@
-"""`evalharness server`: install the vLLM that `run` starts, and say which one that is."""
+"""The vLLM server."""
 
 from __future__ import annotations
 
@@ -10,54 +10,42 @@ from evalharness.base.errors import UserError
 from evalharness.base.paths import server_folder
 from evalharness.cli import kept_servers
 from evalharness.cli.common import add_json_option, say, write_json
-from evalharness.cli.parser import CommandParser, argument
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.models.serving.find import Candidate
 
-_INSTALL = """\
-Install vLLM into an environment of its own in the user's data folder ($EVALHARNESS_HOME/server where that is set).
-"""
 
 _PLACE = {"private environment": "the private environment"}
 
 
 HELP = "install vLLM, show which one `run` starts, keep one"
-DESCRIPTION = "The vLLM server."
 
 
 def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
 
-    install = actions.add_parser("install", help="install a vLLM of its own", description=_INSTALL)
+    install = subcommand(actions, "install", _install, "install a vLLM of its own")
     kind = install.add_mutually_exclusive_group()
     argument(kind, "--cpu", "the CPU build (3.5 GB; default without an NVIDIA GPU)")
     argument(kind, "--gpu", "the CUDA build (default with an NVIDIA GPU)")
     argument(install, "--version V", "version of vLLM (default: the one tested)")
     argument(install, "--force", "install again although one is there")
-    install.set_defaults(run=_install)
 
-    status = actions.add_parser(
-        "status",
-        help="show which vLLM `run` would start, and which are kept",
-        description="Show which vLLM `run` would start, everywhere it looks, and which servers are kept.",
-    )
+    status = subcommand(actions, "status", _status, "show which vLLM `run` would start, and which are kept")
     argument(status, "model MODEL", "only the kept server of this model", nargs="?")
     argument(status, "--vllm PATH", "as given to `run`")
     add_json_option(status)
-    status.set_defaults(run=_status)
 
     kept_servers.register(actions)
 
-    uninstall = actions.add_parser(
-        "uninstall",
-        help="remove the private vLLM",
-        description="Remove the private environment; models in the cache stay.",
-    )
-    uninstall.set_defaults(run=_uninstall)
+    subcommand(actions, "uninstall", _uninstall, "remove the private vLLM")
 
 
 def _install(args: argparse.Namespace) -> int:
+    """Install vLLM into an environment of its own in the user's data folder ($EVALHARNESS_HOME/server where that is
+    set).
+    """
     from evalharness.cli.install_progress import InstallProgress
     from evalharness.models.serving.find import nvidia_gpu
     from evalharness.models.serving.install import install_server
@@ -74,6 +62,7 @@ def _install(args: argparse.Namespace) -> int:
 
 
 def _status(args: argparse.Namespace) -> int:
+    """Show which vLLM `run` would start, everywhere it looks, and which servers are kept."""
     from evalharness.models.serving.demo import demo_path, is_complete
     from evalharness.models.serving.find import find_server, server_candidates
     from evalharness.models.serving.kept import all_kept
@@ -148,6 +137,7 @@ def _name(server: dict[str, Any]) -> str:
 
 
 def _uninstall(args: argparse.Namespace) -> int:
+    """Remove the private environment; models in the cache stay."""
     from evalharness.models.serving.install import uninstall_server
 
     removed = uninstall_server()

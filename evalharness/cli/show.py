@@ -1,4 +1,6 @@
-"""`evalharness show`: a run's table, or one trajectory."""
+"""Print a run's scores with 95 % intervals, the floor (random valid action), and the score between floor and best known
+plans. With TASK_ID one trajectory, on a terminal through $PAGER. Of a study its own table.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,6 @@ if TYPE_CHECKING:
     from evalharness.records.episode import Episode
 
 HELP = "print a run's table, or one of its trajectories"
-DESCRIPTION = """\
-Print a run's scores with 95 % intervals, the floor (random valid action), and the score between floor and best known
-plans. With TASK_ID one trajectory, on a terminal through $PAGER. Of a study its own table.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,7 @@
-"""`evalharness study`: a study of training, from data to the exhibit."""
+"""Play a study of training: for every combination of the file's axes make the data, tune a model, run it; then show the
+exhibit. The same command continues, tries what failed again, and takes new values in. Without FILE: the studies that
+come along. docs/training-studies.md
+"""
 
 from __future__ import annotations
 
@@ -29,11 +32,6 @@ if TYPE_CHECKING:
     from evalharness.training.study.plan import Plan
 
 HELP = "data, trainings and runs over axes, as one study"
-DESCRIPTION = """\
-Play a study of training: for every combination of the file's axes make the data, tune a model, run it; then show the
-exhibit. The same command continues, tries what failed again, and takes new values in. Without FILE: the studies that
-come along. docs/training-studies.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""`evalharness suite`: make an open suite of any seed, proven and frozen; check a frozen one."""
+"""Open suites: built in, and new ones from any seed."""
 
 from __future__ import annotations
 
@@ -8,28 +8,19 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import InfrastructureError, UserError, at_least, nearest
 from evalharness.base.text import duration
 from evalharness.cli.common import add_json_option, make_console, results_console, titles, write_json
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
     from evalharness.envs.base import EnvSpec
     from evalharness.suites.open import Proven
 
-_BUILD = """\
-Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns succeeds with full
-progress), and freeze them: a file a family, the same bytes on every machine. The same command continues. Seed 0 is
-built in; building it checks it.
-"""
-
 
 HELP = "make and check open suites"
-DESCRIPTION = "Open suites: built in, and new ones from any seed."
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    build = actions.add_parser(
-        "build", help="generate, prove and freeze the suite of a seed", description=_BUILD
-    )
+    build = subcommand(actions, "build", _build, "generate, prove and freeze the suite of a seed")
     argument(build, "--suite-seed N", "0 or more; 0 is built in", required=True)
     argument(build, "--tasks LIST", "families, separated by commas", default="all")
     argument(build, "--force", "make families that are frozen already once more")
@@ -41,7 +32,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     argument(build, "-o --output DIR", "write the files to DIR instead")
     argument(build, "--proofs FILE", "also write hashes and plan lengths as CSV")
     add_json_option(build)
-    build.set_defaults(run=_build)
 
 
 def _families(selection: str) -> list[EnvSpec]:
@@ -58,6 +48,10 @@ def _families(selection: str) -> list[EnvSpec]:
 
 
 def _build(args: argparse.Namespace) -> int:
+    """Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns succeeds with
+    full progress), and freeze them: a file a family, the same bytes on every machine. The same command continues.
+    Seed 0 is built in; building it checks it.
+    """
     import time
 
     from evalharness.envs.base import tasks_hash

@@ -1,4 +1,9 @@
-"""`evalharness sweep`: a model on one family under perturbations, or under several agents, as one study."""
+"""Evaluate a model on one family unperturbed and under each perturbation: success and progress of each column, then
+each paired with the unperturbed run. The same command continues; --perturb with further names extends.
+docs/perturbations.md
+
+With --over agent=A,B: the model under each of these agents, paired with the first. docs/agents.md
+"""
 
 from __future__ import annotations
 
@@ -29,13 +34,6 @@ _LONGEST_PLAN = 300
 """Turns: what a plan needs beyond a run's limit is still needed."""
 
 HELP = "a family under every perturbation, or under several agents, with paired tests"
-DESCRIPTION = """\
-Evaluate a model on one family unperturbed and under each perturbation: success and progress of each column, then each
-paired with the unperturbed run. The same command continues; --perturb with further names extends.
-docs/perturbations.md
-
-With --over agent=A,B: the model under each of these agents, paired with the first. docs/agents.md
-"""
 
 
 _USUAL = "--model --tasks --suite --over --perturb --limit --draw --max-tokens --output --dry-run"

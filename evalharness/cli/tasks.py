@@ -1,4 +1,4 @@
-"""`evalharness tasks`: what there is to play."""
+"""List the families, or the tasks of some."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from evalharness.cli.common import (
 from evalharness.cli.parser import argument
 
 HELP = "list families and tasks"
-DESCRIPTION = "List the families, or the tasks of some."
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,6 @@
-"""`evalharness track`: a run's scores in an experiment tracker."""
+"""Send a run's scores and configuration to an experiment tracker. Needs one extra: pip install 'evalharness[wandb]' (or
+mlflow, trackio). The tracker's own variables say where they go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...
+"""
 
 from __future__ import annotations
 
@@ -8,10 +10,6 @@ from evalharness.cli.common import say
 from evalharness.cli.parser import argument
 
 HELP = "scores to wandb, mlflow or trackio"
-DESCRIPTION = """\
-Send a run's scores and configuration to an experiment tracker. Needs one extra: pip install 'evalharness[wandb]' (or
-mlflow, trackio). The tracker's own variables say where they go: WANDB_MODE=offline, MLFLOW_TRACKING_URI, ...
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

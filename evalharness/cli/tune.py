@@ -1,4 +1,10 @@
-"""`evalharness tune`: train a model on a data set; `tune install` makes the environment that trains."""
+"""Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
+trained. The same command continues from the last checkpoint.
+
+  evalharness tune install                                  once: trl, peft and datasets over the model server
+  evalharness tune --model demo-base --data data.jsonl -o tuned/
+  evalharness run --model tuned/ --suite open
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from evalharness.base.errors import UserError, at_least
 from evalharness.base.text import duration
 from evalharness.cli.common import add_json_option, note, results_console, say, write_json
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import CommandParser, argument, subcommand
 from evalharness.cli.refine_common import add_bad_order, add_mode, name_broken_lines, say_on
 
 if TYPE_CHECKING:
@@ -17,38 +23,19 @@ if TYPE_CHECKING:
     from evalharness.training.tune.plan import Plan
     from evalharness.training.tune.progress import TuningProgress
 
-FORMATTER = argparse.RawDescriptionHelpFormatter
 HELP = "train a model on a data set"
-DESCRIPTION = """\
-Train a base model on conversations (`evalharness refine`). Turns with "loss": false stay in the context and are not
-trained. The same command continues from the last checkpoint.
-
-  evalharness tune install                                  once: trl, peft and datasets over the model server
-  evalharness tune --model demo-base --data data.jsonl -o tuned/
-  evalharness run --model tuned/ --suite open
-"""
-_INSTALL = """\
-Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune where that is set) over
-the model server's.
-"""
 _METHODS = ("lora", "full")
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
+def add_options(parser: CommandParser) -> None:
     _add_what(parser)
     _add_how(parser)
     _add_where(parser)
     add_json_option(parser)
     actions = parser.add_subparsers(title="commands", metavar="COMMAND", required=False)
-    install = actions.add_parser("install", help="make the training environment", description=_INSTALL)
+    install = subcommand(actions, "install", _install, "make the training environment")
     argument(install, "--force", "install again although one is there")
-    install.set_defaults(run=_install)
-    uninstall = actions.add_parser(
-        "uninstall",
-        help="remove the training environment",
-        description="Remove the training environment; the model server stays.",
-    )
-    uninstall.set_defaults(run=_uninstall)
+    subcommand(actions, "uninstall", _uninstall, "remove the training environment")
 
 
 def _add_what(parser: argparse.ArgumentParser) -> None:
@@ -138,6 +125,9 @@ def _add_where(parser: argparse.ArgumentParser) -> None:
 
 
 def _install(args: argparse.Namespace) -> int:
+    """Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune where that is
+    set) over the model server's.
+    """
     from evalharness.cli.install_progress import InstallProgress
     from evalharness.training.tune.install import install_tune
 
@@ -152,6 +142,7 @@ def _install(args: argparse.Namespace) -> int:
 
 
 def _uninstall(args: argparse.Namespace) -> int:
+    """Remove the training environment; the model server stays."""
     from evalharness.training.tune.install import tune_folder, uninstall_tune
 
     removed = uninstall_tune()

@@ -1,4 +1,6 @@
-"""`evalharness verify`: whether a run's numbers follow from its actions."""
+"""Replay every recorded action and compute every score again: proof that a run's numbers follow from its actions, not
+of who chose them. Exit status 1 when anything differs. docs/verify.md
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,6 @@ if TYPE_CHECKING:
     from evalharness.suites.temporary import TemporarySuites
 
 HELP = "replay a run's actions and compute its numbers again"
-DESCRIPTION = """\
-Replay every recorded action and compute every score again: proof that a run's numbers follow from its actions, not of
-who chose them. Exit status 1 when anything differs. docs/verify.md
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

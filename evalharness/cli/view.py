@@ -1,4 +1,4 @@
-"""`evalharness view`: the page of `evalharness report`, served while a run goes on."""
+"""Serve the page of `evalharness report` for a run in progress, on loopback. Ctrl-C ends it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ from evalharness.cli.parser import argument
 from evalharness.cli.report import add_page_arguments, chosen
 
 HELP = "look at a run in progress in a browser"
-DESCRIPTION = """\
-Serve the page of `evalharness report` for a run in progress, on loopback. Ctrl-C ends it.
-"""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

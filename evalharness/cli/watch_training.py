@@ -1,4 +1,7 @@
-"""`evalharness watch-training`: the held-out curve of a training by others."""
+"""Evaluate the policy that a trainer serves, again and again while the training goes on: success and progress on tasks
+that it does not train on, with intervals, beside the training's own reward. The trainer plays in `evalharness env
+serve`; a task that it is served and that is evaluated is refused. docs/trainers/while-training.md
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,6 @@ from evalharness.cli.parser import CommandParser, argument
 from evalharness.cli.studies import end_study, play_study, show_training
 
 HELP = "held-out scores of a policy while it is trained"
-DESCRIPTION = """\
-Evaluate the policy that a trainer serves, again and again while the training goes on: success and progress on tasks
-that it does not train on, with intervals, beside the training's own reward. The trainer plays in `evalharness env
-serve`; a task that it is served and that is evaluated is refused. docs/trainers/while-training.md
-"""
 _USUAL = "--server --env --log --every --wait --tasks --suite --subset --output"
 _EXAMPLES = """\
   evalharness watch-training --server http://host:8001/v1 --env http://host:8000 --every 500
