@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError, system_errors
+from evalharness.base.errors import UserError, nearest, system_errors
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from evalharness.envs.base import Suite
+    from evalharness.envs.base import EnvSpec, Suite
     from evalharness.models.asking import Outcome
 
 
@@ -202,6 +202,36 @@ def how_to_go_on(stopped: str) -> str:
     if "--stop-on-format-errors" in stopped:
         return "; the same command would stop again: with another option it is another run; without this one it goes on"
     return "; the same command continues"
+
+
+def require_family(family: str) -> EnvSpec:
+    """Raises UserError for one that is not installed."""
+    from evalharness.envs import specs
+
+    if family not in specs():
+        raise UserError(f"unknown family {family!r}{nearest(family, sorted(specs()))}")
+    return specs()[family]
+
+
+def open_families() -> dict[str, EnvSpec]:
+    """Those with an open suite."""
+    from evalharness.envs import specs
+
+    return {family: spec for family, spec in specs().items() if spec.suites.expected.get("open")}
+
+
+def families_of(tasks: str, known: Mapping[str, EnvSpec], *, all_is_one: bool = False) -> list[str]:
+    """The families that `--tasks LIST` names, sorted. `all_is_one`: `all` is a name, as in `run --tasks all`.
+
+    Raises UserError for one that is not `known`.
+    """
+    chosen = {name.strip() for name in tasks.split(",")}
+    if all_is_one and "all" in chosen:
+        chosen = chosen - {"all"} | {family for family, spec in known.items() if spec.own.in_all}
+    for name in sorted(chosen):
+        if name not in known:
+            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
+    return sorted(chosen)
 
 
 def titles() -> dict[str, str]:

@@ -29,26 +29,23 @@ if TYPE_CHECKING:
     from evalharness.results.exports.every_eval_ever import About
 
 HELP = "in the formats of other tools, leaderboards and trainers"
-FORMATS = (
-    *("inspect", "atif", "openai-chat", "csv", "parquet"),
-    *("every-eval-ever", "openenv-trace"),
-)
 _SUFFIX = {
     "inspect": ".eval",
-    "openai-chat": ".jsonl",
     "atif": "-atif",
+    "openai-chat": ".jsonl",
     "csv": "-csv",
     "parquet": "-parquet",
     "every-eval-ever": "-every-eval-ever",
     "openenv-trace": "-openenv.jsonl",
 }
+"""Format -> how the name of its file or folder ends."""
 _OF_EPISODES = ("inspect", "atif", "openai-chat", "openenv-trace")
 """Formats that `--successful` can leave episodes out of."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     argument(parser, "folder RUN", "run folder")
-    argument(parser, "--format", "see above", required=True, choices=FORMATS)
+    argument(parser, "--format", "see above", required=True, choices=tuple(_SUFFIX))
     argument(parser, "-o --output PATH", "file or folder to write (default: named after the run)", type=Path)
     argument(parser, "--successful", f"only episodes that solved their task ({', '.join(_OF_EPISODES)})")
     argument(parser, "--model-id DEVELOPER/NAME", "every-eval-ever: the model's name on the Hub")

@@ -8,7 +8,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError, nearest
-from evalharness.cli.common import add_json_option, results_console, write_json
+from evalharness.cli.common import add_json_option, require_family, results_console, write_json
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
@@ -33,17 +33,6 @@ def add_options(parser: CommandParser) -> None:
     add_json_option(show)
 
 
-def _families(family: str | None) -> list[str]:
-    from evalharness.envs import specs
-
-    known = list(specs())
-    if family is None:
-        return known
-    if family not in known:
-        raise UserError(f"unknown family {family!r}{nearest(family, sorted(known))}")
-    return [family]
-
-
 def run_list(args: argparse.Namespace) -> int:
     from rich.table import Table
 
@@ -53,8 +42,9 @@ def run_list(args: argparse.Namespace) -> int:
     for column in ("family", "name", "what is different", "source"):
         table.add_column(column, no_wrap=column in ("family", "name"), overflow="fold")
     rows = []
-    for family in _families(args.family):
-        for name, how in specs()[family].actions.wording.perturbations.items():
+    families = specs() if args.family is None else {args.family: require_family(args.family)}
+    for family, spec in families.items():
+        for name, how in spec.actions.wording.perturbations.items():
             rows.append(
                 {
                     "family": family,
@@ -71,13 +61,11 @@ def run_list(args: argparse.Namespace) -> int:
 
 
 def run_show(args: argparse.Namespace) -> int:
-    from evalharness.envs import specs
     from evalharness.protocol.drawn import surface_named
     from evalharness.protocol.prompt import load_prompt
     from evalharness.results.report.perturbation import side_by_side
 
-    (family,) = _families(args.family)
-    spec = specs()[family]
+    spec = require_family(args.family)
     surface = surface_named(spec, args.name)
     prompt = load_prompt(spec)
     kind = args.kind
@@ -102,6 +90,6 @@ def run_show(args: argparse.Namespace) -> int:
     if kind:
         console.print(f"prompt of {kind}", style="dim")
     console.print(side_by_side(actions, texts, console.width))
-    result = {"family": family, "name": surface.name, "kind": kind, "actions": actions, "prompt": texts}
+    result = {"family": spec.family, "name": surface.name, "kind": kind, "actions": actions, "prompt": texts}
     write_json(args.json, result)
     return 0

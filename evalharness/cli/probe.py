@@ -8,13 +8,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError, at_least, nearest
+from evalharness.base.errors import UserError, at_least
 from evalharness.base.reading import sha256_of
 from evalharness.cli.common import (
     add_data_option,
     add_json_option,
     data_folder,
+    families_of,
     make_console,
+    open_families,
     require_writable,
     show_outcome,
     titles,
@@ -77,16 +79,11 @@ def run(args: argparse.Namespace) -> int:
 
 def _families(args: argparse.Namespace) -> tuple[str, ...] | None:
     """None: all that a file has. Raises UserError."""
-    from evalharness.envs import specs
-
-    known = sorted(family for family, spec in specs().items() if spec.suites.expected.get("open"))
-    if args.tasks is None:
-        return None if args.prefixes else tuple(family for family in known if specs()[family].held_out)
-    chosen = sorted({name.strip() for name in args.tasks.split(",")})
-    for name in chosen:
-        if name not in known:
-            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, known)}")
-    return tuple(chosen)
+    if args.tasks is not None:
+        return tuple(families_of(args.tasks, open_families()))
+    if args.prefixes:
+        return None
+    return tuple(sorted(family for family, spec in open_families().items() if spec.held_out))
 
 
 def _made(families: tuple[str, ...] | None, count: int) -> Path:

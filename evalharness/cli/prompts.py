@@ -6,10 +6,10 @@ from __future__ import annotations
 
 import argparse
 
-from evalharness.base.errors import UserError, nearest, system_errors
+from evalharness.base.errors import UserError, system_errors
 from evalharness.base.paths import prompts_folder, write_whole
 from evalharness.base.reading import read_text
-from evalharness.cli.common import make_console, say
+from evalharness.cli.common import families_of, make_console, require_family, say
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 HELP = "show the prompts, or export them to start your own from"
@@ -39,10 +39,7 @@ def _export(args: argparse.Namespace) -> int:
     from evalharness.protocol.prompt import prompt_path
 
     known = specs()
-    families = args.tasks.split(",") if args.tasks else sorted(known)
-    for family in families:
-        if family not in known:
-            raise UserError(f"--tasks: unknown family {family!r}{nearest(family, sorted(known))}")
+    families = families_of(args.tasks, known) if args.tasks else sorted(known)
     files = {f"{family}.yaml": prompt_path(known[family]) for family in families}
     files["README.md"] = prompts_folder() / "README.md"
     there = [name for name in files if (args.folder / name).exists() and name != "README.md"]
@@ -60,14 +57,10 @@ def _export(args: argparse.Namespace) -> int:
 def _show(args: argparse.Namespace) -> int:
     """Print what a model of a family is asked, as it is sent: all but goal and first observation."""
     from evalharness.config import make_config
-    from evalharness.envs import specs
     from evalharness.protocol.perturb import PlayedSurface
     from evalharness.protocol.prompt import load_prompt, prompt_path
 
-    known = specs()
-    if args.family not in known:
-        raise UserError(f"unknown family {args.family!r}{nearest(args.family, sorted(known))}")
-    spec = known[args.family]
+    spec = require_family(args.family)
     if args.file:
         path = args.prompts / f"{args.family}.yaml" if args.prompts else prompt_path(spec)
         load_prompt(spec, args.prompts)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import UserError, nearest
+from evalharness.base.errors import UserError
 from evalharness.cli.common import (
     add_json_option,
     data_folder,
+    families_of,
     make_console,
+    open_families,
     results_console,
     titles,
     write_json,
@@ -87,19 +89,6 @@ def register(commands: Commands) -> None:
     add_json_option(parser)
 
 
-def _families(selection: str) -> tuple[str, ...]:
-    from evalharness.envs import specs
-
-    known = [family for family, spec in specs().items() if spec.suites.expected.get("open")]
-    if selection == "all":  # the same families as in `run --tasks all`
-        return tuple(sorted(family for family in known if specs()[family].own.in_all))
-    chosen = {name.strip() for name in selection.split(",")}
-    for name in sorted(chosen):
-        if name not in known:
-            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
-    return tuple(sorted(chosen))
-
-
 def _error_plan(text: str) -> Any:
     from evalharness.training.grounded.draft import ErrorPlan
 
@@ -115,7 +104,7 @@ def _order(args: argparse.Namespace) -> Order:
     from evalharness.training.grounded.grounded import Order
 
     return Order(
-        families=_families(args.tasks),
+        families=tuple(families_of(args.tasks, open_families(), all_is_one=True)),
         suite_seed=args.suite_seed,
         samples=args.samples,
         seed=args.seed,

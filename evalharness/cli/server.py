@@ -46,12 +46,12 @@ def _install(args: argparse.Namespace) -> int:
     """Install vLLM into an environment of its own in the user's data folder ($EVALHARNESS_HOME/server where that is
     set).
     """
-    from evalharness.cli.install_progress import InstallProgress
+    from evalharness.cli.install_progress import install_progress
     from evalharness.models.serving.find import nvidia_gpu
     from evalharness.models.serving.install import install_server
 
     cpu = args.cpu or (not args.gpu and not nvidia_gpu())
-    with InstallProgress(sys.stdout) as progress:
+    with install_progress(sys.stdout) as progress:
         install = install_server(cpu=cpu, version=args.version, force=args.force, on_line=progress)
     what = f"vLLM {install.vllm} ({install.kind}, torch {install.torch}, Python {install.python})"
     if install.fresh:

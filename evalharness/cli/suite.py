@@ -5,13 +5,20 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from evalharness.base.errors import InfrastructureError, UserError, at_least, nearest
+from evalharness.base.errors import InfrastructureError, at_least
 from evalharness.base.text import duration
-from evalharness.cli.common import add_json_option, make_console, results_console, titles, write_json
+from evalharness.cli.common import (
+    add_json_option,
+    families_of,
+    make_console,
+    open_families,
+    results_console,
+    titles,
+    write_json,
+)
 from evalharness.cli.parser import CommandParser, argument, subcommand
 
 if TYPE_CHECKING:
-    from evalharness.envs.base import EnvSpec
     from evalharness.suites.open import Proven
 
 
@@ -34,19 +41,6 @@ def add_options(parser: CommandParser) -> None:
     add_json_option(build)
 
 
-def _families(selection: str) -> list[EnvSpec]:
-    from evalharness.envs import specs
-
-    known = {family: spec for family, spec in specs().items() if spec.suites.expected.get("open")}
-    chosen = [name.strip() for name in selection.split(",")]
-    if "all" in chosen:
-        chosen = [name for name in chosen if name != "all"] + [f for f in known if known[f].own.in_all]
-    for name in chosen:
-        if name not in known:
-            raise UserError(f"--tasks: unknown family {name!r}{nearest(name, sorted(known))}")
-    return [known[name] for name in sorted(set(chosen))]
-
-
 def _build(args: argparse.Namespace) -> int:
     """Generate the tasks of an open suite from a seed, prove each (its oracle's plan of 3 to 30 turns succeeds with
     full progress), and freeze them: a file a family, the same bytes on every machine. The same command continues.
@@ -60,13 +54,13 @@ def _build(args: argparse.Namespace) -> int:
 
     seed = args.suite_seed
     at_least(0, suite_seed=seed)
-    families, names = _families(args.tasks), titles()
+    known, names = open_families(), titles()
     check = args.check or (seed == suites.FROZEN_SEED and args.output is None)
     out = results_console(args)
     report: list[dict[str, Any]] = []
     everything: list[Proven] = []
     same = True
-    for spec in families:
+    for spec in map(known.__getitem__, families_of(args.tasks, known, all_is_one=True)):
         kept = None if check or args.force or args.output else suites.read_frozen(spec, seed)
         started = time.monotonic()
         if kept is None:

@@ -128,10 +128,10 @@ def _install(args: argparse.Namespace) -> int:
     """Install trl, peft and datasets (0.4 GB) into an environment of their own ($EVALHARNESS_HOME/tune where that is
     set) over the model server's.
     """
-    from evalharness.cli.install_progress import InstallProgress
+    from evalharness.cli.install_progress import install_progress
     from evalharness.training.tune.install import install_tune
 
-    with InstallProgress(sys.stdout) as progress:
+    with install_progress(sys.stdout) as progress:
         install = install_tune(force=args.force, on_line=progress)
     what = ", ".join(f"{name} {version}" for name, version in install.versions.items())
     if install.fresh:
