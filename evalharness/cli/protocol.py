@@ -161,7 +161,7 @@ def run_conform(args: argparse.Namespace) -> int:
     answer. Exit status 1 when anything differs but what is excepted with a reason.
     """
     from evalharness.checks.conform.protocol_runs import conform_protocol
-    from evalharness.checks.conform.show_protocols import show_protocols
+    from evalharness.checks.conform.show import show_protocols
     from evalharness.protocol.importer import importable
 
     names = sorted(importable())
