@@ -8,9 +8,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from evalharness.base.errors import UserError
-from evalharness.cli.common import add_csv_option, results_console, write_csv, write_json
+from evalharness.cli.common import add_csv_option
 from evalharness.cli.parser import CommandParser, argument
-from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
+from evalharness.cli.studies import add_dry_run_option, run_study
 
 if TYPE_CHECKING:
     from evalharness.runs.study import Runs
@@ -38,7 +38,7 @@ def add_options(parser: CommandParser) -> None:
         study, "--tasks-csv FILE", "also write a row for each task: best progress, any success, ...", type=str
     )
     add_dry_run_option(study)
-    add_csv_option(study, "the table of greedy, BoN and delta")  # type: ignore[arg-type]
+    add_csv_option(study, "the table of greedy, BoN and delta")
     add_run_options(parser, without=("samples", "temperature"))
     parser.set_short_help(_USUAL, _EXAMPLES)
 
@@ -46,17 +46,15 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from evalharness.envs import specs
     from evalharness.protocol.prompt import load_prompt
-    from evalharness.results.best_of_n import best_of_n, require_greedy
-    from evalharness.results.paper.print_best_of_n import print_best_of_n
+    from evalharness.results.best_of_n import require_greedy
     from evalharness.results.scored_run import load_scored_run
     from evalharness.runs.evaluation import prepare_or_stored
     from evalharness.runs.study import BEST_OF_N, study_folder
 
     runs = _runs(args)
     folder = study_folder(runs[_SAMPLES], BEST_OF_N)
-    greedy = load_scored_run(args.greedy) if args.greedy else None
-    if greedy is not None:  # before hours of playing, not after them
-        samples, installed = runs[_SAMPLES], specs()
+    if args.greedy:  # before hours of playing, not after them
+        greedy, samples, installed = load_scored_run(args.greedy), runs[_SAMPLES], specs()
         there = samples.changed(output=folder / _SAMPLES)
         model = prepare_or_stored(there, installed, lambda text: None).identity
         prompts = {
@@ -65,20 +63,8 @@ def run(args: argparse.Namespace) -> int:
             if family in installed
         }
         require_greedy(greedy, samples.identity(), model, prompts)
-    out = results_console(args)
     elsewhere = {_GREEDY: args.greedy.absolute()} if args.greedy else None
-    if args.dry_run:
-        return dry_run_study(out, folder, runs, args)
-    played = play_study(BEST_OF_N, folder, runs, args, elsewhere=elsewhere)
-    if not played.stopped:
-        greedy = greedy or load_scored_run(folder / _GREEDY)
-        study = best_of_n(greedy, load_scored_run(folder / _SAMPLES))
-        print_best_of_n(out, study)
-        write_csv(args.csv, study.rows())
-        if args.tasks_csv:
-            write_csv(args.tasks_csv, study.task_rows())
-        write_json(args.json, study.to_json())
-    return end_study(out, folder, played)
+    return run_study(BEST_OF_N, folder, runs, args, elsewhere=elsewhere)
 
 
 def _runs(args: argparse.Namespace) -> Runs:

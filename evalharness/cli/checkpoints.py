@@ -58,7 +58,7 @@ def add_options(parser: CommandParser) -> None:
     )
     argument(study, "--x KEY=FILE", "draw over what FILE (CSV or JSON) says of each checkpoint, not the step")
     add_dry_run_option(study)
-    add_csv_option(study, "a row for each checkpoint, family and measure")  # type: ignore[arg-type]
+    add_csv_option(study, "a row for each checkpoint, family and measure")
     add_run_options(parser, without=("model", "lora", "lora_serve"))
     parser.set_short_help(_USUAL, _EXAMPLES)
 

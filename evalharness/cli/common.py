@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from evalharness.models.asking import Outcome
 
 
-def add_data_option(parser: argparse.ArgumentParser) -> None:
+def add_data_option(parser: argparse._ActionsContainer) -> None:
     argument(parser, "--data DIR", "data folder (default: $EVALHARNESS_DATA, else the user's own)")
 
 
-def add_suite_options(parser: argparse.ArgumentParser) -> None:
+def add_suite_options(parser: argparse._ActionsContainer) -> None:
     argument(
         parser,
         "--suite SUITE",
@@ -36,15 +36,15 @@ def add_suite_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_json_option(parser: argparse.ArgumentParser) -> None:
+def add_json_option(parser: argparse._ActionsContainer) -> None:
     argument(parser, "--json FILE", "also write the result as JSON ('-': to standard output)", type=str)
 
 
-def add_plots_option(parser: argparse.ArgumentParser) -> None:
+def add_plots_option(parser: argparse._ActionsContainer) -> None:
     argument(parser, "-o --output DIR", "folder for the files (default: ./plots)", default=Path("plots"))
 
 
-def add_csv_option(parser: argparse.ArgumentParser, rows: str) -> None:
+def add_csv_option(parser: argparse._ActionsContainer, rows: str) -> None:
     argument(parser, "--csv FILE", f"also write {rows} as CSV ('-': to standard output)", type=str)
 
 

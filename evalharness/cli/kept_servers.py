@@ -64,7 +64,7 @@ def _start(args: argparse.Namespace) -> int:
     )
     kept, fresh = start_kept(to_keep, status)
     say(("" if fresh else "already there: ") + _line(kept), stderr=False)
-    say(f"used by: evalharness run --model {args.model} ...  (ends {_minutes(kept.idle_s)} after its last use)",
+    say(f"used by: evalharness run --model {args.model} ...  (ends {duration(kept.idle_s)} after its last use)",
         stderr=False)  # fmt: skip
     return 0
 
@@ -113,13 +113,9 @@ def as_json(kept: list[Kept]) -> list[dict[str, Any]]:
 def _line(kept: Kept) -> str:
     return (
         f"{kept.model} as {kept.served_name}: {kept.base_url}, vLLM {kept.version or 'of unknown version'}, "
-        f"unused for {_minutes(kept.idle_for)} of {_minutes(kept.idle_s)}"
+        f"unused for {duration(kept.idle_for)} of {duration(kept.idle_s)}"
     )
 
 
 def _names(kept: list[Kept]) -> str:
     return ", ".join(each.model for each in kept)
-
-
-def _minutes(seconds: float) -> str:
-    return duration(seconds)

@@ -42,37 +42,31 @@ def read_entries(args: argparse.Namespace, own: Sequence[ScoredRun], published: 
     Raises UserError where a run that is named cannot be verified, or nothing is left of the submissions.
     """
     with suites_on_request(args) as suites:
-        return _read(args, own, suites, published)
-
-
-def _read(
-    args: argparse.Namespace, own: Sequence[ScoredRun], suites: TemporarySuites, published: Benchmark | None
-) -> Entries:
-    entries = Entries()
-    for run in own:
-        if args.verify and not _holds(args, run.folder, suites):
-            raise UserError(
-                f"{run.folder}: its numbers do not follow from its actions; see: evalharness verify {run.folder}"
-            )
-        entries.runs.append(run)
-        if args.verify or was_verified(run.folder):
-            entries.verification[run.folder] = "verified"
-    folders = submissions_in(args.submissions)
-    for folder in folders:
-        try:
-            submission = read_submission(folder)
-        except UserError as error:
-            entries.leave_out(folder.name, str(error))
-            continue
-        for entry in submission.metadata.runs:
-            what = f"{entry.name} ({folder.name}/{entry.folder})"
+        entries = Entries()
+        for run in own:
+            if args.verify and not _holds(args, run.folder, suites):
+                raise UserError(
+                    f"{run.folder}: its numbers do not follow from its actions; see: evalharness verify {run.folder}"
+                )
+            entries.runs.append(run)
+            if args.verify or was_verified(run.folder):
+                entries.verification[run.folder] = "verified"
+        folders = submissions_in(args.submissions)
+        for folder in folders:
             try:
-                _add(entries, args, suites, submission, entry, published)
+                submission = read_submission(folder)
             except UserError as error:
-                entries.leave_out(what, str(error))
-    if folders and not entries.runs:
-        raise UserError("no submission is left for the table")
-    return entries
+                entries.leave_out(folder.name, str(error))
+                continue
+            for entry in submission.metadata.runs:
+                what = f"{entry.name} ({folder.name}/{entry.folder})"
+                try:
+                    _add(entries, args, suites, submission, entry, published)
+                except UserError as error:
+                    entries.leave_out(what, str(error))
+        if folders and not entries.runs:
+            raise UserError("no submission is left for the table")
+        return entries
 
 
 def _add(

@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from evalharness.base.errors import at_least
 from evalharness.base.settings import environment_defaults, mistyped_variables, variable_of
 from evalharness.cli.common import add_data_option, add_json_option, chosen_suite, data_folder, note
-from evalharness.cli.parser import argument
+from evalharness.cli.parser import argument, with_default
 from evalharness.config import OPTIONS, PolicyConfig, RunConfig, make_config, make_part, option_of, options_in
 from evalharness.config.protocol import stated_options
 
@@ -55,8 +55,8 @@ def add_run_options(
         if name not in without and not option_of(field).no_flag:
             add_option(how if option_of(field).operational else what, name, field)
     add_config_option(how)
-    add_data_option(how)  # type: ignore[arg-type]
-    add_json_option(how)  # type: ignore[arg-type]
+    add_data_option(how)
+    add_json_option(how)
 
 
 def add_config_option(parser: argparse._ActionsContainer) -> None:
@@ -111,14 +111,7 @@ def help_of(field: FieldInfo, own_default: Any = None) -> str:
     """The first paragraph of a field's docstring, with the default where there is one worth a word."""
     text = " ".join((field.description or "").partition("\n\n")[0].split())
     default = field.get_default(call_default_factory=True) if own_default is None else own_default
-    if field.is_required() or isinstance(default, bool) or default in (None, "", (), {}, []):
-        return text
-    return text if "(default:" in text else f"{text} (default: {shown(default)})"
-
-
-def shown(default: Any) -> str:
-    """A default as a person would give it."""
-    return f"{default:g}" if isinstance(default, float) else str(default)
+    return text if field.is_required() else with_default(text, default)
 
 
 def _from_environment(taken: set[str]) -> dict[str, Any]:

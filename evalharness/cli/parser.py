@@ -54,12 +54,8 @@ def with_default(text: str, default: Any) -> str:
     """A help with the default where there is one worth a word and the text does not name it."""
     if "default" in text or isinstance(default, bool) or default in (None, "", (), {}, []):
         return text
-    return f"{text} (default: {shown(default)})"
-
-
-def shown(default: Any) -> str:
-    """A default as a person would give it."""
-    return f"{default:g}" if isinstance(default, float) else str(default)
+    shown = f"{default:g}" if isinstance(default, float) else str(default)  # as a person would give it
+    return f"{text} (default: {shown})"
 
 
 class _WholeHelp(argparse.Action):

@@ -6,11 +6,11 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalharness.cli.common import add_data_option, data_folder, note
+from evalharness.cli.common import add_data_option, data_folder, note, results_console, write_json
 from evalharness.cli.parser import argument
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from rich.console import Console
 
@@ -29,6 +29,17 @@ def print_counts(out: Console, counts: Mapping[str, Any]) -> None:
         f"({kinds}); {counts['refine_turns']:,} corrections",
         soft_wrap=True,
     )  # fmt: skip
+
+
+def show_made(args: argparse.Namespace, lines: Iterable[str], manifest: Mapping[str, Any]) -> int:
+    """What a command that wrote a data set says at its end; the exit status."""
+    out = results_console(args)
+    for line in lines:
+        say_on(out, line)
+    print_counts(out, manifest["counts"])
+    say_on(out, f"wrote {args.output}")
+    write_json(args.json, manifest)
+    return 0
 
 
 def name_broken_lines(path: Path, broken: list[Any]) -> None:

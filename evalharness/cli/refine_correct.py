@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from evalharness.cli.common import add_json_option, make_console, results_console, titles, write_json
+from evalharness.cli.common import add_json_option, make_console, titles
 from evalharness.cli.parser import Commands, argument, subcommand
 from evalharness.cli.refine_common import (
     add_exclusion,
     add_output,
     exclusion_of,
-    print_counts,
-    say_on,
+    show_made,
 )
 
 
@@ -61,17 +60,12 @@ def _correct(args: argparse.Namespace) -> int:
     how = Correction(args.per_episode, args.after_faults, args.turns, args.wordings, args.seed, args.errors)
     plan = plan_correction(args.runs, how, specs(), exclusion_of(args))
     progress = plan.counts()
-    out = results_console(args)
     with watch_making(progress, titles(), make_console(stderr=True)):
         manifest: dict[str, Any] = run_to_end(
             correct(plan, specs(), args.output, workers=args.workers, progress=progress)
         )
     tally = manifest["made"]["tally"]
-    say_on(out, f"{manifest['counts']['samples']:,} corrections of {tally['episodes']:,} episodes")
+    lines = [f"{manifest['counts']['samples']:,} corrections of {tally['episodes']:,} episodes"]
     for name in ("left_out", "not_made"):
-        for reason, count in tally[name].items():
-            say_on(out, f"  {count:,} {name.replace('_', ' ')}: {reason}")
-    print_counts(out, manifest["counts"])
-    say_on(out, f"wrote {args.output}")
-    write_json(args.json, manifest)
-    return 0
+        lines += [f"  {count:,} {name.replace('_', ' ')}: {reason}" for reason, count in tally[name].items()]
+    return show_made(args, lines, manifest)

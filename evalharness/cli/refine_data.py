@@ -23,6 +23,7 @@ from evalharness.cli.refine_common import (
     name_broken_lines,
     print_counts,
     say_on,
+    show_made,
 )
 
 _EXPORT = """\
@@ -124,14 +125,8 @@ def _from_runs(args: argparse.Namespace) -> int:
         "tally": tally.to_json(),
     }
     manifest = write_samples(args.output, chosen, made)
-    out = results_console(args)
-    say_on(out, f"{tally.kept:,} of {tally.episodes:,} episodes kept")
-    for reason, count in sorted(tally.not_kept.items()):
-        say_on(out, f"  {count:,} left out: {reason}")
-    print_counts(out, manifest["counts"])
-    say_on(out, f"wrote {args.output}")
-    write_json(args.json, manifest)
-    return 0
+    left_out = [f"  {count:,} left out: {reason}" for reason, count in sorted(tally.not_kept.items())]
+    return show_made(args, [f"{tally.kept:,} of {tally.episodes:,} episodes kept", *left_out], manifest)
 
 
 def _mix(args: argparse.Namespace) -> int:
@@ -149,16 +144,11 @@ def _mix(args: argparse.Namespace) -> int:
         parts, args.seed, args.samples, exclusion, args.masked_turns, args.bad_order, whole=args.all
     )
     manifest = write_samples(args.output, samples, made)
-    out = results_console(args)
     for path, found in unfit.items():
         _say_unfit(path, found)
     _say_excluded(exclusion)
-    for part in made["parts"]:
-        say_on(out, f"{part['file']}: {part['drawn']:,} of {part['of']:,}")
-    print_counts(out, manifest["counts"])
-    say_on(out, f"wrote {args.output}")
-    write_json(args.json, manifest)
-    return 0
+    drawn = (f"{part['file']}: {part['drawn']:,} of {part['of']:,}" for part in made["parts"])
+    return show_made(args, drawn, manifest)
 
 
 def _say_unfit(path: Path, unfit: Any) -> None:
@@ -217,14 +207,10 @@ def _read(args: argparse.Namespace) -> int:
         "order": unfit.order.to_json(),
     }
     manifest = write_samples(args.output, samples, made)
-    out = results_console(args)
-    say_on(out, f"fields: {fields}" + (f"; of messages: {of_messages}" if of_messages else ""))
     _say_unfit(args.file, unfit)
     _say_excluded(exclusion)
-    print_counts(out, manifest["counts"])
-    say_on(out, f"wrote {args.output}")
-    write_json(args.json, manifest)
-    return 0
+    named = f"fields: {fields}" + (f"; of messages: {of_messages}" if of_messages else "")
+    return show_made(args, [named], manifest)
 
 
 def _export(args: argparse.Namespace) -> int:

@@ -95,7 +95,7 @@ def _add_synthesis_options(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("how to do it")
     argument(how, "-o --output DIR", "folder for the results", required=True)
     add_fields(how, (*SERVING, "replicas", "api_key_env"))
-    add_json_option(how)  # type: ignore[arg-type]
+    add_json_option(how)
 
 
 def _synthesis(args: argparse.Namespace) -> Synthesis:
@@ -124,7 +124,7 @@ def _scripts(args: argparse.Namespace) -> int:
 
     what = _synthesis(args)
     for line in read_personas(args.personas).complaints():
-        _say(line)
+        note(line)
     return _make(
         args,
         lambda watch: make_scripts(what, args.personas, args.n, bare_names=args.names == "bare", watch=watch),
@@ -143,10 +143,6 @@ def _trajectories(args: argparse.Namespace) -> int:
     return _make(args, lambda watch: make_trajectories(what, args.scripts, args.n, readings, watch=watch))
 
 
-def _say(line: str) -> None:
-    note(line)
-
-
 def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
     from evalharness.models.work import watch_work
     from evalharness.training.synthesis.show import verification_table
@@ -154,7 +150,7 @@ def _make(args: argparse.Namespace, make: Callable[[Any], Outcome]) -> int:
     try:
         made = make(lambda progress: watch_work(progress, make_console(stderr=True)))
     except (KeyboardInterrupt, SystemExit):
-        _say(f"stopped; every call that was answered is in {args.output}")
+        note(f"stopped; every call that was answered is in {args.output}")
         raise
     return show_outcome(args, made, verification_table(made.summary), "personas are left to make")
 

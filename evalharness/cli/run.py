@@ -20,10 +20,9 @@ from evalharness.cli.common import (
     write_json,
 )
 from evalharness.cli.parser import CommandParser
-from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
+from evalharness.cli.studies import add_dry_run_option, run_study
 
 if TYPE_CHECKING:
-    from evalharness.runs.dry_run import Plan
     from evalharness.runs.study import Runs
 
 
@@ -58,10 +57,12 @@ def run(args: argparse.Namespace) -> int:
     config = config_of(args)
     require_writable("--json", args.json)
     if args.dry_run:
-        from evalharness.runs.dry_run import dry_run
+        from evalharness.runs.dry_run import dry_run, print_plan
 
         plan = dry_run(config, data=data_folder(args), on_status=note)
-        return _show_plan(plan, args)
+        print_plan(results_console(args), plan, titles())
+        write_json(args.json, plan.to_json())
+        return 2 if plan.refused else 0
     out = results_console(args)
     names = titles()
     with saying_what_is_kept(args) as kept:
@@ -76,14 +77,6 @@ def run(args: argparse.Namespace) -> int:
         note(f"the run stopped early: {outcome.stopped}")
         note(f"finished episodes are kept{how_to_go_on(outcome.stopped)}")
     return outcome.exit_status
-
-
-def _show_plan(plan: Plan, args: argparse.Namespace) -> int:
-    from evalharness.runs.dry_run_table import print_plan
-
-    print_plan(results_console(args), plan, titles())
-    write_json(args.json, plan.to_json())
-    return 2 if plan.refused else 0
 
 
 KIND = "seeds"
@@ -120,18 +113,11 @@ def read_seeds(text: str) -> list[int]:
 
 def run_seeds(args: argparse.Namespace) -> int:
     from evalharness.runs.study import study_folder
-    from evalharness.runs.study_results import print_study
 
     seeds, args.seed = read_seeds(args.seed), None
     runs = _runs(args, seeds)
     folder = study_folder(next(iter(runs.values())).changed(seed=0), KIND)
-    out = results_console(args)
-    if args.dry_run:
-        return dry_run_study(out, folder, runs, args)
-    played = play_study(KIND, folder, runs, args)
-    if not played.stopped and (study := print_study(out, folder)) is not None:
-        write_json(args.json, study.to_json())
-    return end_study(out, folder, played)
+    return run_study(KIND, folder, runs, args)
 
 
 def _runs(args: argparse.Namespace, seeds: Sequence[int]) -> Runs:

@@ -62,6 +62,34 @@ def play_study(
         )
 
 
+def run_study(
+    kind: str,
+    folder: Path,
+    runs: Runs,
+    args: argparse.Namespace,
+    *,
+    elsewhere: Mapping[str, Path] | None = None,
+    shows_a_part: bool = False,
+) -> int:
+    """Play a study, or show what it would play; its own table, and the files that were asked for.
+
+    `shows_a_part`: its table says something where a run stopped, too.
+    """
+    from evalharness.runs.study_results import print_study
+
+    out = results_console(args)
+    if args.dry_run:
+        return dry_run_study(out, folder, runs, args)
+    played = play_study(kind, folder, runs, args, elsewhere=elsewhere)
+    result = print_study(out, folder) if shows_a_part or not played.stopped else None
+    if result is not None:
+        for option, rows in (("csv", "rows"), ("tasks_csv", "task_rows")):
+            if (target := getattr(args, option, None)) is not None:
+                write_csv(target, getattr(result, rows)())
+        write_json(args.json, result.to_json())
+    return end_study(out, folder, played)
+
+
 def show_training(args: argparse.Namespace, stem: Path, training: Training | None) -> None:
     """The table, the files that were asked for, and `stem`.png, .svg and .csv."""
     from evalharness.results.curves import by_checkpoint
@@ -104,8 +132,7 @@ def add_dry_run_option(parser: argparse._ActionsContainer) -> None:
 
 def dry_run_study(out: Console, folder: Path, runs: Runs, args: argparse.Namespace) -> int:
     """The first run's plan whole, of the others where they go and what they have left, and the estimate of all."""
-    from evalharness.runs.dry_run import dry_run
-    from evalharness.runs.dry_run_table import estimate_line, folder_line, print_plan
+    from evalharness.runs.dry_run import dry_run, estimate_line, folder_line, print_plan
 
     require_writable("--json", args.json)
     plans = {

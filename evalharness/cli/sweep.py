@@ -23,7 +23,7 @@ from evalharness.cli.common import (
     write_json,
 )
 from evalharness.cli.parser import CommandParser, argument
-from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study
+from evalharness.cli.studies import add_dry_run_option, dry_run_study, end_study, play_study, run_study
 
 if TYPE_CHECKING:
     from evalharness.config import AgentConfig, SelectionConfig
@@ -66,7 +66,7 @@ def add_options(parser: CommandParser) -> None:
         nargs="+",
     )
     add_dry_run_option(sweep)
-    add_csv_option(sweep, "a row for each column")  # type: ignore[arg-type]
+    add_csv_option(sweep, "a row for each column")
     add_run_options(parser, without=("perturb", "tasks"))
     parser.set_short_help(_USUAL, _EXAMPLES)
 
@@ -158,21 +158,10 @@ EXAMPLE = "agent=react,act,window+history=4"
 
 
 def run_agents(args: argparse.Namespace) -> int:
-    from evalharness.results.agent_study import AgentStudy
     from evalharness.runs.study import study_folder
-    from evalharness.runs.study_results import print_study
 
     runs = _agent_columns(args)
-    folder = study_folder(next(iter(runs.values())), KIND)
-    out = results_console(args)
-    if args.dry_run:
-        return dry_run_study(out, folder, runs, args)
-    played = play_study(KIND, folder, runs, args)
-    study = print_study(out, folder)
-    if isinstance(study, AgentStudy):
-        write_csv(args.csv, study.rows())
-        write_json(args.json, study.to_json())
-    return end_study(out, folder, played)
+    return run_study(KIND, study_folder(next(iter(runs.values())), KIND), runs, args, shows_a_part=True)
 
 
 def _agent_columns(args: argparse.Namespace) -> Runs:

@@ -46,7 +46,7 @@ def add_options(parser: CommandParser) -> None:
         metavar="MINUTES",
         help="end when the training has not moved for so long (60); 0: evaluate once, if it is time, and end",
     )
-    add_csv_option(study, "a row for each evaluation, family and measure")  # type: ignore[arg-type]
+    add_csv_option(study, "a row for each evaluation, family and measure")
     add_run_options(parser, without=("model", "lora", "lora_serve"))
     parser.set_short_help(_USUAL, _EXAMPLES)
 
