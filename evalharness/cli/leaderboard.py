@@ -21,7 +21,7 @@ from evalharness.cli.common import (
     write_text,
 )
 from evalharness.cli.parser import CommandParser, argument
-from evalharness.cli.suites_on_request import add_make_suites_option
+from evalharness.cli.verify import add_make_suites_option
 
 if TYPE_CHECKING:
     from evalharness.results.paper.standings import Leaderboard

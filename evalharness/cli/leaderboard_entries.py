@@ -10,8 +10,7 @@ from pathlib import Path
 from evalharness.base.errors import UserError
 from evalharness.checks.verify.remembered import was_verified
 from evalharness.cli.common import note, say
-from evalharness.cli.suites_on_request import suites_on_request
-from evalharness.cli.verify import replayed
+from evalharness.cli.verify import replayed, suites_on_request
 from evalharness.envs import specs
 from evalharness.records.submission import Submission, SubmittedRun, read_submission, submissions_in
 from evalharness.results.leaderboard.leaderboards import not_beside_published, require_one_table

@@ -10,7 +10,7 @@ import argparse
 from evalharness.base.errors import UserError, nearest, system_errors
 from evalharness.cli.common import add_data_option, make_console, say
 from evalharness.cli.parser import CommandParser, argument
-from evalharness.cli.suites_on_request import add_make_suites_option, suites_on_request
+from evalharness.cli.verify import add_make_suites_option, replayed, suites_on_request
 
 
 def add_options(parser: CommandParser) -> None:
@@ -36,7 +36,6 @@ def add_options(parser: CommandParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from evalharness.checks.verify.remembered import was_verified
     from evalharness.checks.verify.table import print_verdict
-    from evalharness.cli.verify import replayed
     from evalharness.envs import specs
     from evalharness.results.leaderboard.submission import write
 

@@ -6,7 +6,7 @@ import importlib
 
 from evalharness.cli.parser import CommandParser
 
-GROUPS = ("refine_synthesis", "refine_grounded", "refine_correct", "refine_loop", "refine_data")
+GROUPS = ("refine_synthesis", "refine_grounded", "refine_loop", "refine_data")
 """Modules of this package; each registers its subcommands, in the order in which the help lists them."""
 
 

@@ -11,9 +11,6 @@ from evalharness.base.reading import sha256_of
 from evalharness.base.text import printable
 from evalharness.cli.common import add_json_option, note, results_console, write_json
 from evalharness.cli.parser import Commands, argument, subcommand
-
-if TYPE_CHECKING:
-    from evalharness.training.datasets.overlap import Exclusion
 from evalharness.cli.refine_common import (
     add_bad_order,
     add_exclusion,
@@ -25,6 +22,9 @@ from evalharness.cli.refine_common import (
     say_on,
     show_made,
 )
+
+if TYPE_CHECKING:
+    from evalharness.training.datasets.overlap import Exclusion
 
 _EXPORT = """\
 Write a data set as trainers take it, with the turns that are trained:
