@@ -8,9 +8,6 @@ what a model reads: no list of valid actions (--list-actions gives it, and the r
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
-from collections.abc import Callable, Sequence
 
 from evalharness.base.errors import UserError
 from evalharness.base.text import printable
@@ -35,29 +32,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_data_option(parser)
 
 
-def complete_lines(words: Callable[[], Sequence[str]]) -> None:
-    """Lines that `input` reads from here on have arrow keys, earlier lines, and the tab key completes them to one of
-    `words()`, where the terminal and readline have them. Give `input` the whole prompt: what stands before it in the
-    line, readline would overwrite."""
-    if not sys.stdin.isatty():
-        return
-    found: list[str] = []
-
-    def complete(text: str, state: int) -> str | None:
-        if state == 0:
-            found[:] = [word for word in words() if word.startswith(text)]
-        return found[state] if state < len(found) else None
-
-    with contextlib.suppress(ImportError):  # Windows has none; lines are then typed without editing
-        import readline
-
-        readline.set_completer(complete)
-        readline.set_completer_delims("")
-        # macOS brings libedit under the same name, which binds keys in other words.
-        libedit = "libedit" in (readline.__doc__ or "")
-        readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
-
-
 def run(args: argparse.Namespace) -> int:
     if args.person is not None:
         from evalharness.cli.play_recorded import play_recorded
@@ -67,6 +41,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"--{unused[0].replace('_', '-')} needs --as NAME, which records what you play")
     from rich.text import Text
 
+    from evalharness.base.terminal import complete_lines
     from evalharness.envs import specs
     from evalharness.suites.selection import find_task
 
